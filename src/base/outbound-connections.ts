@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { bareHost } from './outbound-addresses.ts'
 import type { AddressCheck } from './outbound-addresses.ts'
 import { TIMEOUT_MS, untilAborted } from './outbound-deadline.ts'
-import { OutboundError, unreachable } from './outbound-error.ts'
+import { OutboundBusy, OutboundError, unreachable } from './outbound-error.ts'
 import { lookupOf } from './outbound-http.ts'
 import { OWN_SHARE } from './outbound-slots.ts'
 import type { OutboundShare, TakeSlot } from './outbound-slots.ts'
@@ -32,7 +32,7 @@ export type KeepConnection = (socket: Socket) => boolean
 export interface OutboundConnections {
   /**
    * Lets `talk` open connections to one server; they are closed when it ends or the timeout expires, unless it keeps one. Adds
-   * no encryption and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`.
+   * no encryption and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`, or `OutboundBusy`.
    */
   connect<T>(server: OutboundServer, talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>): Promise<T>
 }
@@ -80,7 +80,7 @@ export function createConnect({
         try {
           socket.once('close', takeSlot(label, label, { zoneId: share.zoneId, purpose: 'kept' }))
         } catch (cause) {
-          if (cause instanceof OutboundError) return false
+          if (cause instanceof OutboundBusy) return false
           throw cause
         }
         return sockets.delete(socket)

@@ -3,20 +3,31 @@
 /** Why a request was not made, or its response not accepted. */
 export type OutboundFailure =
   | 'forbidden' // the URL, or an address that its host resolves to
-  | 'busy'
+  | 'paused' // the server did not answer lately; nothing was sent
   | 'timeout'
   | 'unreachable'
   | 'redirect'
   | 'too-large'
   | 'bad-answer'
 
-/** The only error that outbound.ts throws. Its message names scheme, host and port only, so it is safe to log. */
+/** The failure of a request. Its message names scheme, host and port only, so it is safe to log. */
 export class OutboundError extends Error {
   readonly failure: OutboundFailure
   constructor(failure: OutboundFailure, message: string) {
     super(message)
     this.name = 'OutboundError'
     this.failure = failure
+  }
+}
+
+/**
+ * Thrown when no request can be sent, or waited for, because too many are under way: the caller answers 503 with `Retry-After`.
+ * Not an `OutboundError`, so that no one takes it for a failure of the other server, or of what the server was to confirm.
+ */
+export class OutboundBusy extends Error {
+  constructor(label: string) {
+    super(`${label}: too many requests are under way`)
+    this.name = 'OutboundBusy'
   }
 }
 

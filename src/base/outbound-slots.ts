@@ -1,5 +1,5 @@
 // How many requests to other servers may be under way at once.
-import { OutboundError } from './outbound-error.ts'
+import { OutboundBusy } from './outbound-error.ts'
 
 /**
  * Concurrent requests for each purpose: in total, per zone, per identity provider, which may use many hosts, and per zone and
@@ -30,7 +30,7 @@ export const OWN_SHARE: OutboundShare = { zoneId: '', purpose: 'background' }
 /** A share, or that of idle connections that are kept for reuse. */
 type SlotOwner = Omit<OutboundShare, 'purpose'> & { readonly purpose: keyof typeof MAX_CONCURRENT }
 
-/** Takes a slot for a host or throws `busy`; the returned function releases it. */
+/** Takes a slot for a host or throws `OutboundBusy`; the returned function releases it. */
 export type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
 
 /** Makes one set of limits. */
@@ -49,9 +49,7 @@ export function createOutboundSlots(): TakeSlot {
     if (provider !== undefined) {
       limits.push([keyOf('provider', provider), isLateInZone ? max.late.provider : max.provider])
     }
-    if (limits.some(([key, limit]) => underWay.of(key) >= limit)) {
-      throw new OutboundError('busy', `${label}: too many requests are under way`)
-    }
+    if (limits.some(([key, limit]) => underWay.of(key) >= limit)) throw new OutboundBusy(label)
     for (const [key] of limits) underWay.add(key, 1)
     return () => {
       for (const [key] of limits) underWay.add(key, -1)

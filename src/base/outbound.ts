@@ -7,7 +7,7 @@ import type { Resolver } from './outbound-addresses.ts'
 import { createConnect } from './outbound-connections.ts'
 import type { OutboundConnections } from './outbound-connections.ts'
 import { TIMEOUT_MS, untilAborted } from './outbound-deadline.ts'
-import { OutboundError, unreachable } from './outbound-error.ts'
+import { OutboundBusy, OutboundError, unreachable } from './outbound-error.ts'
 import type { OutboundFailure } from './outbound-error.ts'
 import { exchange, readAnswer } from './outbound-http.ts'
 import type { OutboundRequest } from './outbound-http.ts'
@@ -15,7 +15,7 @@ import { createOutboundSlots, OWN_SHARE } from './outbound-slots.ts'
 import type { OutboundShare } from './outbound-slots.ts'
 
 export type { KeepConnection, OpenConnection, OutboundConnections } from './outbound-connections.ts'
-export { OutboundError } from './outbound-error.ts'
+export { OutboundBusy, OutboundError } from './outbound-error.ts'
 export type { OutboundFailure } from './outbound-error.ts'
 export type { OutboundShare } from './outbound-slots.ts'
 
@@ -30,7 +30,7 @@ interface OutboundJson {
   readonly headers: Headers
 }
 
-/** Sends requests to other servers; every failure is an `OutboundError`. */
+/** Sends requests to other servers; every failure is an `OutboundError`, or `OutboundBusy` where nothing was sent. */
 export interface Outbound {
   /** The complete response, with any status; a redirect is a failure. */
   fetch(address: string, request?: SharedRequest): Promise<Response>
@@ -56,7 +56,7 @@ export interface OutboundExchange {
   readonly address: string
   readonly milliseconds: number
   /** The status of the answer, or why there is none. */
-  readonly outcome: number | OutboundFailure | 'fault'
+  readonly outcome: number | OutboundFailure | 'busy' | 'fault'
 }
 
 /** The client by what its requests are for. */
@@ -115,6 +115,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       return response
     } catch (error) {
       if (error instanceof OutboundError) outcome = error.failure
+      if (error instanceof OutboundBusy) outcome = 'busy'
       throw error
     } finally {
       onExchange({ purpose, method: request.method ?? 'GET', address, milliseconds: elapsed(), outcome })

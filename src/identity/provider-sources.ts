@@ -1,6 +1,7 @@
 // The providers of a zone with their sources: opened by the type of each, and found by origin or by issuer.
 import { isDeepStrictEqual } from 'node:util'
 import { addSeconds } from '../base/clock.ts'
+import { OutboundBusy } from '../base/outbound-error.ts'
 import { emailDomains, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -35,7 +36,7 @@ export interface ProviderSources {
   readonly problemIn: (type: string, message: string) => Promise<string | undefined>
   /** The one active provider that the message names as its issuer. */
   readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
-  /** The one active provider of this type with this issuer. */
+  /** The one active provider of this type with this issuer. Throws `OutboundBusy` if it is none of those whose documents are known. */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
   /**
    * Whether the record in the database is still the same: a provider may take seconds to answer, and its origin be that of another
@@ -44,7 +45,7 @@ export interface ProviderSources {
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
-/** As many as one host may be asked for at a time (`base/outbound-slots.ts`): a refused request would count as no document. */
+/** As many as one host may be asked for at a time (`base/outbound-slots.ts`). */
 const DOCUMENTS_AT_ONCE = 4
 /** Anyone can name an issuer that no provider has. What was fetched, or could not be, is cached, so the next message gets further. */
 const MAX_WAIT_SECONDS = 10
@@ -91,18 +92,32 @@ export function createProviderSources(
     if (found.length > 0) return onlyOne(found)
     const unnamed = opened.filter(({ source }) => source.issuerInRecord === undefined)
     const inDocuments = await issuersInDocuments(unnamed)
-    return onlyOne(unnamed.filter((_, index) => inDocuments[index] === issuer))
+    const named = unnamed.filter((_, index) => inDocuments[index] === issuer)
+    const busy = inDocuments.find(each => each instanceof OutboundBusy)
+    if (named.length === 0 && busy) throw busy
+    return onlyOne(named)
   }
 
   /** The issuers, in the order of the providers; those that are left after a while are not among them. */
-  async function issuersInDocuments(opened: readonly OpenedProvider[]): Promise<readonly (string | undefined)[]> {
+  async function issuersInDocuments(
+    opened: readonly OpenedProvider[],
+  ): Promise<readonly (string | OutboundBusy | undefined)[]> {
     const until = addSeconds(clock.now(), MAX_WAIT_SECONDS)
-    const found: (string | undefined)[] = []
+    const found: (string | OutboundBusy | undefined)[] = []
     for (let start = 0; start < opened.length && clock.now() < until; start += DOCUMENTS_AT_ONCE) {
       const some = opened.slice(start, start + DOCUMENTS_AT_ONCE)
-      found.push(...(await Promise.all(some.map(async ({ source }) => source.issuerInDocument?.()))))
+      found.push(...(await Promise.all(some.map(({ source }) => issuerInDocument(source)))))
     }
     return found
+  }
+
+  async function issuerInDocument(source: IdentitySource): Promise<string | OutboundBusy | undefined> {
+    try {
+      return await source.issuerInDocument?.()
+    } catch (error) {
+      if (error instanceof OutboundBusy) return error
+      throw error
+    }
   }
 
   /** By the list of the store, which is another one after every change. */

@@ -5,7 +5,7 @@ import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
-import { OutboundError } from '../base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../base/outbound.ts'
 import { createWaitingCallers } from '../base/waiting-callers.ts'
 
 /** Thrown when a document cannot be fetched, or is not what it should be. */
@@ -29,7 +29,8 @@ interface DocumentAddress {
 interface PublishedDocuments<T> {
   /**
    * What `find` finds in the document. If it finds nothing, the document is fetched again, unless that was done a moment ago:
-   * what is wanted may be new. Throws `UnusableDocument` without a document.
+   * what is wanted may be new. Throws `UnusableDocument` without a document, and `OutboundBusy` if
+   * too many requests are under way to fetch it.
    */
   find<R>(address: DocumentAddress, find: (document: T) => R | undefined): Promise<R | undefined>
 }
@@ -76,10 +77,10 @@ export function createPublishedDocuments<T>({
       entry.freshUntil = addSeconds(now, freshSeconds(headers))
       entry.failure = undefined
     } catch (error) {
+      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.document = undefined
+      if (error instanceof OutboundBusy) entry.triedAt = undefined // no request was sent
       if (!(error instanceof OutboundError || error instanceof UnusableDocument)) throw error
       entry.failure = error.message
-      if (error instanceof OutboundError && error.failure === 'busy') entry.triedAt = undefined // no request was sent
-      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.document = undefined
     }
   }
 
@@ -102,7 +103,11 @@ export function createPublishedDocuments<T>({
         pending: undefined,
       }
       const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
-      if (!entry.document || address.refetch || clock.now() >= entry.freshUntil) await refresh(entry, address)
+      if (!entry.document || address.refetch || clock.now() >= entry.freshUntil) {
+        await refresh(entry, address).catch((cause: unknown) => {
+          if (!(cause instanceof OutboundBusy && entry.document)) throw cause
+        })
+      }
       if (!entry.document) throw new UnusableDocument(entry.failure ?? 'the document was not fetched')
       const found = find(entry.document)
       if (found !== undefined) return found

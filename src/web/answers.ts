@@ -2,6 +2,7 @@
 // only, never to the caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QueueFull } from '../base/fair-queue.ts'
+import { OutboundBusy } from '../base/outbound-error.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
@@ -88,7 +89,7 @@ export function answerFor(thrown: unknown): Answer {
       'Too many changes of this kind at the moment. Try again in a few seconds.',
     )
   }
-  if (thrown instanceof StoreBusy || thrown instanceof Overloaded) {
+  if (thrown instanceof StoreBusy || thrown instanceof Overloaded || thrown instanceof OutboundBusy) {
     return answer(503, 'temporarily_unavailable', 'Too many requests at the moment. Try again in a few seconds.')
   }
   if (thrown instanceof SigningUnavailable) {

@@ -5,7 +5,7 @@ import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { OpenConnection, OutboundFailure, OutboundOptions } from '../../src/base/outbound.ts'
-import { createOutbound, OutboundError } from '../../src/base/outbound.ts'
+import { createOutbound, OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 
 async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
   const error: unknown = await work.then(
@@ -158,8 +158,8 @@ describe('an outbound connection of another protocol', () => {
       void outbound.connect({ hostname: `h${host}.example`, port: 389 }, nothing).catch(() => {})
     }
     const last = outbound.connect({ hostname: 'last.example', port: 389 }, nothing)
-    assert.equal((await failureOf(last)).failure, 'busy')
-    assert.equal((await failureOf(outbound.getJson('https://last.example/'))).failure, 'busy')
+    await assert.rejects(last, OutboundBusy)
+    await assert.rejects(outbound.getJson('https://last.example/'), OutboundBusy)
   })
 
   it('is one of four to a server', async () => {
@@ -168,7 +168,7 @@ describe('an outbound connection of another protocol', () => {
     const four = Array.from({ length: 4 }, () =>
       outbound.connect({ hostname: '127.0.0.1', port }, () => new Promise<void>(resolve => free.push(resolve))),
     )
-    assert.equal((await failureOf(outbound.connect({ hostname: '127.0.0.1', port }, nothing))).failure, 'busy')
+    await assert.rejects(outbound.connect({ hostname: '127.0.0.1', port }, nothing), OutboundBusy)
     assert.equal(await outbound.connect({ hostname: 'localhost', port }, echo), 'echo')
     while (free.length < 4) await new Promise(setImmediate)
     for (const each of free) each()

@@ -7,7 +7,7 @@ import { createServer as createTcpServer } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Outbound, OutboundFailure, OutboundOptions, OutboundShare } from '../../src/base/outbound.ts'
-import { createOutbound, OutboundError } from '../../src/base/outbound.ts'
+import { createOutbound, OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem } from '../support/config.ts'
 
@@ -301,7 +301,7 @@ describe('an outbound request that is allowed', () => {
     const outbound = lenient()
     const running = Array.from({ length: 4 }, () => outbound.getJson(base))
     await four
-    assert.equal((await failureOf(outbound.getJson(base))).failure, 'busy')
+    await assert.rejects(outbound.getJson(base), OutboundBusy)
     for (const response of waiting) response.end('1')
     await Promise.all(running)
     answer = json('2')
@@ -315,7 +315,10 @@ describe('an outbound request that is allowed', () => {
   const endless = () => lenient({ resolve: () => new Promise(() => {}) })
   const isBusy = async (outbound: Pick<Outbound, 'getJson'>, share: OutboundShare): Promise<boolean> =>
     Promise.race([
-      failureOf(outbound.getJson('https://last.example/', share)).then(({ failure }) => failure === 'busy'),
+      outbound.getJson('https://last.example/', share).then(
+        () => false,
+        (error: unknown) => error instanceof OutboundBusy,
+      ),
       new Promise<boolean>(resolve => setImmediate(resolve, false)),
     ])
 

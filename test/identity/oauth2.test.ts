@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { OutboundError } from '../../src/base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
@@ -43,7 +43,7 @@ function open(fetch: (address: string) => Promise<Response>) {
 
 describe('signing in at an OAuth 2.0 provider', () => {
   for (const path of ['/token', '/user']) {
-    for (const failure of ['timeout', 'unreachable', 'busy', 'too-large', 'forbidden', 'redirect'] as const) {
+    for (const failure of ['timeout', 'unreachable', 'paused', 'too-large', 'forbidden', 'redirect'] as const) {
       it(`ends without a sign-in when the request to ${path} ends as ${failure}, and reports it in the log only`, async () => {
         const redirect = open(async address => {
           if (new URL(address).pathname === path) throw new OutboundError(failure, 'https://git.example: why')
@@ -55,6 +55,14 @@ describe('signing in at an OAuth 2.0 provider', () => {
         })
       })
     }
+
+    it(`does not take it for a failed sign-in that there is no slot for the request to ${path}`, async () => {
+      const redirect = open(async address => {
+        if (new URL(address).pathname === path) throw new OutboundBusy('https://git.example')
+        return Response.json({ access_token: 'a' })
+      })
+      await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), OutboundBusy)
+    })
 
     it(`does not hide a fault of our own in the request to ${path}`, async () => {
       const redirect = open(async address => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { OutboundError } from '../../src/base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
 import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
@@ -72,7 +72,7 @@ describe('signing in at an OpenID Connect provider', () => {
   for (const failure of [
     'timeout',
     'unreachable',
-    'busy',
+    'paused',
     'too-large',
     'forbidden',
     'redirect',
@@ -86,6 +86,11 @@ describe('signing in at an OpenID Connect provider', () => {
       })
     })
   }
+
+  it('does not take it for a failed sign-in that there is no slot for the request', async () => {
+    const redirect = open(usual, () => Promise.reject(new OutboundBusy('https://corp.example')))
+    await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), OutboundBusy)
+  })
 
   it('does not hide a fault of our own', async () => {
     const redirect = open(usual, () => Promise.reject(new TypeError('a bug')))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { OutboundError } from '../../src/base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
 import type { ExternalUser } from '../../src/identity/source.ts'
 import type { MappingConfig } from '../../src/identity/sources/oidc-claims.ts'
@@ -320,11 +320,11 @@ describe('createOidcSettings', () => {
   it('asks again at once when there was no place to ask', async () => {
     let isBusy = true
     const { asked, settingsOf } = upstream(() => {
-      if (isBusy) throw new OutboundError('busy', 'too many')
+      if (isBusy) throw new OutboundBusy('https://corp.example')
       return DOCUMENT
     })
     const corp = provider({ discoveryUrl: 'busy' })
-    assert.equal((await settingsOf(corp)).issuer, undefined)
+    await assert.rejects(settingsOf(corp), OutboundBusy)
     isBusy = false
     assert.equal((await settingsOf(corp)).issuer, 'i')
     assert.equal(asked.length, 2)
@@ -393,7 +393,35 @@ describe('createOidcSettings', () => {
     })
   }
 
-  for (const failure of ['timeout', 'busy'] as const) {
+  it('asks again at once after a server was left alone that did not answer', async () => {
+    let isPaused = true
+    const { asked, settingsOf } = upstream(() => {
+      if (isPaused) throw new OutboundError('paused', 'no')
+      return DOCUMENT
+    })
+    const corp = provider({ discoveryUrl: 'paused' })
+    assert.equal((await settingsOf(corp)).issuer, undefined)
+    isPaused = false
+    assert.equal((await settingsOf(corp)).issuer, 'i')
+    assert.equal(asked.length, 2)
+  })
+
+  it('goes on with a document for an hour that there is no slot to fetch again', async () => {
+    let isBusy = false
+    const { settingsOf } = upstream(() => {
+      if (isBusy) throw new OutboundBusy('https://corp.example')
+      return DOCUMENT
+    })
+    const found = provider({ discoveryUrl: 'stale' })
+    await settingsOf(found)
+    isBusy = true
+    clock.advance(3000)
+    assert.equal((await settingsOf(found)).issuer, 'i')
+    clock.advance(700)
+    await assert.rejects(settingsOf(found), OutboundBusy)
+  })
+
+  for (const failure of ['timeout', 'paused'] as const) {
     it(`goes on with a document for an hour that cannot be fetched again: ${failure}`, async () => {
       let isUp = true
       const { settingsOf } = upstream(() => {

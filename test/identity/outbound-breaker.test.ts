@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { OutboundError } from '../../src/base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound, OutboundFailure } from '../../src/base/outbound.ts'
 import { withBreaker } from '../../src/identity/sources/outbound-breaker.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -39,13 +39,19 @@ describe('withBreaker', () => {
     })
   }
 
-  for (const failure of ['bad-answer', 'too-large', 'redirect', 'busy', 'forbidden'] as const) {
+  for (const failure of ['bad-answer', 'too-large', 'redirect', 'forbidden'] as const) {
     it(`goes on asking a host that ends in ${failure}`, async () => {
       const { asked, outbound } = failing(failure)
       for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS))
       assert.equal(asked.length, 20)
     })
   }
+
+  it('goes on asking a host after there was no slot to ask it', async () => {
+    const { asked, outbound } = provider(() => Promise.reject(new OutboundBusy('https://a.example')))
+    for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS), OutboundBusy)
+    assert.equal(asked.length, 20)
+  })
 
   it('goes on asking a host that answers errors, which any user may provoke', async () => {
     const { asked, outbound } = provider(() => Promise.resolve(new Response('{}', { status: 500 })))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { OutboundBusy } from '../../src/base/outbound.ts'
 import { createProviderSources } from '../../src/identity/provider-sources.ts'
 import type { IdentitySource, SourceDeps } from '../../src/identity/source.ts'
 import type { IdentityProvider } from '../../src/model/zones/identity-provider.ts'
@@ -28,4 +29,21 @@ it('waits for slow documents of providers for a limited time, and gets further t
   assert.equal(fetched.size, 8)
   assert.equal((await providerOf(ZONE, 'slow', 'p9'))?.provider.originKey, 'p9')
   assert.equal(fetched.size, 16)
+})
+
+it('does not say that no provider has the issuer while there is no slot to fetch a document', async () => {
+  const sources: Readonly<Record<string, () => Promise<string>>> = {
+    known: () => Promise.resolve('known'),
+    busy: () => Promise.reject(new OutboundBusy('https://idp.example')),
+  }
+  const providers = Object.keys(sources).map(originKey => ({ originKey, type: 'slow', active: true }))
+  const store = { providers: { listActive: () => Promise.resolve(providers) } }
+  const deps = { store, clock: createTestClock() } as unknown as SourceDeps // what is used
+  const open = (_: Zone, { originKey }: IdentityProvider): IdentitySource => ({
+    issuerInDocument: sources[originKey] ?? (() => assert.fail()),
+  })
+  const { providerOf } = createProviderSources({ slow: () => Promise.resolve({ type: 'slow', open }) }, deps)
+
+  assert.equal((await providerOf(ZONE, 'slow', 'known'))?.provider.originKey, 'known')
+  await assert.rejects(providerOf(ZONE, 'slow', 'other'), OutboundBusy)
 })

@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { CompactSign, compactVerify } from 'jose'
 import type { Outbound } from '../../src/base/outbound.ts'
-import { OutboundError } from '../../src/base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { ForeignKeys } from '../../src/token/foreign-keys.ts'
 import { createVerifications } from '../../src/token/verifications.ts'
 import { createForeignKeys, FOREIGN_ALGORITHMS } from '../../src/token/foreign-keys.ts'
@@ -194,12 +194,29 @@ describe('a document of keys at an address', () => {
     const { promise, resolve } = Promise.withResolvers<unknown>()
     const { keys } = documents(() => promise)
     const waiting = Array.from({ length: 100 }, () => find(keys, 'a'))
-    const refused = assert.rejects(find(keys, 'a'), UnusableDocument)
+    const refused = assert.rejects(find(keys, 'a'), OutboundBusy)
     await new Promise(setImmediate)
     resolve({ keys: [a] })
     await refused
     for (const key of await Promise.all(waiting)) assert.ok(isSame(key, 'rsa'))
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
+  })
+
+  it('is neither unusable nor without a key while there is no slot to fetch it', async () => {
+    let isBusy = true
+    const { keys, clock } = documents(() => {
+      if (isBusy) throw new OutboundBusy('https://a.example')
+      return { keys: [a] }
+    })
+    await assert.rejects(find(keys, 'a'), OutboundBusy)
+    isBusy = false
+    assert.ok(isSame(await find(keys, 'a'), 'rsa'))
+    isBusy = true
+    clock.advance(3600)
+    assert.ok(isSame(await find(keys, 'a'), 'rsa'), 'what is known counts for an hour')
+    await assert.rejects(find(keys, 'b'), OutboundBusy, 'the key may be new')
+    clock.advance(3600)
+    await assert.rejects(find(keys, 'a'), OutboundBusy)
   })
 
   it('is fetched again for a name that it lacks, but only once in half a minute', async () => {

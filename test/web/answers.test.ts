@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { OutboundBusy } from '../../src/base/outbound-error.ts'
 import { describe, it } from 'node:test'
 import fastify from 'fastify'
 import { TooManyHashes } from '../../src/base/passwords.ts'
@@ -86,6 +87,13 @@ describe('answerFor', () => {
     {
       name: 'a database that too many wait for',
       thrown: new StoreBusy('too many'),
+      status: 503,
+      error: 'temporarily_unavailable',
+      description: 'Too many requests at the moment. Try again in a few seconds.',
+    },
+    {
+      name: 'too many requests to other servers',
+      thrown: new OutboundBusy('https://keys.internal'),
       status: 503,
       error: 'temporarily_unavailable',
       description: 'Too many requests at the moment. Try again in a few seconds.',

@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
+import { OutboundBusy } from '../../base/outbound-error.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
 import type { Directories, DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
 import { readDirectorySettings, UnusableDirectory } from '../../providers/directory-settings.ts'
@@ -33,7 +34,6 @@ interface Fault {
 
 /** Messages for an unreachable directory; they reveal as little as possible about the server's network. */
 const TEXTS = {
-  busy: 'Too many connections are open. Try again.',
   untrusted: 'The certificate of the directory is not trusted.',
   'no-answer': 'The directory cannot be reached, or its answer is not understood.',
 } as const
@@ -48,6 +48,7 @@ export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDep
       return await directories.authenticate(readDirectorySettings(settings, behaviour.directoryPlaces), attempt)
     } catch (cause) {
       if (cause instanceof UnusableDirectory) return { outcome: 'misconfigured', reason: cause.message }
+      if (cause instanceof OutboundBusy) throw refuseWith(503, 'Too many connections are open. Try again.')
       if (cause instanceof TooManyHashes) throw cause
       log.fault('POST /identity-providers/test', cause)
       return { outcome: 'fault' }
@@ -77,7 +78,7 @@ export function providerTestHandler(on: On<ProviderRoute>, deps: ProviderTestDep
         throw refuseWith(400, `The directory cannot be used: ${result.reason}`)
       case 'unreachable': {
         log.refusal(`POST /identity-providers/test: ${result.reason}`)
-        throw refuseWith(result.because === 'busy' ? 503 : 400, TEXTS[result.because])
+        throw refuseWith(400, TEXTS[result.because])
       }
     }
   }

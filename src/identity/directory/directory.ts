@@ -25,8 +25,8 @@ export type DirectoryResult =
   | {
       readonly outcome: 'unreachable'
       readonly reason: string
-      /** `busy`: too many concurrent requests. `untrusted`: its certificate could not be verified. */
-      readonly because: 'busy' | 'untrusted' | 'no-answer'
+      /** `untrusted`: its certificate could not be verified. */
+      readonly because: 'untrusted' | 'no-answer'
     }
 
 /** A user name and password as they were typed. */
@@ -41,7 +41,7 @@ export interface DirectoryAttempt {
 
 /** Authenticates against directories. */
 export interface Directories {
-  /** Finds the user, checks the password and reads the groups; throws `QueueFull` if too many wait, or for an internal fault. */
+  /** Finds the user, checks the password and reads the groups; throws `QueueFull` if too many wait, `OutboundBusy`, or for an internal fault. */
   authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
   /** Ends the connections that are kept. */
   close(): void
@@ -169,11 +169,7 @@ async function askServer(question: Question, deps: DirectoryDeps): Promise<Direc
 
 function resultOf(cause: unknown, { hostname, port }: DirectoryUrl): DirectoryResult {
   if (cause instanceof OutboundError) {
-    return {
-      outcome: 'unreachable',
-      reason: cause.message,
-      because: cause.failure === 'busy' ? 'busy' : 'no-answer',
-    }
+    return { outcome: 'unreachable', reason: cause.message, because: 'no-answer' }
   }
   if (cause instanceof UnusableDirectory) return { outcome: 'misconfigured', reason: cause.message }
   if (!(cause instanceof DirectoryError)) throw cause

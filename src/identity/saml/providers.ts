@@ -19,7 +19,7 @@ import { verifiedText } from './signed-xml.ts'
 
 /** The providers that records describe. */
 export interface SamlProviders {
-  /** Throws a `SamlProblem` of the reason `metadata` while there is no usable metadata. */
+  /** Throws a `SamlProblem` of the reason `metadata` while there is no usable metadata, and `OutboundBusy`. */
   read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider>
   /** Without waiting; undefined while nothing usable is known. */
   peek(record: IdentityProvider): SamlProvider | undefined
@@ -62,7 +62,7 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
       const { cacheSeconds } = document
       return { outcome: 'fetched', document, ...(cacheSeconds !== undefined && { cacheSeconds }) }
     } catch (error) {
-      if (error instanceof OutboundError && error.failure === 'busy') return { outcome: 'busy' }
+      if (error instanceof OutboundError && error.failure === 'paused') return { outcome: 'paused' }
       if (!(error instanceof OutboundError || error instanceof SamlProblem)) throw error
       log.refusal(`SAML metadata of ${record.originKey}: ${error.message}`)
       return { outcome: 'failed' }

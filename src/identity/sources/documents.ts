@@ -2,14 +2,15 @@
 // who wait, and kept for a while when it cannot be fetched again. Does not know how a document is fetched or read.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { OutboundBusy } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
 import { createWaitingCallers } from '../../base/waiting-callers.ts'
 
-/** The result of fetching; `busy`: the limit of outbound requests was reached, and nothing was sent. */
+/** The result of fetching; `paused`: the server did not answer lately, and nothing was sent. */
 export type Fetched<T> =
   | { readonly outcome: 'fetched'; readonly document: T; readonly cacheSeconds?: number }
   | { readonly outcome: 'failed' }
-  | { readonly outcome: 'busy' }
+  | { readonly outcome: 'paused' }
 
 /** Where a document is, and how to fetch it. Callers with the same key get the same document. */
 export interface Source<T> {
@@ -25,11 +26,14 @@ interface CachedDocument<T> {
 
 /** Cached documents. */
 interface Documents<T> {
-  /** The document; undefined if it cannot be fetched, or could not a moment ago, or if too many of the zone wait for one. */
+  /**
+   * The document; undefined if it cannot be fetched, or could not a moment ago. Throws `OutboundBusy` if too many requests are
+   * under way, or too many callers of the zone wait, and no earlier document counts.
+   */
   read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
   /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */
   peek(source: Source<T>): CachedDocument<T> | undefined
-  /** The document, fetched now: at most once in 30 seconds, and undefined otherwise. */
+  /** The document, fetched now: at most once in 30 seconds, and undefined otherwise. Throws `OutboundBusy`. */
   renew(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
 }
 
@@ -92,7 +96,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
     const before = validOf(key)
-    if (fetched.outcome === 'busy') return before?.document // nothing was learnt, so nothing is cached
+    if (fetched.outcome === 'paused') return before?.document // nothing was learnt, so nothing is cached
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
       const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
@@ -134,8 +138,13 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
       const { key, zoneId } = source
       const fresh = freshOf(key)
       if (fresh) return fresh.document
-      const fetched = waiting(zoneId, () => fetchOnce(source, purpose))
-      return fetched ? await fetched : validOf(key)?.document
+      try {
+        return await waiting(zoneId, () => fetchOnce(source, purpose))
+      } catch (error) {
+        const before = error instanceof OutboundBusy ? validOf(key)?.document : undefined
+        if (before === undefined) throw error
+        return before
+      }
     },
     peek(source) {
       if (!freshOf(source.key)) refresh(source)

@@ -85,7 +85,7 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
       const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
       return isObject ? { outcome: 'fetched', document: essence({ ...value }) } : { outcome: 'failed' }
     } catch (error) {
-      if (error instanceof OutboundError) return { outcome: error.failure === 'busy' ? 'busy' : 'failed' }
+      if (error instanceof OutboundError) return { outcome: error.failure === 'paused' ? 'paused' : 'failed' }
       throw error
     }
   }

@@ -5,6 +5,7 @@ import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { OutboundBusy } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
 import { isWithinRsaLimits } from '../../base/rsa-limits.ts'
 import { sameSecret } from '../../base/secrets.ts'
@@ -36,7 +37,7 @@ export interface VerifiedToken {
   readonly alg: string
 }
 
-/** Checks signature, issuer, audience and time; fetching keys counts against the share. */
+/** Checks signature, issuer, audience and time; fetching keys counts against the share. Throws `OutboundBusy`. */
 export type TokenCheck = (
   token: string,
   settings: OidcSettings,
@@ -123,12 +124,11 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
   return (token, settings, share) =>
     verify(token, settings, share).then(
       verified => problemOf(verified.claims, settings) ?? verified,
-      (cause: unknown) =>
-        refuse(
-          'untrusted',
-          'Could not verify token signature.',
-          cause instanceof Error ? cause.message : String(cause),
-        ),
+      (cause: unknown) => {
+        if (cause instanceof OutboundBusy) throw cause
+        const detail = cause instanceof Error ? cause.message : String(cause)
+        return refuse('untrusted', 'Could not verify token signature.', detail)
+      },
     )
 }
 

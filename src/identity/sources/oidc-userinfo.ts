@@ -1,5 +1,6 @@
 // Completes an ID token with what the provider's userinfo endpoint says (OpenID Connect Core §5.3).
 import { memberOf } from '../../base/json.ts'
+import { OutboundBusy } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { RedirectRefusal } from '../source.ts'
@@ -39,7 +40,11 @@ export async function completed(
   const unchanged = { outcome: 'described', claims } as const
   if (userInfoUrl === undefined || typeof accessToken !== 'string' || !(lacksMapped || lacksProfileClaims))
     return unchanged
-  const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
+  const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share }).catch((cause: unknown) => {
+    if (cause instanceof OutboundBusy && !lacksMapped) return unchanged
+    throw cause
+  })
+  if (answer === unchanged) return unchanged
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
   // OpenID Connect Core §5.3.2: otherwise it may be about another user.
   if (answer.claims['sub'] !== claims['sub']) return refuse('untrusted', 'The userinfo response is about another user.')

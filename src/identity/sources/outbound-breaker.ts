@@ -1,7 +1,7 @@
 // Requests to providers, with a circuit breaker for each zone and provider: one that does not answer is retried at intervals.
 import { createBreaker } from '../../base/breaker.ts'
 import type { Clock } from '../../base/clock.ts'
-import { OutboundError } from '../../base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 
 /** The client, with a breaker for each host. An error response of the provider counts as a response: any caller may provoke one. */
@@ -12,7 +12,7 @@ export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Ou
     const origin = URL.canParse(address) ? new URL(address).origin : address
     const key = JSON.stringify([share?.zoneId, origin])
     if (!breaker.admits(key))
-      throw new OutboundError('busy', `${origin}: did not answer several times, and is not asked now`)
+      throw new OutboundError('paused', `${origin}: did not answer several times, and is not asked now`)
     try {
       const answer = await send()
       breaker.report(key, 'answered')
@@ -21,7 +21,8 @@ export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Ou
       const isSilent =
         error instanceof OutboundError && (error.failure === 'timeout' || error.failure === 'unreachable')
       // Nothing is known of a server that was not asked.
-      const isUnknown = error instanceof OutboundError && (error.failure === 'busy' || error.failure === 'forbidden')
+      const isUnknown =
+        error instanceof OutboundBusy || (error instanceof OutboundError && error.failure === 'forbidden')
       if (!isUnknown) breaker.report(key, isSilent ? 'failed' : 'answered')
       throw error
     }

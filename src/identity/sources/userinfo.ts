@@ -12,7 +12,7 @@ type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims 
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)
 
 /**
- * Reads the claims. The access token is that of a token response, unchecked. Every failure is `unavailable`: the provider
+ * Reads the claims. The access token is that of a token response, unchecked. Every failure but `OutboundBusy` is `unavailable`: the provider
  * refuses a token that it has just given, or answers something other than a JSON object.
  */
 export async function readUserinfo(

@@ -8,7 +8,7 @@ import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
 import { loadOnce } from '../../base/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import { OutboundError } from '../../base/outbound-error.ts'
+import { OutboundBusy, OutboundError } from '../../base/outbound-error.ts'
 import { registrantShare } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -75,11 +75,10 @@ const nothingYet = (): OfZone => ({
   known: createCache(MAX_KNOWN),
 })
 
-const isBusy = (cause: unknown): boolean => cause instanceof OutboundError && cause.failure === 'busy'
-
 /** Whether the document may well be there. */
 const isUnreachable = (cause: unknown): boolean =>
-  isBusy(cause) || (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
+  cause instanceof OutboundBusy ||
+  (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
 
 /** Makes that. */
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
@@ -110,9 +109,10 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const text = await textAt(zone, clientId, deps.outbound)
       return { ...fresh, client: await readDocument(parseJson(text), { zone, clientId }, deps) }
     } catch (cause) {
-      if (!(cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
+      const isBusy = cause instanceof OutboundBusy
+      if (!(isBusy || cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
-      const fetchAfter = isBusy(cause) ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
+      const fetchAfter = isBusy ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
       return isForgiven && now < before.forgetAt

@@ -4,7 +4,7 @@ import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
 import type { Outbound } from '../../base/outbound.ts'
-import { OutboundError } from '../../base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -98,11 +98,11 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       if (status === 400) return refused(client, 'it answers 400')
       return failed(ended, left(`it answers ${status}`))
     } catch (cause) {
+      if (cause instanceof OutboundBusy) return left(cause.message, true)
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
-      const isBusy = cause.failure === 'busy'
-      if (!isBusy) breaker.report(key, 'failed')
-      return isBusy ? left(cause.message, isBusy) : failed(ended, left(cause.message))
+      breaker.report(key, 'failed')
+      return failed(ended, left(cause.message))
     } finally {
       leave()
     }

@@ -3,7 +3,7 @@
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createBreaker } from '../../base/breaker.ts'
-import { OutboundError } from '../../base/outbound.ts'
+import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { signedBy } from '../../base/secrets.ts'
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
@@ -72,7 +72,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
       })
       return status >= 200 && status < 300 ? undefined : `it answers ${status}`
     } catch (cause) {
-      if (cause instanceof OutboundError) return cause.message
+      if (cause instanceof OutboundError || cause instanceof OutboundBusy) return cause.message
       throw cause
     }
   }

@@ -270,6 +270,7 @@ export const de: Texts = {
     unknownZone: 'Zu dieser Subdomain gehört keine gültige Identitätszone.',
     tooManyAttempts: 'Zu viele Versuche. Warten Sie eine Weile und versuchen Sie es dann erneut.',
     tooManySignIns: 'Im Moment gibt es zu viele Anmeldungen. Versuchen Sie es in einigen Sekunden erneut.',
+    tooManyRequests: 'Im Moment gibt es zu viele Anfragen. Versuchen Sie es in einigen Sekunden erneut.',
     databaseUnavailable: 'Die Datenbank ist nicht erreichbar. Versuchen Sie es später erneut.',
     fault: 'Interner Serverfehler',
     badUrl: 'Die URL ist ungültig',

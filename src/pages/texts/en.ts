@@ -262,6 +262,7 @@ export const en: Texts = {
     unknownZone: 'The subdomain does not map to a valid identity zone.',
     tooManyAttempts: 'Too many attempts. Wait a while, then try again.',
     tooManySignIns: 'Too many sign-ins at the moment. Try again in a few seconds.',
+    tooManyRequests: 'Too many requests at the moment. Try again in a few seconds.',
     databaseUnavailable: 'Database unavailable. Retry later.',
     fault: 'Internal Server Error',
     badUrl: 'The URL is not valid',

@@ -265,6 +265,7 @@ export const es: Texts = {
     unknownZone: 'El subdominio no corresponde a ninguna zona de identidad válida.',
     tooManyAttempts: 'Demasiados intentos. Espere un rato e inténtelo de nuevo.',
     tooManySignIns: 'Hay demasiados inicios de sesión en este momento. Inténtelo de nuevo en unos segundos.',
+    tooManyRequests: 'Hay demasiadas solicitudes en este momento. Inténtelo de nuevo en unos segundos.',
     databaseUnavailable: 'La base de datos no está disponible. Inténtelo más tarde.',
     fault: 'Error interno del servidor',
     badUrl: 'La URL no es válida',

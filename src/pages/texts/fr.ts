@@ -264,6 +264,7 @@ export const fr: Texts = {
     unknownZone: 'Ce sous-domaine ne correspond à aucune zone d’identité valide.',
     tooManyAttempts: 'Trop de tentatives. Attendez un moment, puis réessayez.',
     tooManySignIns: 'Trop de connexions en ce moment. Réessayez dans quelques secondes.',
+    tooManyRequests: 'Trop de requêtes en ce moment. Réessayez dans quelques secondes.',
     databaseUnavailable: 'La base de données est indisponible. Réessayez plus tard.',
     fault: 'Erreur interne du serveur',
     badUrl: 'L’URL n’est pas valide',

@@ -265,6 +265,7 @@ export const ja: Texts = {
     unknownZone: 'このサブドメインに対応する有効な ID ゾーンはありません。',
     tooManyAttempts: '試行回数が多すぎます。しばらく待ってから、もう一度お試しください。',
     tooManySignIns: '現在サインインが集中しています。数秒後にもう一度お試しください。',
+    tooManyRequests: '現在リクエストが集中しています。数秒後にもう一度お試しください。',
     databaseUnavailable: 'データベースを利用できません。しばらくしてからお試しください。',
     fault: 'サーバー内部エラー',
     badUrl: 'URL が正しくありません',

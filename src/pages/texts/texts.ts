@@ -335,6 +335,7 @@ export type TranslatedDescription =
   | 'unknownZone'
   | 'tooManyAttempts'
   | 'tooManySignIns'
+  | 'tooManyRequests'
   | 'databaseUnavailable'
   | 'fault'
   | 'badUrl'

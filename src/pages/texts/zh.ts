@@ -252,6 +252,7 @@ export const zh: Texts = {
     unknownZone: '此子域名没有对应的有效身份区域。',
     tooManyAttempts: '尝试次数过多。请稍后重试。',
     tooManySignIns: '当前登录人数过多。请几秒钟后重试。',
+    tooManyRequests: '当前请求过多。请几秒钟后重试。',
     databaseUnavailable: '数据库不可用。请稍后重试。',
     fault: '服务器内部错误',
     badUrl: 'URL 无效',

@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { afterEach, describe, it } from 'node:test'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { OutboundOptions } from '../../../src/base/outbound.ts'
-import { createOutbound } from '../../../src/base/outbound.ts'
+import { createOutbound, OutboundBusy } from '../../../src/base/outbound.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
@@ -461,8 +461,7 @@ describe('connections to directories', () => {
     const attempt = { userName: 'marissa', password: PASSWORD }
     const running = Array.from({ length: 4 }, () => directories.authenticate(settings, attempt))
     await four
-    const refused = await directories.authenticate(settings, attempt)
-    assert.ok(refused.outcome === 'unreachable' && refused.because === 'busy', JSON.stringify(refused))
+    await assert.rejects(directories.authenticate(settings, attempt), OutboundBusy)
     const closed = directory.connections.map(
       socket => new Promise<void>(resolve => socket.once('close', () => resolve())),
     )

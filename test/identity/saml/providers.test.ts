@@ -82,7 +82,7 @@ describe('metadata at an address', () => {
 
   it('is fetched for each zone by itself: one may have used up what it can fetch', async () => {
     const { state, providers, recordOf } = set()
-    state.next = 'busy'
+    state.next = 'paused'
     await problemOf(providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in'))
     state.next = set().idp.metadata()
     await providers.read(recordOf({ metaDataLocation: ADDRESS }, { zoneId: 'other' }), 'sign-in')
@@ -95,7 +95,7 @@ describe('metadata at an address', () => {
   for (const next of [
     'timeout',
     'unreachable',
-    'busy',
+    'paused',
     'too-large',
     'forbidden',
     'redirect',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { OutboundBusy } from '../../../src/base/outbound.ts'
 import { createDocuments } from '../../../src/identity/sources/documents.ts'
 import type { Fetched, Source } from '../../../src/identity/sources/documents.ts'
 import { createTestClock } from '../../support/clock.ts'
@@ -40,8 +41,8 @@ describe('createDocuments', () => {
     await documents.read({ ...source, key: 'stale' }, 'sign-in')
     clock.advance(601)
     const waiting = Array.from({ length: 100 }, (_, n) => documents.read(silent(`k${n % 2}`), 'sign-in'))
-    assert.equal(await documents.read(silent('k0'), 'sign-in'), undefined)
-    assert.equal(await documents.renew(silent('k0'), 'sign-in'), undefined)
+    await assert.rejects(documents.read(silent('k0'), 'sign-in'), OutboundBusy)
+    await assert.rejects(documents.renew(silent('k0'), 'sign-in'), OutboundBusy)
     assert.equal(await documents.read(silent('stale'), 'sign-in'), 'one')
     assert.equal(await documents.read({ ...source, zoneId: 'other' }, 'sign-in'), 'one')
     assert.equal(state.asked, 2)

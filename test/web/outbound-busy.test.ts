@@ -1,0 +1,189 @@
+// What callers are answered while every slot for requests to other servers is taken: 503 in the shape of the interface, and nothing
+// is recorded as a failure of the caller.
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { SignJWT } from 'jose'
+import { epochSeconds } from '../../src/base/clock.ts'
+import { createTestClock } from '../support/clock.ts'
+import { APP, MODES } from '../support/oauth.ts'
+import { createOidcProvider, RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+/** To one host at a time (`base/outbound-slots.ts`). */
+const BACKGROUND_SLOTS = 4
+const SIGN_IN_SLOTS = 16
+
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+/** A server that answers nothing, and says how many requests have come. */
+async function startSilentHost() {
+  const arrivals = new Set<() => void>()
+  let count = 0
+  const server = createServer(() => {
+    count += 1
+    for (const notice of arrivals) notice()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // no pipe
+  return {
+    url: `http://127.0.0.1:${port}`,
+    arrived: (wanted: number): Promise<void> =>
+      new Promise(resolve => {
+        const check = (): void => {
+          if (count < wanted) return
+          arrivals.delete(check)
+          resolve()
+        }
+        arrivals.add(check)
+        check()
+      }),
+    release: () => server.closeAllConnections(),
+    stop: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+for (const mode of MODES) {
+  describe(`while all requests to other servers are taken, in ${mode}`, () => {
+    const clock = createTestClock()
+    let host: Awaited<ReturnType<typeof startSilentHost>>
+    let server: TestServer
+    let running: Promise<TestAnswer>[]
+    before(async () => {
+      host = await startSilentHost()
+      const remote = (index: number) => ({
+        client_id: `remote-${index}`,
+        jwks_uri: `${host.url}/keys-${index}`,
+        authorized_grant_types: ['client_credentials', 'authorization_code'],
+        authorities: ['jobs.run'],
+        scope: ['openid'],
+        redirect_uri: ['https://remote.example/cb'],
+      })
+      const provider = (originKey: string, config: object) => ({
+        originKey,
+        type: 'oidc1.0',
+        name: originKey,
+        config: {
+          authUrl: `${host.url}/authorize`,
+          tokenUrl: `${host.url}/token`,
+          relyingPartyId: RELYING_PARTY,
+          relyingPartySecret: 'secret',
+          ...config,
+        },
+      })
+      const bootstrap = {
+        ...defaultBootstrap,
+        clients: [
+          ...defaultBootstrap.clients,
+          ...Array.from({ length: BACKGROUND_SLOTS + 1 }, (_, index) => remote(index)),
+          {
+            client_id: 'porter',
+            client_secret: 'secret',
+            authorized_grant_types: [JWT_BEARER],
+            scope: ['openid'],
+            autoapprove: true,
+          },
+        ],
+        identity_providers: [
+          provider('corp', { issuer: 'https://corp.example', tokenKeyUrl: `${host.url}/corp-keys` }),
+          provider('found', { tokenUrl: undefined, discoveryUrl: `${host.url}/.well-known/openid-configuration` }),
+        ],
+      }
+      server = await startServer({ mode, clock, config: { bootstrap } })
+      running = Array.from({ length: BACKGROUND_SLOTS }, (_, index) => clientCredentials(index))
+      await host.arrived(BACKGROUND_SLOTS)
+    })
+    after(async () => {
+      host.release()
+      for (const answer of await Promise.all(running)) assert.notEqual(answer.status, 200)
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+      host.stop()
+    })
+
+    async function clientCredentials(index: number): Promise<TestAnswer> {
+      const clientId = `remote-${index}`
+      const now = epochSeconds(clock.now())
+      const assertion = await new SignJWT({
+        iss: clientId,
+        sub: clientId,
+        aud: `${server.baseUrl}/oauth/token`,
+        jti: `${mode}-${index}`,
+        exp: now + 300,
+      })
+        .setProtectedHeader({ alg: 'RS256' })
+        .sign(privateKey)
+      return server.token({
+        grant_type: 'client_credentials',
+        client_assertion_type: ASSERTION,
+        client_assertion: assertion,
+      })
+    }
+
+    function isBusyJson(answer: TestAnswer): void {
+      const { error } = answer.json()
+      assert.deepEqual([answer.status, error], [503, 'temporarily_unavailable'], answer.text)
+      assert.equal(answer.headers['retry-after'], '2')
+      assert.equal(answer.headers['www-authenticate'], undefined)
+    }
+
+    function isBusyPage(answer: TestAnswer): void {
+      assert.equal(answer.status, 503, answer.text)
+      assert.equal(answer.headers['retry-after'], '2')
+      assert.match(answer.text, /Too many requests at the moment\. Try again in a few seconds\./)
+    }
+
+    const failures = (): readonly string[] =>
+      server.events.map(({ type }) => type).filter(type => type.endsWith('Failure'))
+
+    it('has a client try again whose keys cannot be fetched', async () => {
+      const before = failures()
+      isBusyJson(await clientCredentials(BACKGROUND_SLOTS))
+      assert.deepEqual(failures(), before)
+    })
+
+    it('has a client try again that presents the assertion of a provider whose keys cannot be fetched', async () => {
+      const before = failures()
+      const corp = await createOidcProvider(clock)
+      isBusyJson(
+        await server.token({ grant_type: JWT_BEARER, assertion: await corp.token() }, { basic: ['porter', 'secret'] }),
+      )
+      assert.deepEqual(failures(), before)
+    })
+
+    it('has a user try again whose provider cannot be asked where its sign-in is', async () => {
+      isBusyPage(await server.browser().send('/login/external/found'))
+    })
+
+    it('has users try again who return from a provider that cannot be asked for their tokens', async () => {
+      const sent = Array.from({ length: SIGN_IN_SLOTS + 1 }, async () => {
+        const browser = server.browser()
+        const { searchParams } = (await browser.send('/login/external/corp')).location()
+        return { browser, query: { code: 'c', state: searchParams.get('state') ?? '' } }
+      })
+      const [last, ...others] = await Promise.all(sent)
+      assert.ok(last)
+      running.push(...others.map(({ browser, query }) => browser.send('/login/callback/corp', { query })))
+      await host.arrived(BACKGROUND_SLOTS + SIGN_IN_SLOTS)
+      const before = failures()
+      isBusyPage(await last.browser.send('/login/callback/corp', { query: last.query }))
+      assert.deepEqual(failures(), before)
+    })
+
+    it('serves everything else', async () => {
+      const answer = await server.token(
+        { grant_type: 'password', username: 'marissa', password: 'koala' },
+        { basic: APP },
+      )
+      assert.equal(answer.status, 200, answer.text)
+    })
+  })
+}
