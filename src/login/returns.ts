@@ -14,6 +14,7 @@ import type { AnswerShape } from '../identity/source.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
+import { PROVIDER_SKEW_SECONDS } from '../model/sessions/session.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Form } from '../web/requests/form.ts'
@@ -103,9 +104,6 @@ const ADDRESSES = [
 /** Changes if another provider gets the name of this one, or the record leads elsewhere. */
 export const fingerprint = ({ id, config }: IdentityProvider): string =>
   digest(JSON.stringify([id, ...ADDRESSES.map(name => config[name])]))
-
-/** Accepted difference to the provider's clock, when it says at what time it authenticated the user. */
-const SKEW_SECONDS = 60
 
 /** For a provider that is gone, so that its answer is refused like any other without a pending request. */
 const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
@@ -211,7 +209,7 @@ export function createReturns(deps: ExternalDeps): Returns {
   function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
     if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
     const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
-    return { authenticatedSince: addSeconds(from, -SKEW_SECONDS), mayOmitTime: maxAge === 0 }
+    return { authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS), mayOmitTime: maxAge === 0 }
   }
 
   return {

@@ -94,12 +94,17 @@ for (const mode of MODES) {
       return location.searchParams
     }
 
-    /** Comes back from the provider; the last answer. */
-    async function comeBack(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
+    /** Comes back from the provider; the first answer. */
+    function returnFrom(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
       upstream.nonce = asked.get('nonce') ?? ''
       upstream.answer = () => upstream.usual(claims)
       const query = { code: 'c', state: asked.get('state') ?? '' }
-      return follow(browser, await browser.send('/login/callback/corp', { query }))
+      return browser.send('/login/callback/corp', { query })
+    }
+
+    /** The same, and follows it; the last answer. */
+    async function comeBack(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
+      return follow(browser, await returnFrom(browser, asked, claims))
     }
 
     async function redeem(answer: TestAnswer): Promise<{ idToken: Claims; refreshToken: string }> {
@@ -197,6 +202,28 @@ for (const mode of MODES) {
           assert.match(refused.text, /did not ask you to sign in again/)
           const { headers } = await browser.send('/oauth/authorize', { query: { ...REQUEST, prompt: 'none' } })
           assert.match(String(headers['location']), /error=login_required/)
+        })
+      }
+
+      for (const demand of [{ prompt: 'login' }, { max_age: '300' }] satisfies Strings[]) {
+        it(`is asked for again if it does not meet ${JSON.stringify(demand)} of a pushed request that began before`, async () => {
+          const browser = server.browser()
+          const form = { ...REQUEST, ...demand }
+          const { request_uri: uri = '' } = (
+            await server.send('/oauth/par', { form, basic: ['fresh', 'x'] })
+          ).json<Strings>()
+          const query = { client_id: 'fresh', request_uri: uri }
+          const first = (await follow(browser, await browser.send('/oauth/authorize', { query }))).location()
+          const leads = (await returnFrom(browser, first.searchParams, { auth_time: now() })).location()
+          await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login' } })
+          clock.advance(10)
+          // Another tab asks for less, and the provider does not ask the user again.
+          await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
+          const asked = (await follow(browser, await browser.send(leads.pathname + leads.search))).location()
+          assert.equal(asked.origin, upstream.url, asked.href)
+          assert.equal(asked.searchParams.get('prompt'), 'login')
+          const { idToken } = await redeem(await comeBack(browser, asked.searchParams, { auth_time: now() }))
+          assert.equal(idToken['auth_time'], now())
         })
       }
 

@@ -74,6 +74,9 @@ export const SESSION_IDLE_SECONDS = 1800
 /** See `SESSION_IDLE_SECONDS`. */
 export const SESSION_ABSOLUTE_SECONDS = 43_200
 
+/** Accepted difference to the clock of a provider, when it says at what time it authenticated the user. */
+export const PROVIDER_SKEW_SECONDS = 60
+
 /** How long after a sign-in the user may change what protects the account: possession of the session alone is not enough. */
 const FRESH_SECONDS = 300
 

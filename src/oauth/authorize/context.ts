@@ -15,6 +15,7 @@ import type { Audit } from '../../model/audit/event.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
+import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
@@ -191,9 +192,19 @@ export interface AuthorizeContext {
 export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'source'>, mark: string): boolean =>
   (source?.sent ?? form).get(mark) !== undefined
 
-/** Whether the user has signed in since the request first came, which meets what it asks of the sign-in. */
-export const signedInSince = ({ request, source }: Pick<AuthorizeContext, 'request' | 'source'>): boolean =>
-  source?.begunAt !== undefined && request.visit?.signIn !== undefined && request.visit.createdAt >= source.begunAt
+/**
+ * Whether the user has signed in since the request first came, which meets what it asks of the sign-in. At another provider the
+ * user may have signed in before: at most so many seconds before the request.
+ */
+export function signedInSince(
+  { request: { visit }, source }: Pick<AuthorizeContext, 'request' | 'source'>,
+  seconds = Number.POSITIVE_INFINITY,
+): boolean {
+  const begunAt = source?.begunAt
+  if (begunAt === undefined || !visit?.signIn || visit.createdAt < begunAt) return false
+  const age = (begunAt.getTime() - visit.signIn.authenticatedAt.getTime()) / 1000
+  return age <= seconds + PROVIDER_SKEW_SECONDS
+}
 
 /** What an earlier check found; a list of checks in the wrong order is a fault. */
 export function found<T>(value: T | undefined): T {

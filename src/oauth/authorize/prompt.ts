@@ -26,10 +26,11 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
   // The URL of a source cannot be rewritten, as `without` does: the session records that the sign-in happened.
-  const isMet = signedInSince(context)
-  const maxAge = isMet ? undefined : age === undefined ? defaultAge(context) : Number(age)
+  const isNewLogin = signedInSince(context, 0)
+  const askedAge = age === undefined ? defaultAge(context) : Number(age)
+  const maxAge = signedInSince(context, askedAge) ? undefined : askedAge
   if (!deps.behaviour.promptWords) {
-    const forceLogin = prompt === 'login' && !isMet
+    const forceLogin = prompt === 'login' && !isNewLogin
     context.asked = {
       ...context.asked,
       silent,
@@ -45,11 +46,14 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   context.asked = {
     ...context.asked,
     silent,
-    forceLogin: words.has('login') && !isMet,
+    forceLogin: words.has('login') && !isNewLogin,
     forceConsent: words.has('consent') || asksAlways(context),
     // A token or password names its account.
     chooseAccount:
-      words.has('select_account') && program === undefined && !isMet && !isMarked(context, ACCOUNT_WAS_CHOSEN),
+      words.has('select_account') &&
+      program === undefined &&
+      !signedInSince(context) &&
+      !isMarked(context, ACCOUNT_WAS_CHOSEN),
     maxAge,
   }
 }
