@@ -24,7 +24,7 @@ const MAX_CONCURRENT = 20
 
 /** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; any other request below the path is denied. */
 export function tokenListEndpoints(app: FastifyInstance, { store, clock, service }: TokenListDeps): void {
-  const readers = { by: 'bearer', scopes: [service.scope('admin'), 'tokens.list'] } as const
+  const readers = { by: 'bearer', acrossZones: true, scopes: [service.scope('admin'), 'tokens.list'] } as const
   // Wildcards, because parameters have a maximum length, and a longer id is merely unknown.
   const lists = [
     {

@@ -120,7 +120,8 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
   ): Promise<FastifyReply> {
     const { zone, params } = request
     const { claims, stored, client, user, expiresAt } = holderOf(request)
-    if (!stored && claims['jti'] === params.tokenId) {
+    const isHere = belongsHere(request)
+    if (isHere && !stored && claims['jti'] === params.tokenId) {
       // A plain JWT is not stored, but its holder may revoke it by its `jti`.
       await store.tokens.revokeUnstored(zone.id, params.tokenId, expiresAt)
       report(request, { clientId: client.clientId, userId: user?.id })
@@ -128,14 +129,14 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     }
     const token = await findStored(zone, params.tokenId)
     if (!token) throw unknown(request)
-    const isOwn = isOwnedBy(token, holderOf(request), isOwnersClient(request))
+    const isOwn = isHere && isOwnedBy(token, holderOf(request), isOwnersClient(request))
     if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
     if (!(await store.tokens.delete(zone.id, token.idDigest))) throw unknown(request)
     report(request, token)
     return reply.send()
   }
 
-  const config = { access: { by: 'bearer' }, audience: 'api' } as const
+  const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
   // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
   const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
   app.route({ method, url: '/oauth/token/revoke/user/:userId', config, handler: revokeOfUser })
@@ -182,8 +183,12 @@ function holderOf({ bearer }: FastifyRequest): VerifiedToken {
   return bearer
 }
 
-/** The token's user; none for a client's own token, even if the client's id equals a user's. */
-const userOf = (request: FastifyRequest): string | undefined => holderOf(request).user?.id
+/** Whether the token's user and client are those of the request's zone, and not others of the default zone with equal ids. */
+const belongsHere = (request: FastifyRequest): boolean => holderOf(request).client.zoneId === request.zone.id
+
+/** The token's user; none for a client's own token, even if the client's id equals a user's, and none in another zone. */
+const userOf = (request: FastifyRequest): string | undefined =>
+  belongsHere(request) ? holderOf(request).user?.id : undefined
 
 /** Whether the caller is the token's user, through this client or, as the owner of the account, any; or its client acting for itself. */
 const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken, isOwnersClient: boolean): boolean => {

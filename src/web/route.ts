@@ -28,7 +28,7 @@ export interface BearerDemand extends Partial<Rights> {
   readonly resource?: string
   /**
    * Whether an administrator of the default zone may act in another zone, named in a header. Only for routes whose handlers
-   * use only the scopes of the token: its user and client belong to the default zone.
+   * use nothing but the scopes of the token there: its user and client belong to the default zone.
    */
   readonly acrossZones?: true
   /**

@@ -462,6 +462,50 @@ for (const mode of MODES) {
       })
     })
 
+    describe('in a zone that a header names', () => {
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const opaqueThere = async (): Promise<string> =>
+        (await userTokens(server, 'marissa', { token_format: 'opaque', host: ELSEWHERE })).access_token
+      const isAliveThere = (token: string): Promise<boolean> => isAlive(server, token, ELSEWHERE)
+
+      it('takes the administrator of the server, and changes nothing elsewhere', async () => {
+        const here = await userTokens(server, 'marissa', { token_format: 'opaque' })
+        const { id } = await userNamed(server, 'marissa', 'z1')
+        for (const path of [`/user/${id}`, `/user/${id}/client/target`, '/client/target']) {
+          const there = await opaqueThere()
+          await isGone(send(path, { headers }))
+          assert.equal(await isAliveThere(there), false, path)
+        }
+        const there = await opaqueThere()
+        await refused(server, mode, () => send(`/${there}`), notFound)
+        await isGone(send(`/${there}`, { headers }))
+        assert.equal(await isAliveThere(there), false)
+        assert.equal(revocations(server).at(-1)?.zoneId, 'z1')
+        assert.equal(await isAlive(server, here.access_token), true)
+      })
+
+      it('does not take the client of the same name, or what it may revoke here', async () => {
+        const there = await clientToken(server, TARGET, { token_format: 'opaque' }, ELSEWHERE)
+        const { id } = await userNamed(server, 'marissa', 'z1')
+        const reader = await clientToken(server, ['reader', 'secret'])
+        const { jti } = decodeJwt(reader)
+        for (const path of [`/${there}`, '/client/target', `/user/${id}/client/target`, `/${String(jti)}`]) {
+          await refused(server, mode, () => send(path, { bearer: reader, headers }), notAllowed)
+        }
+        assert.equal(await isAliveThere(there), true)
+        const revoker = await clientToken(server, ['revoker', 'secret'])
+        await refused(server, mode, () => send('/client/target', { bearer: revoker, headers }), {
+          want: '403 access_denied',
+        })
+      })
+
+      it('does not revoke the token of the caller, which belongs to the default zone', async () => {
+        const bearer = await clientToken(server, ADMIN)
+        await refused(server, mode, () => send(`/${String(decodeJwt(bearer).jti)}`, { bearer, headers }), notFound)
+        await isGone(send('/client/only-there', { bearer, headers }))
+      })
+    })
+
     describe('writes to the audit trail', () => {
       const lastOf = (): Partial<AuditEvent> => revocations(server).at(-1) ?? {}
       const reported = (): unknown => {

@@ -177,6 +177,10 @@ for (const mode of MODES) {
         readonly Listed[]
       >()
       assert.deepEqual([reported.length, reported[0]?.tokenId, reported[0]?.zoneId], [1, there, 'z1'])
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const named = (await send(`/user/${theirs}`, { headers })).json<readonly Listed[]>()
+      assert.deepEqual(named, reported, 'for the administrator of the server, who names the zone')
+      assert.deepEqual((await send(`/user/${marissa}`, { headers })).json(), [])
     })
 
     describe('shows nothing that is dead', () => {

@@ -181,8 +181,9 @@ export const exchange = (
 ): Promise<TestAnswer> => server.token({ grant_type: 'authorization_code', code, ...form }, basic ? { basic } : {})
 
 /** Whether the server still takes the access token. */
-export async function isAlive(server: TestServer, accessToken: string): Promise<boolean> {
-  const answer = await server.send('/introspect', { form: { token: accessToken }, basic: RESOURCE })
+export async function isAlive(server: TestServer, accessToken: string, host?: string): Promise<boolean> {
+  const request = { form: { token: accessToken }, basic: RESOURCE, ...(host !== undefined && { host }) }
+  const answer = await server.send('/introspect', request)
   return answer.json()['active'] === true
 }
 

@@ -45,6 +45,7 @@ const bootstrap = {
     forItself('admin', 'svc.admin'),
     forItself('revoker', 'tokens.revoke'),
     forItself('lister', 'tokens.list'),
+    forItself('reader', 'zones.z1.read'),
     { ...forItself('brief', 'svc.admin'), access_token_validity: 60 },
     {
       client_id: 'console',

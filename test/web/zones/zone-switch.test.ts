@@ -155,8 +155,8 @@ describe('a request that names another zone', () => {
     const body = { method: 'PUT', headers: { 'content-type': 'application/json', ...byId('z1') }, body: '{}' }
     assert.equal((await server.send('/oauth/clients/target/clientjwt', body)).status, 401)
     assert.equal((await server.send('/oauth/clients/target/clientjwt', { ...body, bearer: 'x.y.z' })).status, 401)
-    const list = { bearer: tokens.get('root') ?? '', headers: byId('z1') }
-    assert.equal((await server.send('/oauth/token/list/client/target', list)).status, 403)
+    const ids = { bearer: tokens.get('root') ?? '', headers: byId('z1'), query: { filter: 'userName eq "x"' } }
+    assert.equal((await server.send('/ids/Users', ids)).status, 403)
     const token = { basic: ['root', 'secret'], headers: byId('z1') } as const
     assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 403)
   })
