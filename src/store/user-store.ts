@@ -45,8 +45,9 @@ export interface UserStore {
   /**
    * Replaces `before` by `user` as far as an administrator may: names, addresses, profile, `externalId`, `active`,
    * `verified`, `salt` and the password; of the last three only what the change is about, so that concurrent ones survive.
-   * Counts the version. A `passwordRevision` that differs ends all access, and a new password clears failed sign-ins, in the
-   * same transaction. Undefined when the user has no longer the version of `before`; throws as `create`.
+   * Counts the version, twice if the copy is new. A `passwordRevision` that differs ends all access, and a new password
+   * clears failed sign-ins, in the same transaction. Undefined when the user has no longer the version of `before`; throws
+   * as `create`.
    */
   replace(zoneId: string, before: User, user: User, copy?: UserCopy): Promise<User | undefined>
   /** Deletes the user with everything of theirs, in one transaction; false when there is none, or has another version. */

@@ -49,13 +49,14 @@ const REPLACE = statement<
   Pick<UserRow, (typeof REPLACED)[number] | 'salt' | 'verified' | 'password_hash' | 'password_changed_at'> &
     Versioned & {
       readonly known_revision: string
+      readonly versions: number
       readonly keeps_salt: Flag
       readonly keeps_verified: Flag
       readonly keeps_password: Flag
     },
   UserRow
 >(
-  `update users set ${list(REPLACED.map(column => `${column} = :${column}`))}, version = version + 1,
+  `update users set ${list(REPLACED.map(column => `${column} = :${column}`))}, version = version + :versions,
    salt = case when :keeps_salt = 1 then salt else :salt end,
    verified = case when :keeps_verified = 1 then verified else :verified end,
    password_hash = case when :keeps_password = 1 then password_hash else :password_hash end,
@@ -110,7 +111,7 @@ export function createUserChanges(
             throw new ChangedMeanwhile('user') // takes everything back
           }
           if (copy && !copy.before) await insertUser(within, copy.user.zoneId, copy.user)
-          const after = await replaceUser(within, zoneId, before, user)
+          const after = await replaceUser(within, zoneId, before, user, copy && !copy.before ? 2 : 1)
           if (copy && !after) throw new ChangedMeanwhile('user')
           return after
         })
@@ -150,12 +151,19 @@ export function createUserChanges(
   }
 }
 
-async function replaceUser(within: Transaction, zoneId: string, before: User, user: User): Promise<User | undefined> {
+async function replaceUser(
+  within: Transaction,
+  zoneId: string,
+  before: User,
+  user: User,
+  versions = 1,
+): Promise<User | undefined> {
   const setsPassword = user.passwordHash !== before.passwordHash
   const { rows } = await within.run(REPLACE, {
     ...toRow(zoneId, user),
     version: before.version,
     known_revision: before.passwordRevision,
+    versions,
     keeps_salt: flag(user.salt === before.salt),
     keeps_verified: flag(user.verified === before.verified),
     keeps_password: flag(!setsPassword),

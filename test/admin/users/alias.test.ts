@@ -80,7 +80,10 @@ for (const mode of MODES) {
       const user = await create({ aliasZid: undefined })
       const answer = await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY)
       assert.equal(answer.status, 200, answer.text)
-      assert.equal((await copyOf(answer.json<Aliased & Record<string, unknown>>())).aliasId, user.id)
+      const after = answer.json<Aliased & Record<string, unknown>>()
+      assert.deepEqual([user.meta.version, after.meta.version, answer.headers['etag']], [0, 2, '"2"'])
+      const copy = await copyOf(after)
+      assert.deepEqual([copy.aliasId, copy.meta.version], [user.id, 0])
     })
 
     // Covers alias users: changes are copied
@@ -108,6 +111,7 @@ for (const mode of MODES) {
       const answer = await api.send('PATCH', `/Users/${user.id}`, {}, ANY)
       const after = answer.json<Aliased & Record<string, unknown>>()
       assert.notEqual(after.aliasId, user.aliasId)
+      assert.equal(after.meta.version, user.meta.version + 2)
       assert.equal((await copyOf(after)).aliasId, user.id)
     })
 
