@@ -121,8 +121,9 @@ function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
     passphrase: textOf(config, 'privateKeyPassword', at),
     certificate: textOf(config, 'certificate', at),
   }
-  // A certificate alone repeats what was shown in the old format, which `keys` contains too.
-  const isSaid = legacy.key !== '' || (legacy.certificate !== '' && !Object.hasOwn(given, LEGACY_SAML_KEY))
+  // Beside an entry with a private key, a certificate in the old format repeats what was shown before.
+  const entry = keys.find(([id]) => id === LEGACY_SAML_KEY)?.[1]
+  const isSaid = legacy.key !== '' || (!entry?.key && (legacy.certificate !== '' || legacy.passphrase !== ''))
   return { ...Object.fromEntries(keys), ...(isSaid && { [LEGACY_SAML_KEY]: legacy }) }
 }
 

@@ -346,6 +346,8 @@ describe('the keys of a zone’s SAML service provider', () => {
     }
   })
 
+  const PARTIAL = '422 Identity zone cannot be udpated with partial Saml CertKey config.'
+
   it('have an old form, which stands for the key legacy-saml-key', async () => {
     const form = { certificate, privateKey: encrypted(rsa, 'phrase'), privateKeyPassword: 'phrase' }
     const answer = await post({ samlConfig: form })
@@ -359,6 +361,14 @@ describe('the keys of a zone’s SAML service provider', () => {
     assert.equal(await keptKey(zone, 'legacy-saml-key'), rsa)
     const again = await put(zone, { samlConfig: saml })
     assert.deepEqual(samlOf(again), saml, again.text)
+    assert.equal(await keptKey(zone, 'legacy-saml-key'), rsa)
+    for (const change of [
+      { certificate: certificateOf(ec) },
+      { certificate: 'other' },
+      { privateKeyPassword: 'phrase' },
+    ]) {
+      assert.equal(problemOf(await put(zone, { samlConfig: { ...saml, ...change } })), PARTIAL)
+    }
     assert.equal(await keptKey(zone, 'legacy-saml-key'), rsa)
   })
 
@@ -375,7 +385,6 @@ describe('the keys of a zone’s SAML service provider', () => {
     assert.deepEqual(samlOf(answer)?.['keys'], {})
   })
 
-  const PARTIAL = '422 Identity zone cannot be udpated with partial Saml CertKey config.'
   const SECURITY = "422 There is a security problem with the SAML SP Key configuration for key 'one'."
   const one = (key: unknown) => ({ activeKeyId: 'one', keys: { one: key } })
   const refusals: readonly { name: string; samlConfig: object; want: string | RegExp }[] = [
