@@ -1,9 +1,9 @@
 // JSON documents that other servers publish at a URL, such as JWK sets: cached for as long as their publisher says, fetched
 // once for all who wait and at most once every 30 seconds, and used for an hour when they cannot be fetched again. Does not
 // know what is in them.
-import { createCache } from '../base/cache.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
+import { createFairCache } from '../base/fair-cache.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../base/outbound.ts'
 import { createWaitingCallers } from '../base/waiting-callers.ts'
@@ -42,6 +42,7 @@ const DEFAULT_FRESH_SECONDS = 10 * 60
 const MAX_FRESH_SECONDS = 24 * 60 * 60
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
+/** Of all zones; the administrators of one, and those who register clients in it, displace only their own. */
 const MAX_DOCUMENTS = 500
 
 /** The cached state of a URL. */
@@ -65,7 +66,7 @@ export function createPublishedDocuments<T>({
   clock: Clock
   read: (json: unknown) => T
 }): PublishedDocuments<T> {
-  const published = createCache<Published<T>>(MAX_DOCUMENTS)
+  const published = createFairCache<Published<T>>(MAX_DOCUMENTS)
   const waiting = createWaitingCallers()
 
   async function fetchInto(entry: Published<T>, { uri, share }: DocumentAddress): Promise<void> {
@@ -93,16 +94,24 @@ export function createPublishedDocuments<T>({
     await waiting(address.share?.zoneId ?? '', fetchOnce)
   }
 
+  /** In the share of the zone that has met the URL first. */
+  function entryOf({ uri, share }: DocumentAddress): Published<T> {
+    const known = published.get(uri)
+    if (known) return known
+    const unknown: Published<T> = {
+      document: undefined,
+      freshUntil: new Date(0),
+      triedAt: undefined,
+      failure: undefined,
+      pending: undefined,
+    }
+    published.set(uri, share?.zoneId ?? '', unknown)
+    return unknown
+  }
+
   return {
     async find(address, find) {
-      const unknown: Published<T> = {
-        document: undefined,
-        freshUntil: new Date(0),
-        triedAt: undefined,
-        failure: undefined,
-        pending: undefined,
-      }
-      const entry = (await published.get(address.uri, () => Promise.resolve(unknown))) ?? unknown
+      const entry = entryOf(address)
       if (!entry.document || address.refetch || clock.now() >= entry.freshUntil) {
         await refresh(entry, address).catch((cause: unknown) => {
           if (!(cause instanceof OutboundBusy && entry.document)) throw cause

@@ -350,4 +350,18 @@ describe('a document of keys at an address', () => {
     await at(0)
     assert.equal(fetched.length, 502)
   })
+
+  it('makes room among those of the zone that has the most', async () => {
+    const { keys, fetched } = documents(() => ({ keys: [a] }))
+    const at = (zoneId: string, number: number) =>
+      keys.find(
+        { jwksUri: `https://${zoneId}.example/${number}`, share: { zoneId, purpose: 'background' } },
+        wanted('a'),
+      )
+    await at('victim', 0)
+    for (let number = 0; number < 600; number += 1) await at('greedy', number)
+    fetched.length = 0
+    await at('victim', 0)
+    assert.deepEqual(fetched, [])
+  })
 })

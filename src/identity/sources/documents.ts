@@ -2,6 +2,7 @@
 // who wait, and kept for a while when it cannot be fetched again. Does not know how a document is fetched or read.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { createFairCache } from '../../base/fair-cache.ts'
 import { OutboundBusy } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
 import { createWaitingCallers } from '../../base/waiting-callers.ts'
@@ -44,14 +45,12 @@ const MIN_CACHE_SECONDS = 60
 const PAUSE_SECONDS = 30
 /** How long a document counts after it could not be fetched again. */
 const STALE_SECONDS = 60 * 60
+/** Of all zones: their administrators choose how many there are, and displace only their own. */
 const MAX_DOCUMENTS = 10_000
-/** Of them, of one zone: its administrators choose how many there are, and those of others must stay. */
-const MAX_OF_ZONE = 2000
 /** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
 
 interface Entry<T> extends CachedDocument<T> {
-  readonly zoneId: string
   readonly until: Date
   readonly fetchedAt: Date
   /** Of the last attempt, successful or not. */
@@ -60,28 +59,13 @@ interface Entry<T> extends CachedDocument<T> {
 
 /** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
 export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
-  const entries = new Map<string, Entry<T>>()
-  /** Oldest first, like those of `entries`. */
-  const keysIn = new Map<string, Set<string>>()
+  const entries = createFairCache<Entry<T>>(MAX_DOCUMENTS)
   const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<T | undefined>>()
   const waiting = createWaitingCallers()
 
-  function drop(key: string): void {
-    const { zoneId = '' } = entries.get(key) ?? {}
-    entries.delete(key)
-    const keys = keysIn.get(zoneId)
-    keys?.delete(key)
-    if (keys?.size === 0) keysIn.delete(zoneId)
-  }
-
-  function remember({ key, zoneId }: Source<T>, entry: Omit<Entry<T>, 'zoneId'>): T | undefined {
-    drop(key)
-    const keys = keysIn.get(zoneId) ?? new Set()
-    const [oldest] = keys.size >= MAX_OF_ZONE ? keys : entries.size >= MAX_DOCUMENTS ? entries.keys() : []
-    if (oldest !== undefined) drop(oldest)
-    keysIn.set(zoneId, keys.add(key))
-    entries.set(key, { ...entry, zoneId })
+  function remember({ key, zoneId }: Source<T>, entry: Entry<T>): T | undefined {
+    entries.set(key, zoneId, entry)
     return entry.document
   }
 
