@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { namesOf } from '../../../src/admin/scim/attribute.ts'
 import type { Json } from '../../../src/admin/scim/attribute.ts'
 import { ScimError } from '../../../src/admin/scim/error.ts'
-import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch-operations.ts'
-import { applyPatch } from '../../../src/admin/scim/patch.ts'
+import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch/patch-operations.ts'
+import { applyPatch } from '../../../src/admin/scim/patch/patch.ts'
 import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
 
 const users = namesOf(USER)
