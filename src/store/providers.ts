@@ -4,7 +4,7 @@ import type { ProviderRow } from '../records/provider.ts'
 import { rowMapping } from '../records/record.ts'
 import { type Caches, remembered, type ZoneProviders } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { deleteSomeOfOrigin, endSessionsOfOrigin } from './origin-deletion.ts'
+import { deleteSomeOfOrigin, endSessionsOfOrigin } from './deletion/origin-deletion.ts'
 import { type Flag, insertInto, list, PROVIDER_COLUMNS, updateByKey } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ProviderChange, type ProviderStore, TooLarge } from './store.ts'
 

@@ -1,14 +1,14 @@
 import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { type Caches, remembered } from './changes.ts'
 import { type Database, statement, type Transaction } from './database.ts'
-import { isDeletedZone, noteDeletedZone } from './deletions.ts'
+import { isDeletedZone, noteDeletedZone } from './deletion/deletions.ts'
 import { addMissingGroups } from './groups/group-changes.ts'
-import { activateKey, replaceKeys } from './keys.ts'
+import { activateKey, replaceKeys } from './keys/keys.ts'
 import { addProvider } from './providers.ts'
 import { flag, fromJson, lowerCase, toJson, withoutNulls } from './rows.ts'
 import { insertInto, list, ZONE_COLUMNS, type ZoneRow } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile, type ZoneState, type ZoneStore } from './store.ts'
-import { clearZone, createZoneClearing, deleteGroupsAbout } from './zone-deletion.ts'
+import { clearZone, createZoneClearing, deleteGroupsAbout } from './deletion/zone-deletion.ts'
 
 const FIND = statement<{ id: string }, ZoneRow>(`select ${list(ZONE_COLUMNS)} from zones where id = :id`)
 const FIND_ID = statement<{ subdomain_lower: string }, { id: string }>(

@@ -2,7 +2,7 @@
 import type { RegistrationToken } from '../../model/clients/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
 import { type Database, statement } from '../database.ts'
-import type { RegistrationStore } from '../registration-store.ts'
+import type { RegistrationStore } from './registration-store.ts'
 import { fromJson, withoutNulls } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
 import { CLIENT_COLUMNS, toClientRow } from './client-rows.ts'

@@ -1,6 +1,6 @@
 import type { FactorCodeKind } from '../../model/users/passkey.ts'
 import { type Database, statement } from '../database.ts'
-import type { FactorStore } from '../factor-store.ts'
+import type { FactorStore } from './factor-store.ts'
 import { timeOrNull } from '../rows.ts'
 import { FACTOR_CODE_COLUMNS, type FactorCodeRow, insertInto } from '../schema.ts'
 import { HOLD_USER, OF_USER, REMOVE_CODES, type UserKey } from './factor-changes.ts'

@@ -1,5 +1,5 @@
 import { type Database, statement } from '../database.ts'
-import type { FactorStore } from '../factor-store.ts'
+import type { FactorStore } from './factor-store.ts'
 import { changeFactors, OF_USER, type UserKey } from './factor-changes.ts'
 import { createFactorCodes } from './factor-codes.ts'
 import { createOneTimePasswords } from './one-time-passwords.ts'

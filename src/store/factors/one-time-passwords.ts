@@ -1,6 +1,6 @@
 import type { Totp } from '../../model/users/passkey.ts'
 import { type Database, statement } from '../database.ts'
-import type { FactorStore } from '../factor-store.ts'
+import type { FactorStore } from './factor-store.ts'
 import { timeOrNull, withoutNulls } from '../rows.ts'
 import { insertInto, list, TOTP_COLUMNS, type TotpRow } from '../schema.ts'
 import { changeFactors, leavesOne, OF_USER, type UserKey } from './factor-changes.ts'

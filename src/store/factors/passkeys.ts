@@ -1,6 +1,6 @@
 import type { Passkey } from '../../model/users/passkey.ts'
 import { type Database, isStorable, statement } from '../database.ts'
-import type { FactorStore } from '../factor-store.ts'
+import type { FactorStore } from './factor-store.ts'
 import { flag, fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
 import { insertInto, list, PASSKEY_COLUMNS, type PasskeyRow } from '../schema.ts'
 import { changeFactors, COUNT_PASSKEYS, leavesOne, OF_USER, type UserKey } from './factor-changes.ts'

@@ -1,7 +1,7 @@
 // The mappings of groups of external providers.
 import { type Database, statement, statementOnce, type Value } from '../database.ts'
 import { toExternalGroup, toExternalRow } from './group-rows.ts'
-import type { GroupStore } from '../group-store.ts'
+import type { GroupStore } from './group-store.ts'
 import { EXTERNAL_GROUP_COLUMNS, type ExternalGroupRow, insertInto, list } from '../schema.ts'
 
 type Key = Omit<ExternalGroupRow, 'created_at'>

@@ -2,7 +2,7 @@
 import type { Group, Member, MemberType } from '../../model/users/group.ts'
 import { type Database, isStorable, type Statement, statement, type Transaction } from '../database.ts'
 import { chunks, type ListArgs, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
-import { type GroupStore, type MemberChange, NoSuchMember } from '../group-store.ts'
+import { type GroupStore, type MemberChange, NoSuchMember } from './group-store.ts'
 import { addNesting, lockNesting, pruneNesting, refuseNesting } from './nesting.ts'
 import {
   GROUP_COLUMNS,

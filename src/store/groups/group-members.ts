@@ -2,7 +2,7 @@
 import type { Member } from '../../model/users/group.ts'
 import { type Database, statement } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
-import type { GroupStore, MemberPage } from '../group-store.ts'
+import type { GroupStore, MemberPage } from './group-store.ts'
 import { reachedGroups } from './nesting.ts'
 import { toUser } from '../users/user-rows.ts'
 import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from '../schema.ts'

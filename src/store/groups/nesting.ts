@@ -2,7 +2,7 @@
 // a user's groups are found by one join. Every change of a group's membership updates the pairs in the same
 // transaction. A pair of a group with itself is a cycle: this server makes none, but another may have left one.
 import { type ColumnTypes, statement, type Transaction } from '../database.ts'
-import { InvalidNesting } from '../group-store.ts'
+import { InvalidNesting } from './group-store.ts'
 
 /** A chain of more groups is refused. */
 const MAX_DEPTH = 20

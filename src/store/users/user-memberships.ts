@@ -1,7 +1,7 @@
 // The direct memberships of one user that a provider owns, and the groups that mappings lead to.
 import { type Database, isStorable, statement } from '../database.ts'
 import { chunks, withList } from '../groups/group-rows.ts'
-import type { GroupStore, NamedGroup } from '../group-store.ts'
+import type { GroupStore, NamedGroup } from '../groups/group-store.ts'
 
 const MAPPED = withList<{ id: string; display_name: string }>(
   placeholders => `select distinct groups.id, groups.display_name from external_groups

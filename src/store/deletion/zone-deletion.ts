@@ -1,0 +1,105 @@
+// Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
+// the tables are listed here, and a test compares the list with the schema.
+import { type Database, type Statement, statement, type Transaction } from '../database.ts'
+import { lockNesting, pruneNestingOfZone } from '../groups/nesting.ts'
+import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
+
+/** Every table with rows of zones: first queues of outgoing messages; tables with foreign keys before those that they reference. */
+const TABLES = [
+  'outgoing_mails',
+  'ended_sessions',
+  'audit_deliveries',
+  'group_nesting',
+  'group_members',
+  'external_groups',
+  'groups',
+  'users',
+  'user_values',
+  'user_counts',
+  'clients',
+  'registration_tokens',
+  'identity_providers',
+  'signing_keys',
+  'approvals',
+  'authorization_codes',
+  'tokens',
+  'revocations',
+  'sessions',
+  'sign_in_failures',
+  'one_time_codes',
+  'account_events',
+  'used_assertions',
+  'used_proofs',
+  'pushed_requests',
+  'device_codes',
+  'passkeys',
+  'totp_secrets',
+  'factor_codes',
+  'audit_entries',
+  'audit_chains',
+] as const
+
+const DELETE_ROWS = TABLES.map(table => statement<{ zone_id: string }>(`delete from ${table} where zone_id = :zone_id`))
+// Keeps the record that the zone itself was applied, so that a start does not restore a zone deleted through the API.
+const FORGET_TEXT = `delete from bootstrap_records where zone_id = :zone_id and kind <> 'zone'`
+const FORGET_BOOTSTRAP = statement<{ zone_id: string }>(FORGET_TEXT)
+
+/** Deletes everything that is in the zone, but not the zone, in one transaction: few rows, or none. */
+export async function clearZone(within: Transaction, zoneId: string): Promise<void> {
+  for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: zoneId })
+  await within.run(FORGET_BOOTSTRAP, { zone_id: zoneId })
+}
+
+/**
+ * Deletes everything that was in a deleted zone, in portions, since there may be very much. Stops when the zone is created again,
+ * which clears it: each statement checks that by itself.
+ */
+export function createZoneClearing(db: Database): (zoneId: string) => Promise<void> {
+  const isGone = `not exists (select 1 from zones where id = :zone_id)`
+  const some = TABLES.map(
+    (table): Statement<{ zone_id: string }, never> =>
+      statement(
+        `delete from ${table} where ${db.rowId} in (
+         select ${db.rowId} from ${table} where zone_id = :zone_id limit ${ROWS_AT_ONCE}) and ${isGone}`,
+      ),
+  )
+  const forget = statement<{ zone_id: string }>(`${FORGET_TEXT} and ${isGone}`)
+  return async zoneId => {
+    for (const deleteSome of some) await writeInPortions(db, deleteSome, { zone_id: zoneId })
+    await db.write(forget, { zone_id: zoneId })
+  }
+}
+
+interface Named {
+  zone_id: string
+  prefix: string
+  end: string
+  prefix_lower: string
+  end_lower: string
+}
+// Strings are compared byte by byte and a slash follows a dot, so the range from `zones.x.` to `zones.x/` is exactly the
+// prefix `zones.x.`. The lower-case pair is for the index.
+const NAMED = `zone_id = :zone_id and display_name_lower >= :prefix_lower and display_name_lower < :end_lower
+  and display_name >= :prefix and display_name < :end`
+const IDS = `select id from groups where ${NAMED}`
+const DELETE_ABOUT = [
+  `delete from group_members where zone_id = :zone_id and group_id in (${IDS})`,
+  `delete from group_members where zone_id = :zone_id and member_type = 'GROUP' and member_id in (${IDS})`,
+  `delete from external_groups where zone_id = :zone_id and group_id in (${IDS})`,
+  `delete from groups where ${NAMED}`,
+].map(text => statement<Named>(text))
+
+/** Deletes the groups `zones.<id>.…` of the default zone, whose members administer the zone. */
+export async function deleteGroupsAbout(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
+  const [prefix, end] = [`zones.${zoneId}.`, `zones.${zoneId}/`]
+  const args = {
+    zone_id: defaultZoneId,
+    prefix,
+    end,
+    prefix_lower: prefix.toLowerCase(),
+    end_lower: end.toLowerCase(),
+  }
+  await lockNesting(within, defaultZoneId)
+  for (const deleteNamed of DELETE_ABOUT) await within.run(deleteNamed, args)
+  await pruneNestingOfZone(within, defaultZoneId)
+}

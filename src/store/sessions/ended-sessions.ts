@@ -1,0 +1,128 @@
+// Ended sessions whose clients are still to be notified (OpenID Connect Back-Channel Logout). A row is written in the
+// transaction that deletes the session, so that no logout is lost with a process.
+import type { EndedSession } from '../../model/sessions/ended-session.ts'
+import { type Database, statement, type Statement } from '../database.ts'
+import { clientsIn, lineOf } from './session-clients.ts'
+import { type Flag, insertInto, list } from '../schema.ts'
+import type { EndedSessionStore } from './session-store.ts'
+
+const COLUMNS = [
+  'zone_id',
+  'id',
+  'user_id',
+  'session_salt',
+  'clients',
+  'next_attempt_at',
+  'attempts',
+  'by_path',
+] as const
+interface Row {
+  zone_id: string
+  id: string
+  user_id: string
+  session_salt: string
+  clients: string
+  next_attempt_at: number
+  attempts: number
+  by_path: Flag | null
+}
+
+/** Records those of the sessions of which a client is to be notified; `which` follows `where`. */
+export const noteEnded = <P extends object>(which: string): Statement<P, never> =>
+  statement<P>(
+    `insert into ended_sessions (${list(COLUMNS)})
+     select zone_id, id_digest, user_id, session_salt, clients, 0, 0, by_path from sessions where tells = 1 and ${which}
+     on conflict (zone_id, id) do nothing`,
+  )
+
+const DUE = statement<{ now: number }, Row>(
+  `select ${list(COLUMNS)} from ended_sessions where next_attempt_at <= :now order by next_attempt_at limit 20`,
+)
+const IS_DUE = statement<{ now: number }, { id: string }>(
+  `select id from ended_sessions where next_attempt_at <= :now limit 1`,
+)
+interface Claim {
+  zone_id: string
+  id: string
+  before: number
+  next: number
+}
+const CLAIM = statement<Claim>(
+  `update ended_sessions set next_attempt_at = :next, attempts = attempts + 1
+   where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
+)
+const RETRY = statement<Claim & { clients: string; attempts: number }>(
+  `update ended_sessions set next_attempt_at = :next, clients = :clients, attempts = :attempts
+   where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
+)
+const DELETE = statement<{ zone_id: string; id: string }>(
+  `delete from ended_sessions where zone_id = :zone_id and id = :id`,
+)
+const WAITING = statement<object, { attempts: number; count: number; first: number }>(
+  `select attempts, count(*) as count, min(next_attempt_at) as first
+   from (select attempts, next_attempt_at from ended_sessions limit 10000) waiting group by attempts`,
+)
+/** For tests and imports. */
+const INSERT = statement<Row>(insertInto('ended_sessions', COLUMNS))
+
+/** Implements `EndedSessionStore` for both databases. */
+export function createEndedSessions(db: Database): EndedSessionStore {
+  return {
+    async add(ended) {
+      await db.write(INSERT, toRow(ended))
+    },
+    async isDue(now) {
+      return (await db.read(IS_DUE, { now: now.getTime() })).length > 0
+    },
+    async claim(now, until) {
+      const due = await db.read(DUE, { now: now.getTime() })
+      for (const row of due) {
+        const { zone_id, id, next_attempt_at: before } = row
+        const next = until.getTime()
+        // Another process may have claimed it first.
+        if ((await db.write(CLAIM, { zone_id, id, before, next })).changes === 0) continue
+        return toEnded({ ...row, next_attempt_at: next, attempts: row.attempts + 1 })
+      }
+      return undefined
+    },
+    async retry(claimed, { clients, nextAttemptAt, attempts }) {
+      const key = { zone_id: claimed.zoneId, id: claimed.id, before: claimed.nextAttemptAt.getTime() }
+      const kept = clients.map(lineOf).join('')
+      await db.write(RETRY, { ...key, next: nextAttemptAt.getTime(), clients: kept, attempts })
+    },
+    async delete({ zoneId, id }) {
+      await db.write(DELETE, { zone_id: zoneId, id })
+    },
+    async waiting() {
+      const rows = await db.read(WAITING, {})
+      return {
+        count: rows.reduce((sum, row) => sum + row.count, 0),
+        tried: rows
+          .filter(({ attempts }) => attempts > 0)
+          .map(({ attempts, first }) => ({ attempts, nextAttemptAt: new Date(first) })),
+      }
+    },
+  }
+}
+
+const toRow = (ended: EndedSession): Row => ({
+  zone_id: ended.zoneId,
+  id: ended.id,
+  user_id: ended.userId,
+  session_salt: ended.sessionSalt,
+  clients: ended.clients.map(lineOf).join(''),
+  next_attempt_at: ended.nextAttemptAt.getTime(),
+  attempts: ended.attempts,
+  by_path: ended.byPath ? 1 : null,
+})
+
+const toEnded = (row: Row): EndedSession => ({
+  zoneId: row.zone_id,
+  id: row.id,
+  userId: row.user_id,
+  sessionSalt: row.session_salt,
+  clients: clientsIn(row.clients),
+  nextAttemptAt: new Date(row.next_attempt_at),
+  attempts: row.attempts,
+  ...(row.by_path === 1 && { byPath: true as const }),
+})

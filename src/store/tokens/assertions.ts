@@ -1,0 +1,31 @@
+import { type Database, type Statement, statement } from '../database.ts'
+import type { OnceStore } from '../store.ts'
+
+interface Used {
+  zone_id: string
+  id_digest: string
+  expires_at: number
+}
+
+const useIn = (table: string): Statement<Used, never> =>
+  statement<Used>(
+    `insert into ${table} (zone_id, id_digest, expires_at) values (:zone_id, :id_digest, :expires_at)
+     on conflict (zone_id, id_digest) do nothing`,
+  )
+
+const USE_ASSERTION = useIn('used_assertions')
+/** Uses an id of a proof; changes nothing if it was used. */
+export const USE_PROOF = useIn('used_proofs')
+
+const createOnce = (db: Database, use: Statement<Used, never>): OnceStore => ({
+  async use(zoneId, idDigest, expiresAt) {
+    const key = { zone_id: zoneId, id_digest: idDigest, expires_at: expiresAt.getTime() }
+    return (await db.write(use, key)).changes > 0
+  },
+})
+
+/** Ids of assertions, for both databases. */
+export const createAssertions = (db: Database): OnceStore => createOnce(db, USE_ASSERTION)
+
+/** Ids of proofs; a table of its own, because there is one for each request, and each counts for minutes only. */
+export const createProofs = (db: Database): OnceStore => createOnce(db, USE_PROOF)

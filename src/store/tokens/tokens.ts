@@ -1,0 +1,248 @@
+// Stored tokens and revocations. Each frequent write is one statement, so that it needs no savepoint; `used_at is null` in an
+// update lets exactly one caller win, on both databases.
+import type { StoredToken, TokenFormat } from '../../model/tokens/token.ts'
+import { type Database, isStorable, type Statement, statement } from '../database.ts'
+import { forgetApproved } from './devices.ts'
+import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
+import { insertInto, list, TOKEN_COLUMNS, type TokenRow } from '../schema.ts'
+import type { TokenStore } from './token-store.ts'
+
+interface TokenKey {
+  zone_id: string
+  id_digest: string
+}
+
+interface GrantKey {
+  zone_id: string
+  grant_id: string
+}
+
+interface Revoked {
+  zone_id: string
+  revoked_id: string
+}
+
+/** Small enough for one response. */
+const MAX_LIST_LENGTH = 5000
+/** Limits how long one write delays the others. */
+const ROWS_PER_DELETE = 500
+
+const INSERT_TOKEN = statement<TokenRow>(insertInto('tokens', TOKEN_COLUMNS))
+const FIND_TOKEN = statement<TokenKey, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and id_digest = :id_digest`,
+)
+const USE = statement<TokenKey & { used_at: number }>(
+  `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at is null`,
+)
+const UNDO_USE = statement<TokenKey & { seen: number }>(
+  `update tokens set used_at = null where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen`,
+)
+const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
+// Used ones stay, for reuse detection.
+const DELETE_REFRESH_TOKENS = statement<{
+  zone_id: string
+  client_id: string
+  user_id: string
+  kept: string
+  others: number
+}>(
+  `delete from tokens
+   where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
+   and used_at is null and id_digest <> :kept
+   and id_digest not in (select id_digest from tokens
+     where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
+     and used_at is null and id_digest <> :kept
+     order by issued_at desc, id_digest limit :others)`,
+)
+// Succeeds only if no later token of the family was used, and no concurrent request reuses this one.
+const USE_AGAIN = statement<TokenKey & { used_at: number; seen: number; grant_id: string }>(
+  `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen
+   and not exists (select 1 from tokens later where later.zone_id = :zone_id and later.grant_id = :grant_id
+     and later.kind = 'refresh_token' and later.used_at >= :seen and later.id_digest <> :id_digest)`,
+)
+// Changes nothing; locks the rows against concurrent use of the successor.
+const HOLD_SUCCESSORS = statement<GrantKey>(
+  `update tokens set kind = kind
+   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
+)
+// Dated back to the issue, so that a replaced token gets no grace period of its own.
+const REPLACE_SUCCESSORS = statement<GrantKey>(
+  `update tokens set used_at = issued_at
+   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
+)
+const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and user_id = :user_id
+   and expires_at > :now and used_at is null limit ${MAX_LIST_LENGTH}`,
+)
+const LIST_OF_CLIENT = statement<{ zone_id: string; client_id: string; now: number }, TokenRow>(
+  `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and client_id = :client_id
+   and expires_at > :now and used_at is null limit ${MAX_LIST_LENGTH}`,
+)
+/** For a condition on the tokens of a zone: deletes a batch, and checks whether any are left. */
+interface Batch<Args extends object> {
+  readonly deletion: Statement<Args & { zone_id: string }, never>
+  readonly rest: Statement<Args & { zone_id: string }, { id_digest: string }>
+}
+const batchWith = <Args extends object>(condition: string): Batch<Args> => ({
+  deletion: statement(`delete from tokens where zone_id = :zone_id and id_digest in (
+    select id_digest from tokens where zone_id = :zone_id and ${condition} limit ${ROWS_PER_DELETE})`),
+  rest: statement(`select id_digest from tokens where zone_id = :zone_id and ${condition} limit 1`),
+})
+const OF_USER = batchWith<{ user_id: string }>('user_id = :user_id')
+const OF_CLIENT = batchWith<{ client_id: string }>('client_id = :client_id')
+const OF_PAIR = batchWith<{ client_id: string; user_id: string }>('client_id = :client_id and user_id = :user_id')
+interface PairKey {
+  zone_id: string
+  client_id: string
+  user_id: string
+}
+const OF_PAIR_IN_ZONE = `zone_id = :zone_id and client_id = :client_id and user_id = :user_id`
+// A second revocation must not shorten the first.
+const KEEP_LATER_EXPIRY = `on conflict (zone_id, revoked_id) do update set expires_at = case
+     when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`
+// The tokens of a code that was just used may not be stored yet.
+const REVOKE_CODES_OF_PAIR = statement<PairKey & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at)
+   select distinct zone_id, grant_id, cast(:expires_at as bigint) from authorization_codes where ${OF_PAIR_IN_ZONE}
+   ${KEEP_LATER_EXPIRY}`,
+)
+// In order, so that both statements take the same rows.
+const SOME_OF_PAIR = `zone_id = :zone_id and id_digest in (
+  select id_digest from tokens where ${OF_PAIR_IN_ZONE} order by id_digest limit ${ROWS_PER_DELETE})`
+const REVOKE_SOME_OF_PAIR = statement<PairKey & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at)
+   select distinct zone_id, grant_id, cast(:expires_at as bigint) from tokens where ${SOME_OF_PAIR} and grant_id is not null
+   ${KEEP_LATER_EXPIRY}`,
+)
+const DELETE_SOME_OF_PAIR = statement<PairKey>(`delete from tokens where ${SOME_OF_PAIR}`)
+const DELETE_UNUSED_CODES = statement<PairKey>(
+  `delete from authorization_codes where ${OF_PAIR_IN_ZONE} and used_at is null`,
+)
+const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
+const REVOKE = statement<Revoked & { expires_at: number }>(
+  `insert into revocations (zone_id, revoked_id, expires_at) values (:zone_id, :revoked_id, :expires_at)
+   ${KEEP_LATER_EXPIRY}`,
+)
+const IS_REVOKED = statement<Revoked & { other_id: string }, { revoked_id: string }>(
+  `select revoked_id from revocations where zone_id = :zone_id and revoked_id in (:revoked_id, :other_id)`,
+)
+
+/** Implements `TokenStore` for both databases. */
+export function createTokens(db: Database): TokenStore {
+  /** Concurrent calls may select the same rows; the one that deletes none checks whether others are left. */
+  async function deleteSome<Args extends object>(
+    batch: Batch<Args>,
+    args: Args & { zone_id: string },
+  ): Promise<number> {
+    for (;;) {
+      const { changes } = await db.write(batch.deletion, args)
+      if (changes > 0 || (await db.read(batch.rest, args)).length === 0) return changes
+    }
+  }
+
+  return {
+    async insert(zoneId, token) {
+      await db.write(INSERT_TOKEN, toTokenRow(zoneId, token))
+    },
+    async find(zoneId, idDigest) {
+      const [row] = await db.read(FIND_TOKEN, { zone_id: zoneId, id_digest: idDigest })
+      return row && toToken(row)
+    },
+    async use(zoneId, idDigest, now) {
+      if (!isStorable(zoneId) || !isStorable(idDigest)) return false
+      const { changes } = await db.write(USE, { zone_id: zoneId, id_digest: idDigest, used_at: now.getTime() })
+      return changes > 0
+    },
+    useAgain(zoneId, { idDigest, grantId, usedAt }, now) {
+      const key = { zone_id: zoneId, grant_id: grantId }
+      const use = { ...key, id_digest: idDigest, seen: usedAt.getTime(), used_at: now.getTime() }
+      return db.transaction(async within => {
+        await within.run(HOLD_SUCCESSORS, key)
+        if ((await within.run(USE_AGAIN, use)).changes === 0) return false
+        await within.run(REPLACE_SUCCESSORS, key)
+        return true
+      })
+    },
+    async undoUse(zoneId, idDigest, usedAt) {
+      await db.write(UNDO_USE, { zone_id: zoneId, id_digest: idDigest, seen: usedAt.getTime() })
+    },
+    async listOfUser(zoneId, userId, now) {
+      return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toToken)
+    },
+    async listOfClient(zoneId, clientId, now) {
+      return (await db.read(LIST_OF_CLIENT, { zone_id: zoneId, client_id: clientId, now: now.getTime() })).map(toToken)
+    },
+    deleteSomeOfUser: (zoneId, userId, clientId) =>
+      clientId === undefined
+        ? deleteSome(OF_USER, { zone_id: zoneId, user_id: userId })
+        : deleteSome(OF_PAIR, { zone_id: zoneId, user_id: userId, client_id: clientId }),
+    deleteSomeOfClient: (zoneId, clientId) => deleteSome(OF_CLIENT, { zone_id: zoneId, client_id: clientId }),
+    async delete(zoneId, idDigest) {
+      const { changes } = await db.write(DELETE, { zone_id: zoneId, id_digest: idDigest })
+      return changes > 0
+    },
+    async deleteRefreshTokens(zoneId, { clientId, userId, kept, others }) {
+      await db.write(DELETE_REFRESH_TOKENS, { zone_id: zoneId, client_id: clientId, user_id: userId, kept, others })
+    },
+    async revokeGrant(zoneId, grantId, expiresAt) {
+      await db.transaction(async within => {
+        await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: expiresAt.getTime() })
+        await within.run(DELETE_OF_GRANT, { zone_id: zoneId, grant_id: grantId })
+      })
+    },
+    async revokeGrantsOf(zoneId, { clientId, userId }, expiresAt) {
+      const pair = { zone_id: zoneId, client_id: clientId, user_id: userId }
+      const revoked = { ...pair, expires_at: expiresAt.getTime() }
+      await db.transaction(async within => {
+        await within.run(REVOKE_CODES_OF_PAIR, revoked)
+        await within.run(DELETE_UNUSED_CODES, pair)
+        for (const grantId of await forgetApproved(within, zoneId, { clientId, userId })) {
+          await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: revoked.expires_at })
+        }
+      })
+      for (;;) {
+        const { changes } = await db.transaction(async within => {
+          await within.run(REVOKE_SOME_OF_PAIR, revoked)
+          return within.run(DELETE_SOME_OF_PAIR, pair)
+        })
+        // As in `deleteSome`.
+        if (changes === 0 && (await db.read(OF_PAIR.rest, pair)).length === 0) return
+      }
+    },
+    async revokeUnstored(zoneId, tokenId, expiresAt) {
+      await db.write(REVOKE, { zone_id: zoneId, revoked_id: tokenId, expires_at: expiresAt.getTime() })
+    },
+    async isRevoked(zoneId, { grantId = '', tokenId }) {
+      return (await db.read(IS_REVOKED, { zone_id: zoneId, revoked_id: tokenId, other_id: grantId })).length > 0
+    },
+  }
+}
+
+const toTokenRow = (zoneId: string, token: StoredToken): TokenRow => ({
+  zone_id: zoneId,
+  id_digest: token.idDigest,
+  kind: token.kind,
+  format: token.format,
+  client_id: token.clientId,
+  user_id: token.userId ?? null,
+  grant_id: token.grantId ?? null,
+  claims: toJson(token.claims),
+  used_at: timeOrNull(token.usedAt),
+  issued_at: token.issuedAt.getTime(),
+  expires_at: token.expiresAt.getTime(),
+})
+
+const toToken = (row: TokenRow): StoredToken =>
+  withoutNulls<StoredToken>({
+    zoneId: row.zone_id,
+    idDigest: row.id_digest,
+    kind: row.kind as StoredToken['kind'], // written by toTokenRow
+    format: row.format as TokenFormat, // written by toTokenRow
+    clientId: row.client_id,
+    userId: row.user_id,
+    grantId: row.grant_id,
+    claims: fromJson<Readonly<Record<string, unknown>>>(row.claims),
+    usedAt: dateOrNull(row.used_at),
+    issuedAt: new Date(row.issued_at),
+    expiresAt: new Date(row.expires_at),
+  })
