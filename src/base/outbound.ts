@@ -2,22 +2,22 @@
 // may be reached, how many requests run at once and how much a response may cost; does not know what is requested. See
 // docs/decisions/0013-outbound-requests.md.
 import { stopwatch } from './clock.ts'
-import { createAddressCheck } from './outbound-addresses.ts'
-import type { Resolver } from './outbound-addresses.ts'
-import { createConnect } from './outbound-connections.ts'
-import type { OutboundConnections } from './outbound-connections.ts'
-import { TIMEOUT_MS, untilAborted } from './outbound-deadline.ts'
-import { OutboundBusy, OutboundError, unreachable } from './outbound-error.ts'
-import type { OutboundFailure } from './outbound-error.ts'
-import { exchange, readAnswer } from './outbound-http.ts'
-import type { OutboundRequest } from './outbound-http.ts'
-import { createOutboundSlots, OWN_SHARE } from './outbound-slots.ts'
-import type { OutboundShare } from './outbound-slots.ts'
+import { createAddressCheck } from './outbound/addresses.ts'
+import type { Resolver } from './outbound/addresses.ts'
+import { createConnect } from './outbound/connections.ts'
+import type { OutboundConnections } from './outbound/connections.ts'
+import { TIMEOUT_MS, untilAborted } from './outbound/deadline.ts'
+import { OutboundBusy, OutboundError, unreachable } from './outbound/error.ts'
+import type { OutboundFailure } from './outbound/error.ts'
+import { exchange, readAnswer } from './outbound/http.ts'
+import type { OutboundRequest } from './outbound/http.ts'
+import { createOutboundSlots, OWN_SHARE } from './outbound/slots.ts'
+import type { OutboundShare } from './outbound/slots.ts'
 
-export type { KeepConnection, OpenConnection, OutboundConnections } from './outbound-connections.ts'
-export { OutboundBusy, OutboundError } from './outbound-error.ts'
-export type { OutboundFailure } from './outbound-error.ts'
-export type { OutboundShare } from './outbound-slots.ts'
+export type { KeepConnection, OpenConnection, OutboundConnections } from './outbound/connections.ts'
+export { OutboundBusy, OutboundError } from './outbound/error.ts'
+export type { OutboundFailure } from './outbound/error.ts'
+export type { OutboundShare } from './outbound/slots.ts'
 
 /** A request counted against a share; by default the server's own. */
 interface SharedRequest extends OutboundRequest {

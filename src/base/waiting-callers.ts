@@ -1,4 +1,4 @@
-import { OutboundBusy } from './outbound-error.ts'
+import { OutboundBusy } from './outbound/error.ts'
 
 /** Lets a caller wait for the work; rejects with `OutboundBusy`, without beginning it, if too many of its zone wait already. */
 type WaitingCallers = <T>(zoneId: string, work: () => Promise<T>) => Promise<T>

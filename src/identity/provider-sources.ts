@@ -1,7 +1,7 @@
 // The providers of a zone with their sources: opened by the type of each, and found by origin or by issuer.
 import { isDeepStrictEqual } from 'node:util'
 import { addSeconds } from '../base/clock.ts'
-import { OutboundBusy } from '../base/outbound-error.ts'
+import { OutboundBusy } from '../base/outbound/error.ts'
 import { emailDomains, linkTextOf } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -45,7 +45,7 @@ export interface ProviderSources {
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
-/** As many as one host may be asked for at a time (`base/outbound-slots.ts`). */
+/** As many as one host may be asked for at a time (`base/outbound/slots.ts`). */
 const DOCUMENTS_AT_ONCE = 4
 /** Anyone can name an issuer that no provider has. What was fetched, or could not be, is cached, so the next message gets further. */
 const MAX_WAIT_SECONDS = 10

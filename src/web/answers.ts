@@ -2,7 +2,7 @@
 // only, never to the caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { QueueFull } from '../base/fair-queue.ts'
-import { OutboundBusy } from '../base/outbound-error.ts'
+import { OutboundBusy } from '../base/outbound/error.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'

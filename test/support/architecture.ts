@@ -102,8 +102,8 @@ const OWNED_MODULES: readonly OwnedModules[] = [
   },
   {
     modules: /^(?:undici|(?:node:)?https)(?:\/|$)/,
-    owner: /^src\/base\/outbound(?:-http)?\.ts$/,
-    rule: 'outbound HTTP is made in base/outbound.ts and outbound-http.ts only',
+    owner: /^src\/base\/outbound(?:\/http)?\.ts$/,
+    rule: 'outbound HTTP is made in base/outbound.ts and base/outbound/http.ts only',
   },
   {
     modules: /^nodemailer(?:\/|$)/,

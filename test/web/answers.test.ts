@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { OutboundBusy } from '../../src/base/outbound-error.ts'
+import { OutboundBusy } from '../../src/base/outbound/error.ts'
 import { describe, it } from 'node:test'
 import fastify from 'fastify'
 import { TooManyHashes } from '../../src/base/passwords.ts'

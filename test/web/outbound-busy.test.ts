@@ -15,7 +15,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-/** To one host at a time (`base/outbound-slots.ts`). */
+/** To one host at a time (`base/outbound/slots.ts`). */
 const BACKGROUND_SLOTS = 4
 const SIGN_IN_SLOTS = 16
 

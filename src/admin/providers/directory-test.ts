@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import { OutboundBusy } from '../../base/outbound-error.ts'
+import { OutboundBusy } from '../../base/outbound/error.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
 import type { Directories, DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
 import { readDirectorySettings, UnusableDirectory } from '../../providers/directory-settings.ts'

@@ -1,4 +1,4 @@
-import { OutboundError } from '../../base/outbound-error.ts'
+import { OutboundError } from '../../base/outbound/error.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
 import { registrantShare } from '../../clients/outbound-share.ts'

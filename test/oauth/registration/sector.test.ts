@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { OutboundError } from '../../../src/base/outbound-error.ts'
+import { OutboundError } from '../../../src/base/outbound/error.ts'
 import { checkSector } from '../../../src/oauth/registration/sector.ts'
 
 const client = {

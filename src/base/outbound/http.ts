@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { OutboundError } from './outbound-error.ts'
+import { OutboundError } from './error.ts'
 
 /** Method, headers and body of a request, and a limit on its response. */
 export interface OutboundRequest {

@@ -2,9 +2,9 @@
 // goes to exactly those.
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { isLoopbackHost } from './loopback.ts'
-import { addressKind } from './network-address.ts'
-import { OutboundError } from './outbound-error.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import { addressKind } from '../network-address.ts'
+import { OutboundError } from './error.ts'
 
 /** Resolves a host name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>

@@ -1,13 +1,13 @@
 // Connections to other servers for protocols other than HTTP, with the address checks and limits of outbound requests.
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
-import { bareHost } from './outbound-addresses.ts'
-import type { AddressCheck } from './outbound-addresses.ts'
-import { TIMEOUT_MS, untilAborted } from './outbound-deadline.ts'
-import { OutboundBusy, OutboundError, unreachable } from './outbound-error.ts'
-import { lookupOf } from './outbound-http.ts'
-import { OWN_SHARE } from './outbound-slots.ts'
-import type { OutboundShare, TakeSlot } from './outbound-slots.ts'
+import { bareHost } from './addresses.ts'
+import type { AddressCheck } from './addresses.ts'
+import { TIMEOUT_MS, untilAborted } from './deadline.ts'
+import { OutboundBusy, OutboundError, unreachable } from './error.ts'
+import { lookupOf } from './http.ts'
+import { OWN_SHARE } from './slots.ts'
+import type { OutboundShare, TakeSlot } from './slots.ts'
 
 /** A server of a protocol other than HTTP. */
 interface OutboundServer {

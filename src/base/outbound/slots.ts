@@ -1,5 +1,5 @@
 // How many requests to other servers may be under way at once.
-import { OutboundBusy } from './outbound-error.ts'
+import { OutboundBusy } from './error.ts'
 
 /**
  * Concurrent requests for each purpose: in total, per zone, per identity provider, which may use many hosts, and per zone and

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import type { OpenConnection, OutboundFailure, OutboundOptions } from '../../src/base/outbound.ts'
-import { createOutbound, OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
+import type { OpenConnection, OutboundFailure, OutboundOptions } from '../../../src/base/outbound.ts'
+import { createOutbound, OutboundBusy, OutboundError } from '../../../src/base/outbound.ts'
 
 async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
   const error: unknown = await work.then(
