@@ -116,7 +116,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
   })
   const resolveZone = createZoneResolver({ ...parts, isPlayground: config.playground })
-  const cors = createCors({ system: config.cors, resolveZone, urls })
+  const cors = createCors({ system: config.cors, resolveZone, urls, behaviour })
   instrument?.watch(http)
   refuseWritesToDeletedZones(http, parts.store)
   http.addHook('onRequest', createHostCheck(urls.isHttps))

@@ -45,6 +45,8 @@ const rows = {
   namesBadSetting: { id: 'M14', standard: true, uaa: false },
   /** M15: whether a provider of an unknown type is refused; nobody could sign in with it. */
   knownProviderTypes: { id: 'M15', standard: true, uaa: false },
+  /** M16: whether pages of other origins may not read the responses of the authorization endpoint, whatever `cors` allows. */
+  unsharedAuthorization: { id: 'M16', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
    * checks of A3, A4, A8, A12, A14 and A20.

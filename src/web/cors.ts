@@ -4,11 +4,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { corsRules } from '../model/zones/cors-policy.ts'
 import type { CorsRules, SystemCors } from '../model/zones/cors-policy.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { CorsConfiguration, Zone } from '../model/zones/zone.ts'
 import { sendJson } from './requests/json.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
+import { pathBelow } from './limits/rate-limit.ts'
 
 /** Allows or refuses cross-origin requests. */
 interface Cors {
@@ -33,6 +35,8 @@ interface Refusal {
   readonly lists?: 'methods'
 }
 
+const AUTHORIZE_PATH = '/oauth/authorize'
+
 const NOT_ALLOWED: Refusal = {
   status: 403,
   error: 'access_denied',
@@ -44,8 +48,9 @@ export function createCors(deps: {
   system: SystemCors
   resolveZone: (request: FastifyRequest) => Promise<void>
   urls: Urls
+  behaviour: Pick<Behaviour, 'unsharedAuthorization'>
 }): Cors {
-  const { system, resolveZone, urls } = deps
+  const { system, resolveZone, urls, behaviour } = deps
   const cache = new WeakMap<CorsConfiguration, CorsRules>()
   const fixed = securityHeaders('api', urls.isHttps)
 
@@ -71,6 +76,10 @@ export function createCors(deps: {
     return rules
   }
 
+  /** RFC 9700 §2.6: applications send browsers to the authorization endpoint, and never call it. See row M16. */
+  const isNeverShared = ({ url }: FastifyRequest): boolean =>
+    behaviour.unsharedAuthorization && pathBelow(url, urls.basePath) === AUTHORIZE_PATH
+
   /** Sets the headers that let the page read the answer; false if the rules do not allow the origin. */
   function share(request: FastifyRequest, reply: FastifyReply, rules: CorsRules, origin: string): boolean {
     if (!rules.allowsUri(pathOf(request)) || !rules.allowsOrigin(origin)) return false
@@ -87,8 +96,10 @@ export function createCors(deps: {
     if (request.method !== 'OPTIONS' && isExempt(request, origin)) return false
     const rules = await rulesFor(request)
     reply.header('vary', CORS_VARY)
-    const isShared = share(request, reply, rules, origin)
+    const neverShared = isNeverShared(request)
+    const isShared = !neverShared && share(request, reply, rules, origin)
     if (request.method === 'OPTIONS') return answerPreflight(request, reply, { rules, isShared })
+    if (neverShared) return false // forms of other sites may be posted there
     if (!isShared) {
       // Our own forms send `Origin: null`, because our pages set `Referrer-Policy: no-referrer`. Allow them without CORS headers.
       if (origin === 'null' && request.routeOptions.config.audience === 'page') return false
@@ -149,7 +160,7 @@ export function createCors(deps: {
       const { origin } = request.headers
       if (origin === undefined || origin === '') return
       reply.header('vary', CORS_VARY)
-      if (share(request, reply, await rulesFor(request), origin)) {
+      if (!isNeverShared(request) && share(request, reply, await rulesFor(request), origin)) {
         reply.header('access-control-expose-headers', EXPOSED)
       }
     },

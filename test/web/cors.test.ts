@@ -71,6 +71,22 @@ for (const mode of MODES) {
       })
     }
 
+    // Covers compatibility: metadata: M16 /oauth/authorize and other origins
+    it(`${mode === 'uaa' ? 'let' : 'do not let'} a page read what the authorization endpoint answers (RFC 9700 §2.6)`, async () => {
+      const isShared = mode === 'uaa'
+      for (const path of ['/oauth/authorize', '/oauth/%61uthorize', '/z/default/oauth/authorize']) {
+        const query = { client_id: 'app', response_type: 'code', prompt: 'none' }
+        const answer = await server.send(path, { query, headers: FROM_SPA })
+        assert.equal(answer.location().searchParams.get('error'), 'login_required')
+        assert.equal('access-control-allow-origin' in answer.headers, isShared, path)
+        assert.equal((await preflight(server, path)).status, isShared ? 200 : 403)
+      }
+      // The form of another site, from a browser that says no more than the origin.
+      const form = { client_id: 'app', response_type: 'code', prompt: 'none' }
+      const posted = await server.send('/oauth/authorize', { form, headers: FROM_SPA })
+      assert.match(String(posted.headers['location']), /\/oauth\/authorize\?|error=login_required/)
+    })
+
     it('cost nothing where there is no origin: the answer has none of the headers', async () => {
       for (const origin of [undefined, '']) {
         const answer = await server.token(
@@ -108,6 +124,7 @@ for (const mode of MODES) {
       const events = server.events.length
       const urls = new Set(server.app.routes.map(({ url }) => url.replaceAll(/:\w+/g, 'x').replace('*', 'x')))
       assert.ok(urls.size > 20)
+      urls.delete('/oauth/authorize')
       for (const url of [...urls, '/nowhere', '/oauth/token?x=1', '/userinfo/']) {
         const answer = await preflight(server, url)
         assert.equal(answer.status, 200, url)

@@ -96,7 +96,7 @@ const inputs = fc.record({
   methods: fc.option(methods, { nil: undefined }),
   credentials: fc.boolean(),
   origin: near(ORIGINS),
-  path: fc.constantFrom('/info', '/info?x=/oauth/token', '/oauth/token', '/oauth/tokens', '/'),
+  path: fc.constantFrom('/info', '/info?x=/oauth/token', '/oauth/token', '/oauth/tokens', '/oauth/authorize', '/'),
   method: fc.constantFrom('GET', 'HEAD', 'POST', 'OPTIONS', 'DELETE'),
   asked: near(['GET', 'POST', 'DELETE', 'get']),
   askedHeaders: near(['accept', 'X-Requested-With', 'authorization, x-own', 'evil']),
@@ -142,7 +142,8 @@ async function answerTo(input: Input, configuration: CorsConfiguration): Promise
   const cors = createCors({
     system: { policy: { xhrConfiguration: configuration, defaultConfiguration: configuration }, enforced: true },
     resolveZone: () => Promise.resolve(),
-    urls: { isHttps: true } as Urls, // the member that is used
+    urls: { isHttps: true, basePath: '' } as Urls, // the members that are used
+    behaviour: { unsharedAuthorization: true },
   })
   cors.onRequest(request as unknown as FastifyRequest, reply as unknown as FastifyReply, finish)
   await ended
@@ -170,6 +171,10 @@ export const crossOrigin = target<Input>({
     const withCookies = headers.get('access-control-allow-credentials')
     const place = isAllowed(origins, originPatterns, origin)
     const [path = ''] = input.path.split('?', 1)
+    if (path === '/oauth/authorize' && input.method !== 'OPTIONS') {
+      assert.equal(shared ?? status, undefined)
+      return 'refused'
+    }
     if (shared === undefined) {
       assert.equal(withCookies, undefined)
       if (origin === '') return 'refused'
