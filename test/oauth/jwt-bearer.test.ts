@@ -134,6 +134,12 @@ const REFUSED: readonly Case[] = [
     ...unauthorized,
     description: 'Issuer is missing in id_token',
   },
+  ...['logout+jwt', 'application/Logout+JWT', 'dpop+jwt', 'client-authentication+jwt', 'secevent+jwt', 7].map(typ => ({
+    name: `the type ${typ}`,
+    assertion: said({}, { typ }),
+    ...untrusted,
+    description: 'The token is of another kind',
+  })),
   // Covers POST /oauth/token grant_type=jwt-bearer: error: no single provider
   {
     name: 'an unregistered issuer',
@@ -430,7 +436,9 @@ for (const mode of MODES) {
         assertion: () => corp.token({ nbf: at(60) }),
       },
       { name: 'the same token again, which is how clients use it', assertion: said() },
-      { name: 'an access token of the provider', assertion: said({}, { typ: 'at+jwt' }) },
+      { name: 'an access token of the provider', assertion: said({}, { typ: 'application/at+jwt' }) },
+      { name: 'a token with the type of any JWT', assertion: said({}, { typ: 'JWT' }) },
+      { name: 'a token with the type of the grant', assertion: said({}, { typ: 'authorization-grant+jwt' }) },
       {
         name: 'a token with the address of foreign keys, which is not fetched',
         assertion: said({}, { jku: 'https://evil.example/keys', x5u: 'https://evil.example/cert' }),

@@ -7,6 +7,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import { jwtType } from '../../model/tokens/jwt-type.ts'
 import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import { UnusableDocument } from '../../token/published-documents.ts'
@@ -25,7 +26,7 @@ export interface ClientAssertion {
   readonly issuer: string
   readonly subject: string
   readonly wanted: WantedKey
-  /** The header `typ`. */
+  /** See `jwtType`. */
   readonly type: unknown
   readonly audience: readonly string[]
   /** Whether the audience is one string, not a list. */
@@ -74,7 +75,7 @@ export function readAssertion(params: CredentialParams): ClientAssertion {
     issuer: iss,
     subject: sub,
     wanted: { alg, kid },
-    type: typ,
+    type: jwtType(typ),
     audience,
     hasOneAudience: typeof aud === 'string',
     id: jti,
@@ -102,6 +103,11 @@ function decode(jwt: string): {
     throw bad(cause)
   }
   throw bad()
+}
+
+/** Throws `invalid_client` for a JWT that says to be of another kind, such as a request object or a proof (RFC 8725 §3.11). */
+export function checkType({ type }: ClientAssertion, accepted: ReadonlySet<unknown>): void {
+  if (!accepted.has(type)) throw unauthorized('the typ of the assertion is that of another kind of JWT')
 }
 
 /** Throws `invalid_client` for an assertion that expired, is from the future, or expires after more than the time given. */

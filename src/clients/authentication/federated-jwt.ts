@@ -9,6 +9,7 @@ import {
   checkAlgorithm,
   checkSignature,
   checkTimes,
+  checkType,
   isForThisServer,
   refuse,
   unauthorized,
@@ -36,7 +37,7 @@ export function federatedAttempt(assertion: ClientAssertion, { params, endpoint 
     evidence: JSON.stringify({ iss, sub }),
     async verify(client, { zone }, deps) {
       checkTimes(assertion, deps.clock.now().getTime() / 1000, MAX_LIFETIME_SECONDS)
-      if (!TYPES.has(typeName(assertion.type))) throw unauthorized('its typ is of another kind of token')
+      checkType(assertion, TYPES)
       await checkTrust(assertion, { client, zone, endpoint }, deps).catch((cause: unknown) => {
         if (!(cause instanceof OAuthError)) throw cause
         // One answer for every failure: otherwise an unsigned JWT would reveal which issuers the client trusts.
@@ -47,10 +48,6 @@ export function federatedAttempt(assertion: ClientAssertion, { params, endpoint 
     },
   }
 }
-
-/** RFC 7515 §4.1.9: in any case, with or without its prefix. */
-const typeName = (type: unknown): unknown =>
-  typeof type === 'string' ? type.toLowerCase().replace(/^application\//, '') : type
 
 /** Nothing is fetched for an issuer that the client does not name. */
 async function checkTrust(

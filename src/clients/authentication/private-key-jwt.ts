@@ -10,6 +10,7 @@ import {
   checkAlgorithm,
   checkSignature,
   checkTimes,
+  checkType,
   isForThisServer,
   readAssertion,
   refuse,
@@ -24,6 +25,9 @@ const MAX_CLIENT_ID_LENGTH = 255
 const MAX_JTI_LENGTH = 256
 /** Row C4: how far ahead an assertion may expire, and so how long its id is remembered. */
 const MAX_LIFETIME_SECONDS = 3600
+
+/** Clients sign request objects and proofs, too; libraries send no `typ`, `JWT`, or the one of RFC 7523bis. */
+const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 
 /** A signed assertion in the form: of the client itself, or of an issuer that it trusts. */
 export const privateKeyJwt: ClientAuthMethod = {
@@ -59,6 +63,7 @@ async function verifyAssertion(
 ): Promise<boolean> {
   const { client, zone } = circumstances
   const { behaviour, clock, store } = deps
+  checkType(assertion, TYPES)
   checkTimes(assertion, clock.now().getTime() / 1000, behaviour.assertionOnce ? MAX_LIFETIME_SECONDS : undefined)
   if (!isForThisServer(assertion, circumstances, deps))
     throw unauthorized('the audience of the assertion is not this server')

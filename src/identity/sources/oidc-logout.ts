@@ -5,6 +5,7 @@ import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import { isStorable } from '../../base/storable-text.ts'
+import { jwtType } from '../../model/tokens/jwt-type.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { LogoutNotice } from '../provider-logout.ts'
 import type { ExternalRefusal } from '../source.ts'
@@ -34,15 +35,15 @@ export function createLogoutReader(deps: { settings: OidcSettingsReader; check: 
   }
 }
 
+/** §2.4 recommends the first; many providers send `JWT` or nothing. Other types are for other purposes (RFC 8725 §3.11). */
+const TYPES: ReadonlySet<unknown> = new Set(['logout+jwt', 'jwt', undefined])
+
 /** What an unverified token says, or why it is no logout token. */
 function noticeIn(token: string, now: Date): LogoutNotice | string {
   const read = decoded(token)
   if (!read) return 'The logout token is malformed.'
   const { type, claims } = read
-  // §2.4 recommends the first; many providers send `JWT` or nothing. Other types are for other purposes (RFC 8725 §3.11).
-  if (type !== undefined && !['logout+jwt', 'application/logout+jwt', 'jwt'].includes(type)) {
-    return 'The token is of another type.'
-  }
+  if (!TYPES.has(type)) return 'The token is of another type.'
   const { events, sub, sid, jti, iat } = claims
   if (!isJsonRecord(events) || !isJsonRecord(events[EVENT])) return 'The token has no logout event.'
   if ('nonce' in claims) return 'A logout token has no nonce.'
@@ -65,10 +66,9 @@ function noticeIn(token: string, now: Date): LogoutNotice | string {
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && isStorable(value)
 
 /** The unverified content of a JWT. */
-function decoded(token: string): { readonly type: string | undefined; readonly claims: ForeignClaims } | undefined {
+function decoded(token: string): { readonly type: unknown; readonly claims: ForeignClaims } | undefined {
   try {
-    const { typ } = decodeProtectedHeader(token)
-    return { type: typeof typ === 'string' ? typ.toLowerCase() : undefined, claims: decodeJwt(token) }
+    return { type: jwtType(decodeProtectedHeader(token).typ), claims: decodeJwt(token) }
   } catch {
     return undefined
   }

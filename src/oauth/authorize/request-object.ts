@@ -11,6 +11,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { jwtType } from '../../model/tokens/jwt-type.ts'
 import { BEGUN_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -85,20 +86,14 @@ const onceDigest = ({ clientId }: Client, id: string): string =>
   digest(JSON.stringify(['request object', clientId, id]))
 
 /** RFC 9101 §10.8, RFC 8725 §3.11: neither an assertion nor a proof nor a token of another kind. */
-const TYPES: ReadonlySet<string> = new Set(['oauth-authz-req+jwt', 'jwt'])
+const TYPES: ReadonlySet<unknown> = new Set([undefined, 'oauth-authz-req+jwt', 'jwt'])
 
 /** Header parameters, not verified. Keys in it (`jwk`, `jku`, `x5u`, `x5c`) are never read. */
 function headerOf(jwt: string): { readonly alg?: string | undefined; readonly kid?: string | undefined } {
   try {
     const { alg, kid, typ, crit } = decodeProtectedHeader(jwt)
-    const type = typ?.toLowerCase().replace(/^application\//, '')
-    if (
-      crit === undefined &&
-      (type === undefined || TYPES.has(type)) &&
-      (kid === undefined || typeof kid === 'string')
-    ) {
-      return { alg, kid }
-    }
+    const isOfKind = TYPES.has(jwtType(typ))
+    if (crit === undefined && isOfKind && (kid === undefined || typeof kid === 'string')) return { alg, kid }
   } catch (cause) {
     throw refuse('The request object is no JWT', cause)
   }

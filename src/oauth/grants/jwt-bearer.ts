@@ -1,5 +1,7 @@
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { decodeJwt } from 'jose/jwt/decode'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { jwtType } from '../../model/tokens/jwt-type.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
@@ -11,6 +13,9 @@ import { requireAllowedProvider } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** RFC 8725 §3.11: what a provider signs for another purpose, such as a logout token, may name the same user and audience. */
+const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'authorization-grant+jwt'])
 
 /** Longer assertions are refused unparsed. */
 const MAX_ASSERTION_LENGTH = 32_768
@@ -29,8 +34,10 @@ export const jwtBearer: Grant = {
     if (assertion === undefined) {
       throw assertionRefusal(behaviour.missingAssertion, 'Assertion is missing', { service })
     }
-    const { iss: issuer, origin, cnf: confirmation } = claimsOf(assertion, deps)
+    const { typ, claims } = decoded(assertion, deps)
+    const { iss: issuer, origin, cnf: confirmation } = claims
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
+    if (!TYPES.has(jwtType(typ))) throw untrusted('The token is of another kind', deps)
     // The thief of a sender-constrained token, whoever issued it, must not exchange it for an unbound one.
     if (confirmation !== undefined) throw untrusted('The token is bound to its sender', deps)
     const recipient = `${urls.ofZone(zone)}/oauth/token`
@@ -53,10 +60,16 @@ const unusable = (description: string, { behaviour, service }: GrantDeps): OAuth
 const untrusted = (description: string, { behaviour, service }: GrantDeps, cause?: unknown): OAuthError =>
   assertionRefusal(behaviour.untrustedAssertion, description, { service, cause })
 
-/** The claims, not yet verified. */
-function claimsOf(assertion: string, deps: GrantDeps): Readonly<Record<string, unknown>> {
+/** Header and claims, not yet verified. */
+function decoded(
+  assertion: string,
+  deps: GrantDeps,
+): { readonly typ?: unknown; readonly claims: Readonly<Record<string, unknown>> } {
   try {
-    if (assertion.length <= MAX_ASSERTION_LENGTH) return decodeJwt(assertion)
+    if (assertion.length <= MAX_ASSERTION_LENGTH) {
+      const { typ } = decodeProtectedHeader(assertion)
+      return { typ, claims: decodeJwt(assertion) }
+    }
   } catch {
     // the same error as for a token that is too long
   }

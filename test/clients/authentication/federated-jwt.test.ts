@@ -234,7 +234,7 @@ const rejected: readonly Rejected[] = [
     name: `of the type ${typ}`,
     header: { typ },
     description: UNAUTHORIZED,
-    detail: /another kind of token/,
+    detail: /another kind of JWT/,
   })),
   { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no key fits/ },
   { name: 'with a key of another kind', header: { kid: 'ec' }, description: UNTRUSTED },

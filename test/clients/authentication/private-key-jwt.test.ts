@@ -144,6 +144,8 @@ const accepted: readonly Claims[] = [
   { name: 'with fractions of seconds', claims: now => ({ exp: now + 100.5, iat: now - 0.5 }) },
   { name: 'of a client that has a secret too', clientId: 'both' },
   { name: 'with a type of its own', header: { typ: 'client-authentication+jwt' } },
+  { name: 'with that type in full', header: { typ: 'application/Client-Authentication+JWT' } },
+  { name: 'with the type of any JWT', header: { typ: 'JWT' } },
   { name: 'with a long jti', claims: () => ({ jti: 'j'.repeat(256) }) },
 ]
 
@@ -237,6 +239,22 @@ const rejected: readonly Rejected[] = [
     claims: (_, base) => ({ aud: `${base.replace('//', '//z1.')}/oauth/token` }),
     ...bad('Unauthorized client_assertion'),
   },
+  ...[
+    'at+jwt',
+    'dpop+jwt',
+    'logout+jwt',
+    'oauth-authz-req+jwt',
+    'application/oauth-authz-req+jwt',
+    'secevent+jwt',
+    'authorization-grant+jwt',
+    '',
+    null,
+    5,
+  ].map(typ => ({
+    name: `the type ${JSON.stringify(typ)}`,
+    header: { typ },
+    ...bad('Unauthorized client_assertion'),
+  })),
   // Covers client authentication private_key_jwt: error: bad signature, expired or wrong audience
   {
     name: 'a foreign key under the id of the client’s key',

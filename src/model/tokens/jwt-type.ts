@@ -1,0 +1,6 @@
+/**
+ * The header `typ` of a JWT, which marks its kind (RFC 8725 §3.11): in lower case and without the prefix that it may have
+ * (RFC 7515 §4.1.9).
+ */
+export const jwtType = (typ: unknown): unknown =>
+  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
