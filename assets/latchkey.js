@@ -1,5 +1,5 @@
-// What a script adds to pages that work without it: it shows passwords, copies codes, sends forms once, and tells times by the
-// reader's own clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
+// What a script adds to pages that work without it: it shows passwords, copies codes, sends forms once, ignores clicks that were
+// meant for another window, and tells times by the reader's own clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
 
 /** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
 async function CopyToClipboard(id) {
@@ -64,6 +64,30 @@ for (const form of document.forms) {
   form.addEventListener('submit', event => {
     if (event.timeStamp - sentAt < DOUBLE_CLICK_MS) event.preventDefault()
     else sentAt = event.timeStamp
+  })
+}
+
+/** As long as a double click may take. */
+const SETTLING_MS = 500
+
+// A page of an attacker can have a person click or hold a key in a window above this one, and close it in between, so that the
+// rest meets the button that approves ("double clickjacking"). So nothing presses it until the page has been in front for a
+// moment, and no presses came meanwhile. Programs that drive a browser are as fast as that; no page can pretend to be one.
+for (const button of document.querySelectorAll('button[data-deliberate]')) {
+  if (navigator.webdriver) break
+  let settledAt = 0
+  const unsettle = () => {
+    settledAt = performance.now() + SETTLING_MS
+  }
+  unsettle()
+  addEventListener('focus', unsettle)
+  addEventListener('pageshow', unsettle)
+  document.addEventListener('visibilitychange', unsettle)
+  addEventListener('keydown', event => event.repeat && unsettle(), true)
+  button.addEventListener('click', event => {
+    if (event.timeStamp >= settledAt) return
+    event.preventDefault()
+    unsettle()
   })
 }
 

@@ -53,7 +53,7 @@ ${props.scopes.map(scope => (isMandatory(chrome, scope) ? mandatory(texts, scope
 <p class="note">${texts.thenReturn(html`<strong>${isolated(destination(props.redirectUri), 1000)}</strong>`)}</p>
 ${props.resources && resourcesNote(texts, props.resources)}${notesOnClient(texts, props)}${linksNote(texts, props.links)}<p class="note">${texts.changeLater}</p>
 <div class="buttons">
-<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${texts.allow}</button>
+<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true" data-deliberate>${texts.allow}</button>
 <button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${texts.deny}</button>
 </div>
 </form>

@@ -62,7 +62,7 @@ ${props.scopes.map(({ text }) => html`<li class="mandatory">${tick}<p>${isolated
 ${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval.selfRegistered}</p>\n`}<p class="note">${texts.warning}</p>
 <p class="note">${approval.changeLater}</p>
 <div class="buttons">
-<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true">${approval.allow}</button>
+<button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true" data-deliberate>${approval.allow}</button>
 <button class="button plain" type="submit" id="deny" name="user_oauth_approval" value="false">${approval.deny}</button>
 </div>
 </form>

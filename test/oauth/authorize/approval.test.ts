@@ -93,7 +93,7 @@ for (const mode of MODES) {
       assert.match(text, /You then return to <strong><bdi>asks\.example<\/bdi><\/strong>/)
       assert.match(text, /your account <strong><bdi>sam<\/bdi><\/strong>/)
       assert.match(text, /<button[^>]* id="deny" name="user_oauth_approval" value="false">/)
-      assert.match(text, /<button[^>]* id="authorize" name="user_oauth_approval" value="true">/)
+      assert.match(text, /<button[^>]* id="authorize" name="user_oauth_approval" value="true" data-deliberate>/)
       const fields = hiddenFields(text)
       assert.deepEqual(Object.keys(fields), ['X-Svc-Csrf', 'form_redirect_uri'])
       assert.equal(fields['X-Svc-Csrf'], browser.csrf)
