@@ -142,6 +142,7 @@ async function createFoundations(deps: AppDeps) {
     urls,
     service,
     behaviour,
+    settings,
     mutualTls,
     clock,
     limits,

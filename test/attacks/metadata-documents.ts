@@ -96,6 +96,23 @@ export const metadataDocumentAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'publishes a document with links to the host of another application, for the approval page',
+    outcome: 'the client is unknown; links to its own and to further hosts are shown',
+    attempt: () =>
+      trying(async (server, documents) => {
+        const browser = await signedIn(server)
+        for (const [index, link] of ['https://app.example/', 'https://APP.example./privacy'].entries()) {
+          for (const name of ['client_uri', 'policy_uri', 'tos_uri']) {
+            const id = documents.publish(`/${name}-${index}`, of => ({ body: plainDocument(of, { [name]: link }) }))
+            assert.ok([400, 401].includes((await authorize(browser, asking(id))).status), link)
+          }
+        }
+        const links = { policy_uri: 'https://other.example/privacy' }
+        const id = documents.publish('/links', of => ({ body: plainDocument(of, links) }))
+        assert.ok((await authorize(browser, asking(id))).text.includes('https://other.example/privacy'))
+      }),
+  },
+  {
     attack: 'calls itself by the name of another application, in a name that fills the page',
     outcome: 'the page begins with the host of the document, and says that it is unverified',
     attempt: () =>

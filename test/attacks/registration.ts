@@ -106,6 +106,36 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'leads to the host of this server or of one of its zones, to be taken for a part of it',
+    outcome: 'refused in redirect URIs and links; a host that only ends alike is free',
+    attempt: async () => {
+      for (const mode of MODES) {
+        const zones = { internal: { hostnames: ['sign-in.example'] } }
+        const config = { base_url: 'https://id.example/auth', zones }
+        const server = await startRegistrationServer({ mode: 'open' }, { mode, config })
+        try {
+          const post = (metadata: object) => {
+            const headers = { 'content-type': 'application/json' }
+            return server.send('/auth/connect/register', { body: JSON.stringify(metadata), headers })
+          }
+          for (const host of ['id.example', 'ID.example.', 'id.example:8443', 'z1.id.example', 'sign-in.example']) {
+            for (const more of [{ redirect_uris: [`https://${host}/cb`] }, { client_uri: `https://${host}/` }]) {
+              const answer = await post({ ...METADATA, ...more })
+              assert.equal(answer.status, 400, host)
+              assert.match(String(answer.json()['error_description']), / belongs to this server$/)
+            }
+          }
+          assert.equal((await post({ redirect_uris: ['https://paid.example/cb'] })).status, 201)
+          const onDevice = ['http://localhost:3000/cb', 'https://localhost/cb']
+          assert.equal((await post({ redirect_uris: onDevice, application_type: 'native' })).status, 201)
+          assert.deepEqual(server.faults, [])
+        } finally {
+          await server.stop()
+        }
+      }
+    },
+  },
+  {
     attack: 'takes a resource that an administrator allowed it to another redirect URI, by its registration token',
     outcome: 'the client is the administrator’s now',
     attempt: () =>

@@ -13,11 +13,13 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
+import type { ForeignHostDeps } from '../registration/foreign-hosts.ts'
+import { linksOf, refuseForeignLinks } from '../registration/foreign-hosts.ts'
 import { readMetadata } from '../registration/metadata.ts'
 import { checkSector } from '../registration/sector.ts'
 
 /** What the rules look at. */
-export interface ReadingDeps extends InZoneDeps {
+export interface ReadingDeps extends InZoneDeps, ForeignHostDeps {
   readonly service: Service
   readonly clock: Clock
   readonly outbound: Outbound
@@ -58,6 +60,11 @@ export async function readDocument(
   const definition = { ...read, clientId, authorizedGrantTypes: requested.grantTypes }
   const problemHere = await problemInZone(zone, definition, deps)
   if (problemHere !== undefined) throw refuse(problemHere)
+  await refuseForeignLinks(
+    zone.id,
+    linksOf(definition).filter(link => !isOnHostOf(link, clientId)),
+    deps,
+  )
   await checkSector(zone.id, definition, deps.outbound)
   const now = clock.now()
   const { responseTypes } = requested
@@ -100,7 +107,9 @@ function nameOf(clientId: string, name: unknown): string {
 
 /** A document may name its own host, and programs on the device of the user, which have none. */
 function requireOwnHost(uri: string, clientId: string): void {
-  const { protocol, host, hostname } = new URL(uri)
-  if (protocol !== 'https:' || isLoopbackHost(hostname) || host === new URL(clientId).host) return
+  const { protocol, hostname } = new URL(uri)
+  if (protocol !== 'https:' || isLoopbackHost(hostname) || isOnHostOf(uri, clientId)) return
   throw refuse('a redirect URI is of another host than the document')
 }
+
+const isOnHostOf = (url: string, clientId: string): boolean => new URL(url).host === new URL(clientId).host

@@ -8,12 +8,13 @@ import type { Client } from '../../model/clients/client.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { clientFields } from '../../records/client.ts'
+import type { ForeignHostDeps } from './foreign-hosts.ts'
 import { invalidMetadata, REGISTERED_MEMBERS } from './metadata.ts'
 import type { RequestedClient } from './metadata.ts'
 import { checkSector } from './sector.ts'
 
 /** Dependencies of the checks. */
-export interface DefinitionDeps extends InZoneDeps {
+export interface DefinitionDeps extends InZoneDeps, ForeignHostDeps {
   readonly outbound: Outbound
   readonly service: Service
 }

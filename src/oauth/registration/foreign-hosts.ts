@@ -1,15 +1,22 @@
-// Users judge an application by the hosts that it leads to: one that anybody can register must not use those of an
-// application that an administrator registered.
+// Users judge an application by the hosts that it leads to: one that anybody can register must not use those of this server,
+// nor those of an application that an administrator registered.
+import { isLoopbackHost } from '../../base/loopback.ts'
 import { acceptsHost } from '../../clients/redirect-uri.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Store } from '../../store/store.ts'
+import { isOwnHost } from '../../web/zones/zone.ts'
 import { invalidMetadata } from './metadata.ts'
 
-interface ForeignHostDeps {
+/** What tells whose a host is. */
+export interface ForeignHostDeps {
   readonly store: Store
   readonly behaviour: Behaviour
+  readonly urls: Urls
+  readonly settings: Pick<TokenSettings, 'internalHostnames'>
 }
 
 /** Refuses redirect URIs with the host, or the scheme of its own, of another application. */
@@ -21,11 +28,14 @@ export async function refuseForeignRedirects(
   const urls = redirectUris.map(uri => new URL(uri))
   const hosts = new Set(urls.filter(({ protocol }) => protocol === 'https:').map(fullHost))
   const schemes = new Set(urls.map(({ protocol }) => protocol).filter(each => each.includes('.')))
-  const refuse = (what: string): OAuthError =>
-    invalidMetadata(`redirect_uris: ${what} belongs to another application`, 'invalid_redirect_uri')
-  for (const host of hosts) if (await isHostTaken(zoneId, host, deps)) throw refuse(host)
+  const refuse = (what: string, owner: string): OAuthError =>
+    invalidMetadata(`redirect_uris: ${what} belongs to ${owner}`, 'invalid_redirect_uri')
+  for (const host of hosts) {
+    const owner = await ownerOf(zoneId, host, deps)
+    if (owner !== undefined) throw refuse(host, owner)
+  }
   for (const scheme of schemes) {
-    if (await deps.store.registrations.isSchemeTaken(zoneId, scheme)) throw refuse(scheme)
+    if (await deps.store.registrations.isSchemeTaken(zoneId, scheme)) throw refuse(scheme, ANOTHER)
   }
 }
 
@@ -36,8 +46,9 @@ export async function refuseForeignLinks(
   deps: ForeignHostDeps,
 ): Promise<void> {
   for (const host of new Set(links.map(link => fullHost(new URL(link))))) {
-    if (!(await isHostTaken(zoneId, host, deps))) continue
-    throw invalidMetadata(`client_uri, policy_uri or tos_uri: ${host} belongs to another application`)
+    const owner = await ownerOf(zoneId, host, deps)
+    if (owner === undefined) continue
+    throw invalidMetadata(`client_uri, policy_uri or tos_uri: ${host} belongs to ${owner}`)
   }
 }
 
@@ -51,6 +62,16 @@ export const linksOf = ({
 
 /** A name with a final dot is the same host. */
 const fullHost = ({ hostname }: URL): string => hostname.replace(/\.$/, '')
+
+const ANOTHER = 'another application'
+
+/** Whose the host is, if registrations cannot use it. */
+async function ownerOf(zoneId: string, host: string, deps: ForeignHostDeps): Promise<string | undefined> {
+  const { urls, settings } = deps
+  // A loopback address is that of the user's own device.
+  if (isOwnHost(host, [urls.hostname, ...settings.internalHostnames]) && !isLoopbackHost(host)) return 'this server'
+  return (await isHostTaken(zoneId, host, deps)) ? ANOTHER : undefined
+}
 
 async function isHostTaken(zoneId: string, host: string, { store, behaviour }: ForeignHostDeps): Promise<boolean> {
   if (await store.registrations.isHostTaken(zoneId, host)) return true
