@@ -8,8 +8,8 @@ import type { Config } from './config/config.ts'
 import { checkZoneCors, corsOf } from './config/cors.ts'
 import type { ConfigFile, Environment, SecretOrigins } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
-import { environmentWarnings } from './config/environment-names.ts'
-import { exampleSecretWarnings } from './config/example-secrets.ts'
+import { environmentWarnings } from './config/warnings/environment-names.ts'
+import { exampleSecretWarnings } from './config/warnings/example-secrets.ts'
 import { hashCostOf } from './config/hash-cost.ts'
 import { masterKeyOf } from './config/master-key.ts'
 import { playgroundBootstrap } from './config/playground.ts'
@@ -22,7 +22,7 @@ import { passkeysOf } from './config/passkeys.ts'
 import { policiesOf } from './config/policies.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
 import { programEnvironment } from './config/program-environment.ts'
-import { providerWarnings } from './config/provider-warnings.ts'
+import { providerWarnings } from './config/warnings/provider-warnings.ts'
 import { rateLimitOf } from './config/ratelimit.ts'
 import { checkBootstrap } from './config/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/signing-keys.ts'
@@ -38,7 +38,7 @@ import { tlsOf, tlsWarnings } from './config/tls.ts'
 import { databaseOptionsOf } from './config/database.ts'
 import { tracingOf } from './config/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa-database.ts'
-import { emptyFileWarnings, warningsOf } from './config/warnings.ts'
+import { emptyFileWarnings, warningsOf } from './config/warnings/warnings.ts'
 import { checkZoneIdentities } from './config/zone-identities.ts'
 
 export type { Config } from './config/config.ts'
@@ -180,7 +180,7 @@ async function warningsFor(
   const { baseUrl, listen, database, service, compatibility, playground, bootstrap, zoneConfig, mutualTls } = config
   const { tls, trustedProxies } = listen
   const rules = { zoneConfig, signingKeys: config.signingKeys, service, compatibility }
-  const { clientWarnings } = playground ? {} : await import('./config/client-warnings.ts') // the playground has none
+  const { clientWarnings } = playground ? {} : await import('./config/warnings/client-warnings.ts') // the playground has none
   const { allowPrivate } = config.outbound
   return [
     ...emptyFileWarnings(file, config.file),

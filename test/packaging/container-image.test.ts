@@ -70,7 +70,7 @@ describe('the container image', () => {
   it('sets variables that the server reads, and none that replaces what the file says of the database', () => {
     const names = [...valueOf(image, 'ENV').matchAll(/(LATCHKEY_\w+)=/g)].map(([, name = '']) => name)
     assert.deepEqual(names.toSorted(), ['LATCHKEY_CONFIG', 'LATCHKEY_HOST'])
-    const known = read('src/config/environment-names.ts')
+    const known = read('src/config/warnings/environment-names.ts')
     for (const name of names) assert.ok(known.includes(`'${name.replace('LATCHKEY_', '')}'`), name)
   })
 

@@ -1,5 +1,5 @@
-import type { Environment } from './file.ts'
-import { nearest } from './nearest.ts'
+import type { Environment } from '../file.ts'
+import { nearest } from '../nearest.ts'
 
 const PREFIX = 'LATCHKEY_'
 const NAMES = [

@@ -1,16 +1,16 @@
 // Warnings about clients of the configuration whose records cannot work, or not as intended. The records are written anyway,
 // because a key may be added by the API; the client API refuses such records.
-import { CLIENT_MEMBERS, clientFromJson } from '../clients/client-json.ts'
-import type { ClientDefinition } from '../clients/client-json.ts'
-import { hasCredential } from '../model/clients/client.ts'
-import { ruledOut } from '../clients/profile-report.ts'
-import { type HomePageMembers, takeHomePage } from '../model/clients/client-metadata.ts'
-import type { CompatibilityMode } from '../model/compatibility.ts'
-import type { ZoneConfig } from '../model/zones/zone.ts'
-import { nearest } from './nearest.ts'
-import { clientRules } from './records.ts'
-import type { Bootstrap, ClientRecord } from './records.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import { CLIENT_MEMBERS, clientFromJson } from '../../clients/client-json.ts'
+import type { ClientDefinition } from '../../clients/client-json.ts'
+import { hasCredential } from '../../model/clients/client.ts'
+import { ruledOut } from '../../clients/profile-report.ts'
+import { type HomePageMembers, takeHomePage } from '../../model/clients/client-metadata.ts'
+import type { CompatibilityMode } from '../../model/compatibility.ts'
+import type { ZoneConfig } from '../../model/zones/zone.ts'
+import { nearest } from '../nearest.ts'
+import { clientRules } from '../records.ts'
+import type { Bootstrap, ClientRecord } from '../records.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 
 const HOME_PAGE_MEMBERS: readonly (keyof HomePageMembers)[] = ['showOnHomePage', 'appLaunchUrl', 'appIcon']
 

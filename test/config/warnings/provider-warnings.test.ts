@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { loadText, temporaryFolder } from '../support/config.ts'
+import { loadText, temporaryFolder } from '../../support/config.ts'
 
 const folder = temporaryFolder()
 const provider = { type: 'oidc1.0', originKey: 'partner', name: 'Partner' }

@@ -1,10 +1,10 @@
-import type { JsonRecord } from '../base/json.ts'
-import { isLoopbackHost } from '../base/loopback.ts'
-import { addressKind } from '../base/network-address.ts'
-import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
-import { providerFromJson } from '../providers/provider-json.ts'
-import { readSamlMetadata } from '../providers/saml-metadata.ts'
-import type { Bootstrap, ZoneBootstrap } from './records.ts'
+import type { JsonRecord } from '../../base/json.ts'
+import { isLoopbackHost } from '../../base/loopback.ts'
+import { addressKind } from '../../base/network-address.ts'
+import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
+import { providerFromJson } from '../../providers/provider-json.ts'
+import { readSamlMetadata } from '../../providers/saml-metadata.ts'
+import type { Bootstrap, ZoneBootstrap } from '../records.ts'
 
 /** Warnings about identity providers of the configuration with which sign-in is not possible yet, and about groups of none. */
 export async function providerWarnings(
@@ -77,6 +77,6 @@ function metadataProblems({ metaDataLocation: location }: JsonRecord): readonly 
 
 /** The API accepts any directory, so a problem would otherwise show at the first sign-in. */
 async function directoryProblemOf(config: JsonRecord): Promise<string | undefined> {
-  const { directoryProblem } = await import('../providers/directory-settings.ts') // only needed with a directory
+  const { directoryProblem } = await import('../../providers/directory-settings.ts') // only needed with a directory
   return directoryProblem(config)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadText, temporaryFolder } from '../support/config.ts'
-import { KEYS } from '../support/keys.ts'
+import { loadText, temporaryFolder } from '../../support/config.ts'
+import { KEYS } from '../../support/keys.ts'
 
 const folder = temporaryFolder()
 const code = {

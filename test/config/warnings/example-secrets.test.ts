@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadText, temporaryFolder } from '../support/config.ts'
+import { loadText, temporaryFolder } from '../../support/config.ts'
 
 describe('secrets that the documentation prints', () => {
   const folder = temporaryFolder()

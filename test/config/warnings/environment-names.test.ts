@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { loadText, temporaryFolder } from '../support/config.ts'
+import { loadText, temporaryFolder } from '../../support/config.ts'
 
 it('names environment variables that look mistyped, and no others', async () => {
   const env = {
