@@ -1,5 +1,5 @@
 // The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has requested.
-import { readCertificates } from '../base/certificate.ts'
+import { readCertificates } from '../base/certificates/certificate.ts'
 import { possibleTlsMethods, TLS_AUTH_METHODS } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import type { Problems } from './problems.ts'

@@ -1,4 +1,4 @@
-import { readCertificates } from '../base/certificate.ts'
+import { readCertificates } from '../base/certificates/certificate.ts'
 import type { Problems } from './problems.ts'
 
 /** `passkeys` in the configuration file. */

@@ -36,7 +36,7 @@ export async function samlOf(file: ConfigFile['saml'], problems: Problems): Prom
   const [only = ''] = ids
   if (active === undefined && ids.length > 1) problems.add('saml.active', 'is missing')
   else if (active !== undefined && !ids.includes(active)) problems.add('saml.active', `${active} is not among the keys`)
-  const { readCertifiedKey } = await import('../base/certified-key.ts') // only needed with keys
+  const { readCertifiedKey } = await import('../base/certificates/certified-key.ts') // only needed with keys
   const pairs: [string, SamlKeyPair][] = []
   for (const [id, key] of Object.entries(given)) {
     const path = `saml.keys.${id}`

@@ -45,7 +45,7 @@ export async function tlsOf(
   const key = 'listen.tls'
   if (file?.certificate_file === undefined || file.private_key_file === undefined || !problems.hasValidTypes(key))
     return undefined
-  const { readTls } = await import('../base/tls-files.ts')
+  const { readTls } = await import('../base/certificates/tls-files.ts')
   const files = {
     certificate: resolve(folder, file.certificate_file),
     privateKey: resolve(folder, file.private_key_file),
@@ -69,7 +69,7 @@ export async function tlsWarnings(
   }: { readonly baseUrl: string; readonly clock: Clock; readonly isBehindProxy: boolean },
 ): Promise<readonly string[]> {
   if (!tls) return []
-  const { certificateWarning, readTls } = await import('../base/tls-files.ts')
+  const { certificateWarning, readTls } = await import('../base/certificates/tls-files.ts')
   const read = readTls(tls)
   if (read.problem !== undefined) return [] // replaced since it was checked
   const host = new URL(baseUrl).hostname

@@ -1,7 +1,7 @@
 // What an authenticator proves of itself when it makes a passkey (Web Authentication Level 3 §6.5). Without roots configured by
 // the operator, attestation is neither requested nor kept. With them, only a chain that leads to one of them counts; anything
 // else is treated as no attestation, so that users of other authenticators can have a passkey, too.
-import { leadsToRoot } from '../base/certificate-chain.ts'
+import { leadsToRoot } from '../base/certificates/certificate-chain.ts'
 
 /** An attestation object as the library decodes it. */
 interface DecodedAttestation {

@@ -1,6 +1,6 @@
 // The registration of a passkey (Web Authentication Level 3 §7.1).
 import type { Clock } from '../base/clock.ts'
-import { isValidCoseKey } from '../base/cose-key.ts'
+import { isValidCoseKey } from '../base/certificates/cose-key.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { loadOnce } from '../base/load-once.ts'
 import type { Random } from '../base/random.ts'

@@ -2,8 +2,8 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Server } from 'node:tls'
 import type { Clock } from '../base/clock.ts'
-import type { TlsFiles } from '../base/tls-files.ts'
-import { certificateWarning, readTls } from '../base/tls-files.ts'
+import type { TlsFiles } from '../base/certificates/tls-files.ts'
+import { certificateWarning, readTls } from '../base/certificates/tls-files.ts'
 
 /** Both files are usually replaced one after the other. */
 const LOOK_EVERY_MS = 2000

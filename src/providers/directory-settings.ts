@@ -1,6 +1,6 @@
 // Validates the settings of an LDAP provider and adds defaults. There are none for the account, DNs and search bases,
 // which differ between directories.
-import { readCertificates } from '../base/certificate.ts'
+import { readCertificates } from '../base/certificates/certificate.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { LdapProviderConfig } from '../records/provider-ldap.ts'

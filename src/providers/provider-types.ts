@@ -1,6 +1,6 @@
 // The types of identity providers. A new one is a description in records/ and an entry in this list, with the rules
 // across its members.
-import { readCertificates } from '../base/certificate.ts'
+import { readCertificates } from '../base/certificates/certificate.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { keystoneSettings } from '../records/provider.ts'
 import { internalSettings } from '../records/provider-internal.ts'

@@ -1,8 +1,8 @@
 // One signing key of a zone: its sealed record, the key objects in it and its signatures. Does not know what is signed.
 import { createHmac, createPrivateKey, createPublicKey, createSecretKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import type { Certificate } from '../base/certificate.ts'
-import { readCertificates } from '../base/certificate.ts'
+import type { Certificate } from '../base/certificates/certificate.ts'
+import { readCertificates } from '../base/certificates/certificate.ts'
 import { stopwatch } from '../base/clock.ts'
 import type { FairQueue } from '../base/fair-queue.ts'
 import type { MainThreadShare } from '../base/main-thread-share.ts'

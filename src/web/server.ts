@@ -1,6 +1,6 @@
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { TlsFiles } from '../base/tls-files.ts'
+import type { TlsFiles } from '../base/certificates/tls-files.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import { acceptBodies } from './requests/bodies.ts'
@@ -30,7 +30,7 @@ interface ServerTls {
 
 /** Read again here: the files may have changed since the configuration was checked. */
 export async function serverTls(files: TlsFiles & { readonly asksForCertificates: boolean }): Promise<ServerTls> {
-  const { readTls } = await import('../base/tls-files.ts')
+  const { readTls } = await import('../base/certificates/tls-files.ts')
   const read = readTls(files)
   if (read.problem !== undefined) throw new Error(`${files[read.of]} ${read.problem}`)
   return { ...read.context, requestCert: files.asksForCertificates }

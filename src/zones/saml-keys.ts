@@ -1,9 +1,9 @@
 // Reads the key pairs of a zone's SAML service provider; private keys are never returned.
-import { isSameCertificate, readCertifiedKey } from '../base/certified-key.ts'
+import { isSameCertificate, readCertifiedKey } from '../base/certificates/certified-key.ts'
 import type { FairQueue, Requester } from '../base/fair-queue.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
-import { openingRounds } from '../base/private-key.ts'
+import { openingRounds } from '../base/certificates/private-key.ts'
 import type { Vault } from '../base/secrets.ts'
 import { sealContexts } from '../model/seal-contexts.ts'
 import { InvalidZoneConfig } from '../model/zones/zone-rules.ts'

@@ -153,7 +153,7 @@ const OWNED_PHRASES: readonly OwnedPhrase[] = [
   {
     phrase: /(?<![.\w$])(?:argon2|scrypt|pbkdf2)(?:Sync)?\s*\(/g,
     // A key in a file is opened with the derivation that the file names.
-    owner: /^src\/base\/(?:passwords|encrypted-key)\.ts$/,
+    owner: /^src\/base\/(?:passwords|certificates\/encrypted-key)\.ts$/,
     rule: 'passwords are hashed in base/passwords.ts only',
   },
   {

@@ -1,7 +1,7 @@
 // Verifies the certificate of a client (RFC 8705 §2). Loaded with the first one.
-import { leadsToRoot } from '../../base/certificate-chain.ts'
-import { namesIn, readForwardedCertificate } from '../../base/client-certificate.ts'
-import type { ClientCertificate } from '../../base/client-certificate.ts'
+import { leadsToRoot } from '../../base/certificates/certificate-chain.ts'
+import { namesIn, readForwardedCertificate } from '../../base/certificates/client-certificate.ts'
+import type { ClientCertificate } from '../../base/certificates/client-certificate.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { isSubject } from '../../model/clients/mutual-tls.ts'
 import type { TlsAuthMethod } from '../../model/clients/mutual-tls.ts'

@@ -2,7 +2,7 @@
 // are sent to. One reader, for the record's author and for every sign-in.
 import { X509Certificate } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { isWithinRsaLimits } from '../../base/rsa-limits.ts'
+import { isWithinRsaLimits } from '../../base/certificates/rsa-limits.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
 import type { SamlEndpoint, SamlEntity } from '../../providers/saml-metadata.ts'
 import { SamlProblem } from './problem.ts'

@@ -2,7 +2,7 @@
 // long; what is in it, provider-metadata.ts reads.
 import { createPublicKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { readCertificates } from '../../base/certificate.ts'
+import { readCertificates } from '../../base/certificates/certificate.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'

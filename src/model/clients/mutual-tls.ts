@@ -1,7 +1,7 @@
 // Certificates of clients (RFC 8705): the operator's settings, and the members of a record that describe one.
-import { nameFromString } from '../../base/distinguished-name.ts'
+import { nameFromString } from '../../base/certificates/distinguished-name.ts'
 import { canonicalAddress } from '../../base/network-address.ts'
-import type { CertificateNames } from '../../base/client-certificate.ts'
+import type { CertificateNames } from '../../base/certificates/client-certificate.ts'
 import type { Client } from './client.ts'
 
 /** The key `mutual_tls` of the configuration, and what goes with it. */

@@ -1,7 +1,7 @@
 // Validates signing keys of the configuration, the command line and the zone API: key types and sizes of RFC 7518.
-import { readCertificates } from '../../base/certificate.ts'
-import type { PrivateKey } from '../../base/private-key.ts'
-import { describePublicKey, readPrivateKey } from '../../base/private-key.ts'
+import { readCertificates } from '../../base/certificates/certificate.ts'
+import type { PrivateKey } from '../../base/certificates/private-key.ts'
+import { describePublicKey, readPrivateKey } from '../../base/certificates/private-key.ts'
 import type { KeyInToken } from './key-in-token.ts'
 import { IN_TOKEN } from './key-in-token.ts'
 import type { SigningAlgorithm } from './signing-key.ts'

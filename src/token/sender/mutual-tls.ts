@@ -4,7 +4,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
 import type { SenderProof } from './sender.ts'
 
-const certificates = loadOnce(() => import('../../base/client-certificate.ts'))
+const certificates = loadOnce(() => import('../../base/certificates/client-certificate.ts'))
 
 /** The thumbprint of the caller's certificate; undefined without one, and for one that cannot be read. */
 async function thumbprintOf({ clientCertificate }: SentRequest): Promise<string | undefined> {

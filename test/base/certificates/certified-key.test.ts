@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { stopwatch } from '../../src/base/clock.ts'
-import { isSameCertificate, readCertifiedKey } from '../../src/base/certified-key.ts'
-import { keyWithRounds } from '../support/encrypted-key.ts'
-import { certificateOf } from '../support/certificate.ts'
-import { privatePem } from '../support/config.ts'
+import { stopwatch } from '../../../src/base/clock.ts'
+import { isSameCertificate, readCertifiedKey } from '../../../src/base/certificates/certified-key.ts'
+import { keyWithRounds } from '../../support/encrypted-key.ts'
+import { certificateOf } from '../../support/certificate.ts'
+import { privatePem } from '../../support/config.ts'
 
 const rsa = privatePem('rsa', 2048)
 const ec = privatePem('ec', 'P-256')

@@ -5,9 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { readCertificates } from '../../src/base/certificate.ts'
-import { selfSignedCertificate } from '../../src/base/self-signed-certificate.ts'
-import { KEYS, textOf } from '../support/keys.ts'
+import { readCertificates } from '../../../src/base/certificates/certificate.ts'
+import { selfSignedCertificate } from '../../../src/base/certificates/self-signed-certificate.ts'
+import { KEYS, textOf } from '../../support/keys.ts'
 
 const privateKey = createPrivateKey(textOf(KEYS.RS256))
 const plain = {

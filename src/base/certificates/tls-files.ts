@@ -3,8 +3,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { validityOf } from './certificate-validity.ts'
-import { reasonOf } from './file-error.ts'
-import { readSmallFile } from './small-file.ts'
+import { reasonOf } from '../file-error.ts'
+import { readSmallFile } from '../small-file.ts'
 
 /** More than a certificate with its chain has. */
 const MAX_BYTES = 1024 * 1024

@@ -6,7 +6,7 @@ import type { Validity } from './certificate-validity.ts'
 import { DER, derSequence, oidOf } from './der.ts'
 import type { DerElement } from './der.ts'
 import { nameFromDer } from './distinguished-name.ts'
-import { canonicalAddress } from './network-address.ts'
+import { canonicalAddress } from '../network-address.ts'
 
 /** A certificate that a client proved to have the key of. */
 export interface ClientCertificate extends Validity {

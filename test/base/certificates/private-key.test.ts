@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { stopwatch } from '../../src/base/clock.ts'
-import { openingRounds, openPrivateKey, readPrivateKey } from '../../src/base/private-key.ts'
-import { privatePem } from '../support/config.ts'
-import { keyOfLongExponent } from '../support/long-exponent.ts'
+import { stopwatch } from '../../../src/base/clock.ts'
+import { openingRounds, openPrivateKey, readPrivateKey } from '../../../src/base/certificates/private-key.ts'
+import { privatePem } from '../../support/config.ts'
+import { keyOfLongExponent } from '../../support/long-exponent.ts'
 
 const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const body = Buffer.concat(parts)

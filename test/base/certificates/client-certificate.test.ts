@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { namesIn, readForwardedCertificate } from '../../src/base/client-certificate.ts'
-import { nameFromString } from '../../src/base/distinguished-name.ts'
-import { FORWARDED, issue, nameOf } from '../support/client-certificates.ts'
+import { namesIn, readForwardedCertificate } from '../../../src/base/certificates/client-certificate.ts'
+import { nameFromString } from '../../../src/base/certificates/distinguished-name.ts'
+import { FORWARDED, issue, nameOf } from '../../support/client-certificates.ts'
 
 describe('a forwarded certificate', () => {
   const certificate = issue()

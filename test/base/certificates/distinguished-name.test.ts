@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { nameFromDer, nameFromString } from '../../src/base/distinguished-name.ts'
-import { issue, nameOf } from '../support/client-certificates.ts'
-import type { NamePart } from '../support/client-certificates.ts'
+import { nameFromDer, nameFromString } from '../../../src/base/certificates/distinguished-name.ts'
+import { issue, nameOf } from '../../support/client-certificates.ts'
+import type { NamePart } from '../../support/client-certificates.ts'
 
 type Names = readonly (readonly NamePart[])[]
 
