@@ -135,6 +135,11 @@ describe('the templates of the chart', () => {
     assert.match(read('templates/configmap.yaml'), /^ {2}latchkey\.yml: \|$/m)
   })
 
+  it('refuse metrics on the port of the server, with which no pod starts', () => {
+    const [, condition] = /\{\{- if (eq .*?) \}\}\{\{ fail "metrics\.port must not be the port/.exec(templates) ?? []
+    assert.equal(condition, 'eq (int .Values.metrics.port) (int (include "latchkey.port" .))')
+  })
+
   it('are of the version of the package', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     assert.equal(parse(read('Chart.yaml')).appVersion, version)

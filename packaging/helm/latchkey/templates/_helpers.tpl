@@ -31,6 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "latchkey.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- if .Values.metrics.enabled }}
+{{- if eq (int .Values.metrics.port) (int (include "latchkey.port" .)) }}{{ fail "metrics.port must not be the port of the server, config.listen.port" }}{{ end }}
 {{- $config = mergeOverwrite $config (dict "listen" (dict "management" (dict "host" "0.0.0.0" "port" (int .Values.metrics.port)))) }}
 {{- end }}
 {{- toYaml $config }}
