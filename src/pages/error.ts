@@ -63,6 +63,7 @@ export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const wayOn = back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
   const explanation = (): string => {
     if (status !== undefined && status >= 500) return chrome.texts.descriptions.ownFault
+    if (known === 'unknownZone') return texts.unknownAddress
     return known === 'nothingToApprove' || known === 'changedRequest' ? texts.answered : texts.malformed
   }
   const content = (): Html => {

@@ -257,6 +257,8 @@ export const de: Texts = {
     details: 'Technische Einzelheiten',
     answered:
       'Sie haben diese Frage schon beantwortet, oder sie wurde in einem anderen Fenster neu gestellt. Beginnen Sie in der Anwendung von vorn.',
+    unknownAddress:
+      'Keine Seite dieses Servers hat diese Adresse. Prüfen Sie sie auf Tippfehler. Wenn Sie den Server betreiben: Sein Protokoll nennt den Host, den er hat; base_url und zones.internal.hostnames legen ihn fest.',
     malformed:
       'Mit dem Link oder der Anwendung, die Sie hierher geführt hat, stimmt etwas nicht. Gehen Sie zurück und versuchen Sie es erneut. Scheitert es wieder, senden Sie die Einzelheiten unten an die Betreiber der Anwendung.',
   },

@@ -252,6 +252,8 @@ export const es: Texts = {
     details: 'Detalles técnicos',
     answered:
       'Ya respondió a esta pregunta, o se le hizo de nuevo en otra ventana. Empiece de nuevo desde la aplicación.',
+    unknownAddress:
+      'Ningún sitio de este servidor tiene esta dirección. Compruebe si hay errores de escritura. Si usted administra el servidor: su registro indica el host que tiene, y base_url y zones.internal.hostnames lo definen.',
     malformed:
       'Hay un problema con el enlace o la aplicación que le trajo aquí. Vuelva atrás e inténtelo de nuevo. Si falla otra vez, envíe los detalles de abajo a los responsables de la aplicación.',
   },

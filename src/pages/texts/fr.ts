@@ -251,6 +251,8 @@ export const fr: Texts = {
     details: 'Détails techniques',
     answered:
       'Vous avez déjà répondu à cette question, ou elle a été posée à nouveau dans une autre fenêtre. Recommencez depuis l’application.',
+    unknownAddress:
+      'Aucun site de ce serveur n’a cette adresse. Vérifiez qu’elle est bien saisie. Si vous exploitez le serveur : son journal indique l’hôte qu’il a, que définissent base_url et zones.internal.hostnames.',
     malformed:
       'Le lien ou l’application qui vous a mené ici présente un problème. Revenez en arrière et réessayez. En cas de nouvel échec, envoyez les détails ci-dessous aux responsables de l’application.',
   },

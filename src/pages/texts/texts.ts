@@ -216,6 +216,8 @@ export interface Texts extends SelfServiceTexts {
     readonly malformed: string
     /** The same for users who answer a question twice, or in an older window. */
     readonly answered: string
+    /** The same for visitors of a host or path without a zone; the settings are named for the operator. */
+    readonly unknownAddress: string
   }
   /** Descriptions of refusals that a user may well meet; the English ones are those that programs get. */
   readonly descriptions: Readonly<Record<TranslatedDescription, string>>

@@ -241,6 +241,8 @@ export const zh: Texts = {
     switchAccount: '使用其他账号登录',
     details: '技术详情',
     answered: '您已经回答过这个问题，或者它在另一个窗口中被重新提出。请从应用重新开始。',
+    unknownAddress:
+      '此服务器上没有使用此地址的站点。请检查地址是否输入有误。如果您是服务器的运维人员：日志中记录了服务器的主机名，由 base_url 和 zones.internal.hostnames 设置。',
     malformed: '将您带到这里的链接或应用有问题。请返回重试。如果再次失败，请将下面的详情发送给该应用的运营方。',
   },
   descriptions: {

@@ -136,7 +136,8 @@ export function createZoneResolver(deps: {
   log: { info(message: string): void }
 }): (request: FastifyRequest) => Promise<void> {
   const { store, urls, defaultZoneId } = deps
-  const rootHosts = [urls.hostname, ...deps.settings.internalHostnames]
+  const { internalHostnames } = deps.settings
+  const rootHosts = [urls.hostname, ...internalHostnames]
   const answers = new Map<string, HostAnswer>()
   let hasLogged = false
 
@@ -145,8 +146,9 @@ export function createZoneResolver(deps: {
     if (hasLogged) return
     hasLogged = true
     const shown = JSON.stringify(host.slice(0, MAX_NAME_LENGTH))
+    const further = internalHostnames.map(name => `, ${name} (zones.internal.hostnames)`).join('')
     deps.log.info(
-      `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url), and proxies have to pass Host on. Not logged again`,
+      `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url)${further}, and its zones are below. If the name is right, add it to zones.internal.hostnames; proxies have to pass Host on. Not logged again`,
     )
   }
 

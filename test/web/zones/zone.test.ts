@@ -94,7 +94,11 @@ for (const mode of MODES) {
       const before = server.lines.length
       for (const host of ['10.0.0.11:8443', 'nowhere.id.example', 'other.example']) await server.send('/info', { host })
       const [line = '', ...others] = server.lines.slice(before)
-      assert.match(line, /^a request for the host "10\.0\.0\.11:8443" got 404: this server is id\.example \(base_url\)/)
+      assert.match(
+        line,
+        /^a request for the host "10\.0\.0\.11:8443" got 404: this server is id\.example \(base_url\), and its/,
+      )
+      assert.match(line, /add it to zones\.internal\.hostnames; proxies have to pass Host on/)
       assert.deepEqual(others, [])
     })
 
@@ -114,6 +118,7 @@ for (const mode of MODES) {
           assert.equal(page.status, 404, path)
           assert.match(String(page.headers['content-type']), /^text\/html/, path)
           assert.match(page.text, /The subdomain does not map to a valid identity zone\./, path)
+          assert.equal(/If you operate the server: its log names/.test(page.text), mode === 'standard', path)
           assert.equal(page.headers['x-content-type-options'], 'nosniff', path)
           assert.equal(page.headers['set-cookie'], undefined, path)
         }
