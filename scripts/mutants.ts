@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a rotated refresh token is used once',
     REFRESH,
-    'if (!used) throw await reused(request, token, deps)',
+    'if (!undo) throw await reused(request, token, deps)',
     '',
     'oauth/refresh-token-rotation',
   ),

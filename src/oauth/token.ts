@@ -133,16 +133,25 @@ async function grantTo(
   const keepsProof = grant.usesProof === true && !('server' in caller)
   const confirmation = await confirmationOf({ request: context, client, keepsProof }, grant, deps)
   const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
-  const asked = { ...context, client, params, clientAuthMethod, confirmation, proof }
+  let undo = (): Promise<void> => Promise.resolve()
+  const undoOnFailure = (how: typeof undo): void => void (undo = how)
+  const asked = { ...context, client, params, clientAuthMethod, confirmation, proof, undoOnFailure }
   const authorize = async (): Promise<Authorization> =>
     'server' in caller
       ? authorizeVouched(asked, caller.server, deps)
       : grant.authorize({ ...asked, bearer: caller.bearer }, deps)
-  const authorization = await (limitsProofs ? withLimitedProofs(context, authorize, deps) : authorize())
-  await requireClientLevel(authorization, deps)
+  const decide = async (): Promise<Authorization> => {
+    const decided = await (limitsProofs ? withLimitedProofs(context, authorize, deps) : authorize())
+    await requireClientLevel(decided, deps)
+    return decided
+  }
+  const authorization = await decide().catch(async (cause: unknown) => {
+    if (!(cause instanceof OAuthError)) await undo()
+    throw cause
+  })
   const bound = confirmation ? { ...authorization, confirmation } : authorization
   const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context).catch(async (cause: unknown) => {
-    await grant.giveBack?.(authorization, deps)
+    await undo()
     throw cause
   })
   return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))

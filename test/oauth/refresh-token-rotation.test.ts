@@ -139,6 +139,28 @@ for (const mode of MODES) {
           })
         }
 
+        it('leaves it and the next token as they were if the repeated request fails', async () => {
+          const [, second, again] = await lost(10)
+          if (mode === 'uaa') return
+          const { tokens } = server.store
+          const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
+          assert.equal((await again()).json()['error_description'], 'gone')
+          failing.mock.restore()
+          assert.equal(await isAlive(server, second.access_token), true)
+          server.clock.advance(20.001)
+          await refused(server, mode, again, unusable)
+        })
+
+        it('leaves the next token good if the repeated request fails', async () => {
+          const [, second, again] = await lost(10)
+          if (mode === 'uaa') return
+          const { tokens } = server.store
+          const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
+          assert.equal((await again()).json()['error_description'], 'gone')
+          failing.mock.restore()
+          tokensOf(await refresh(server, second.refresh_token))
+        })
+
         it('takes it for a theft when the next token was used', async () => {
           const [, second, again] = await lost(0)
           const third = tokensOf(await refresh(server, second.refresh_token))

@@ -111,6 +111,32 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.ok(polls.every(({ outcome }) => outcome === 'approved' || outcome === 'unknown'))
     })
 
+    it('is given once more when that is undone, unless it was revoked or denied', async () => {
+      const z = newZone()
+      const { devices, tokens } = store()
+      const outcome = async (seconds: number) => (await devices.poll(z, DEVICE, at(seconds))).outcome
+      await devices.insert(z, asked())
+      await devices.decide(z, 'user', decision, at(1))
+      assert.equal(await outcome(2), 'approved')
+      await devices.undoPoll(z, DEVICE, at(1))
+      await devices.undoPoll(z, { ...DEVICE, clientId: 'other' }, at(2))
+      assert.equal(await outcome(3), 'unknown')
+      await devices.undoPoll(z, DEVICE, at(2))
+      assert.equal(await outcome(4), 'approved')
+      await devices.undoPoll(z, DEVICE, at(2))
+      assert.equal(await outcome(5), 'unknown')
+      await tokens.revokeGrantsOf(z, { clientId: 'tv', userId: 'u1' }, at(9000))
+      await devices.undoPoll(z, DEVICE, at(4))
+      assert.equal(await outcome(6), 'unknown')
+
+      const denied = { codeDigest: 'denied', clientId: 'tv' }
+      await devices.insert(z, asked({ codeDigest: 'denied', userCodeDigest: 'denied' }))
+      await devices.decide(z, 'denied', undefined, at(1))
+      assert.equal((await devices.poll(z, denied, at(2))).outcome, 'denied')
+      await devices.undoPoll(z, denied, at(2))
+      assert.equal((await devices.poll(z, denied, at(3))).outcome, 'unknown')
+    })
+
     it('reports a denial, polling too fast, and its end', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())

@@ -17,7 +17,8 @@ export interface Lent {
 }
 
 /** How many of those that tried at once were told that it was theirs. */
-export const winners = (outcomes: readonly unknown[]): number => outcomes.filter(outcome => outcome === true).length
+export const winners = (outcomes: readonly unknown[]): number =>
+  outcomes.filter(outcome => outcome === true || Array.isArray(outcome)).length
 
 /** The cases of tokens, inside the suite of a database. */
 export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
@@ -139,6 +140,27 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await store().codes.redeem(z, 'c1', at(500))).outcome, 'redeemed')
       const again = await store().codes.redeem(z, 'c1', at(501))
       assert.deepEqual(again, { outcome: 'used', code: code({ zoneId: z, expiresAt: at(1) }) })
+    })
+
+    it('a redemption is undone once, unless the grant or the session was revoked', async () => {
+      const z = newZone()
+      const { codes, tokens } = store()
+      for (const codeDigest of ['open', 'revoked', 'ended']) {
+        await codes.insert(z, code({ zoneId: z, codeDigest, grantId: `g ${codeDigest}`, sessionId: `s ${codeDigest}` }))
+        assert.equal((await codes.redeem(z, codeDigest, at(1))).outcome, 'redeemed')
+      }
+      await tokens.revokeGrant(z, 'g revoked', at(100))
+      await tokens.revokeUnstored(z, 's ended', at(100))
+      await tokens.revokeGrant(newZone(), 'g open', at(100))
+      const redeem = async (codeDigest: string, seconds: number): Promise<string> =>
+        (await codes.redeem(z, codeDigest, at(seconds))).outcome
+      await codes.undoRedemption(z, 'open', at(2))
+      assert.equal(await redeem('open', 3), 'used')
+      for (const codeDigest of ['open', 'revoked', 'ended']) await codes.undoRedemption(z, codeDigest, at(1))
+      assert.deepEqual([await redeem('revoked', 4), await redeem('ended', 4)], ['used', 'used'])
+      assert.equal(await redeem('open', 4), 'redeemed')
+      await codes.undoRedemption(z, 'open', at(1))
+      assert.equal(await redeem('open', 5), 'used')
     })
 
     it('a refresh token is used once', async () => {
@@ -303,7 +325,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
 
     it('takes the place of its successor, which is out of use from then on', async () => {
       const z = await family()
-      assert.equal(await store().tokens.useAgain(z, first, at(8)), true)
+      assert.deepEqual(await store().tokens.useAgain(z, first, at(8)), ['second'])
       assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], [at(8), at(5)])
       assert.deepEqual([await usedAt(z, 'stranger'), await usedAt(z, 'access')], [undefined, undefined])
       assert.equal(await store().tokens.use(z, 'second', at(9)), false)
@@ -320,25 +342,36 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
         const z = await family()
         await before(z)
         const had = [await usedAt(z, 'first'), await usedAt(z, 'second')]
-        assert.equal(await store().tokens.useAgain(z, first, at(8)), false)
+        assert.equal(await store().tokens.useAgain(z, first, at(8)), undefined)
         assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], had)
       })
     }
 
     it('is unused again once its use is undone, if it is still the last one', async () => {
       const [z, other] = [await family(), await family()]
-      await store().tokens.undoUse(z, 'first', at(4))
+      await store().tokens.undoUse(z, { idDigest: 'first', usedAt: at(4) })
       assert.deepEqual(await usedAt(z, 'first'), at(5))
-      await store().tokens.undoUse(z, 'first', at(5))
+      await store().tokens.undoUse(z, { idDigest: 'first', usedAt: at(5) })
       assert.deepEqual([await usedAt(z, 'first'), await usedAt(other, 'first')], [undefined, at(5)])
       assert.equal(await store().tokens.use(z, 'first', at(6)), true)
+    })
+
+    it('is as it was before, with its successor, once the second use is undone', async () => {
+      const z = await family()
+      const before = { usedAt: at(5), replaced: ['second'] }
+      assert.deepEqual(await store().tokens.useAgain(z, first, at(8)), before.replaced)
+      await store().tokens.undoUse(z, { idDigest: 'first', usedAt: at(7), before })
+      assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], [at(8), at(5)])
+      await store().tokens.undoUse(z, { idDigest: 'first', usedAt: at(8), before })
+      assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], [at(5), undefined])
+      assert.deepEqual(await store().tokens.useAgain(z, first, at(9)), ['second'])
     })
 
     it('is not an unused one, and not one of another zone', async () => {
       const [z, other] = [await family(), await family()]
       const second = { idDigest: 'second', grantId: 'grant', usedAt: at(5) }
-      assert.equal(await store().tokens.useAgain(z, second, at(8)), false)
-      assert.equal(await store().tokens.useAgain(z, first, at(8)), true)
+      assert.equal(await store().tokens.useAgain(z, second, at(8)), undefined)
+      assert.deepEqual(await store().tokens.useAgain(z, first, at(8)), ['second'])
       assert.deepEqual([await usedAt(other, 'first'), await usedAt(other, 'second')], [at(5), undefined])
     })
 

@@ -61,21 +61,11 @@ export interface Authorization {
   readonly refreshed?: RefreshedFrom
 }
 
-/** A rotated refresh token. */
-export interface UsedRefreshToken {
-  readonly idDigest: string
-  readonly at: Date
-  /** Whether it had a row before. */
-  readonly wasStored: boolean
-}
-
 /** Values that a refresh takes from the refresh token. */
 interface RefreshedFrom {
   /** The value to return if it is not rotated. */
   readonly value: string
   readonly rotate: boolean
-  /** How it was used up, to be given back if no tokens can be issued. */
-  readonly used?: UsedRefreshToken
   /** All scopes of the refresh token, of which the new access token may have fewer. */
   readonly grantedScopes: readonly string[]
   readonly issuedAt: Date

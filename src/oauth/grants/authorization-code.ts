@@ -101,15 +101,17 @@ export async function authorizeByCode(
 }
 
 async function consume(
-  { zone, client, remoteAddress, proof }: GrantRequest,
+  { zone, client, remoteAddress, proof, undoOnFailure }: GrantRequest,
   value: string,
   deps: GrantDeps,
 ): Promise<{ readonly code: AuthorizationCode; readonly user: User | undefined }> {
   const { store, clock, behaviour, audit } = deps
   const now = clock.now()
-  const redemption = await store.codes.redeem(zone.id, digest(value), now, proof)
+  const codeDigest = digest(value)
+  const redemption = await store.codes.redeem(zone.id, codeDigest, now, proof)
   if (redemption.outcome === 'replayed') throw new OAuthError('invalid_dpop_proof', PROOF_USED)
   if (redemption.outcome === 'redeemed') {
+    undoOnFailure(() => store.codes.undoRedemption(zone.id, codeDigest, now))
     if (redemption.code.expiresAt > now) return redemption
     throw new OAuthError('invalid_grant', 'Authorization code expired')
   }

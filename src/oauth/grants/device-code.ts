@@ -67,13 +67,18 @@ export function authorizeByDecision(
 }
 
 /** RFC 8628 §3.5. */
-async function decisionOf({ zone, client, params }: GrantRequest, deps: GrantDeps): Promise<DeviceDecision> {
+async function decisionOf(
+  { zone, client, params, undoOnFailure }: GrantRequest,
+  { store, clock }: GrantDeps,
+): Promise<DeviceDecision> {
   const code = params.get('device_code')
   if (code === undefined) throw new OAuthError('invalid_request', 'The device_code is missing')
   const device = { codeDigest: digest(code), clientId: client.clientId }
-  const poll = await deps.store.devices.poll(zone.id, device, deps.clock.now())
+  const now = clock.now()
+  const poll = await store.devices.poll(zone.id, device, now)
   switch (poll.outcome) {
     case 'approved':
+      undoOnFailure(() => store.devices.undoPoll(zone.id, device, now))
       return poll.decision
     case 'pending':
       throw new OAuthError('authorization_pending', 'The request of the device has not been decided yet')

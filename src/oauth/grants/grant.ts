@@ -42,6 +42,11 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
   readonly zone: AddressedZone
   /** The proof of the request, for a grant with `usesProof`: to be used up together with what it redeems. */
   readonly proof?: ProofId | undefined
+  /**
+   * Notes how to undo what the grant has used up. That is done if no tokens are issued because of a failure: a client that
+   * repeats the request is no thief. A refusal by the grant undoes nothing.
+   */
+  readonly undoOnFailure: (undo: () => Promise<void>) => void
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
 }
@@ -77,8 +82,6 @@ export interface Grant {
   /** Set for a grant that marks the request's DPoP proof as used itself; for the others that is done beforehand. */
   readonly usesProof?: true
   authorize(request: GrantRequest, deps: GrantDeps): Promise<Authorization>
-  /** Undoes what `authorize` has used up, where no tokens could be issued: a client that repeats the request is no thief. */
-  giveBack?(authorization: Authorization, deps: Pick<GrantDeps, 'store'>): Promise<void>
 }
 
 /** Refuses users of a provider that the client does not allow. */

@@ -2,7 +2,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { isJsonRecord, memberOf, stringsIn } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { foreignClasses, levelOf, withLevel } from '../../model/sessions/assurance.ts'
-import type { Authorization, UsedRefreshToken } from '../../model/tokens/authorization.ts'
+import type { Authorization } from '../../model/tokens/authorization.ts'
 import { confirmationIn, isMet } from '../../model/tokens/confirmation.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { resourcesFor } from '../../model/tokens/resources.ts'
@@ -46,15 +46,10 @@ export const refreshToken: Grant = {
       throw concerning(error, user.id)
     })
     if (!authorization.refreshed.rotate) return authorization
-    const used = await useUp(zone, token, deps)
-    if (!used) throw await reused(request, token, deps)
-    return { ...authorization, refreshed: { ...authorization.refreshed, used } }
-  },
-  async giveBack({ zone, refreshed }, { store }) {
-    if (!refreshed?.used) return
-    const { idDigest, at, wasStored } = refreshed.used
-    if (wasStored) await store.tokens.undoUse(zone.id, idDigest, at)
-    else await store.tokens.delete(zone.id, idDigest)
+    const undo = await useUp(zone, token, deps)
+    if (!undo) throw await reused(request, token, deps)
+    request.undoOnFailure(undo)
+    return authorization
   },
 }
 
@@ -196,34 +191,37 @@ async function readRefreshToken(
 
 const DAY_SECONDS = 86_400
 
-/** Marks the token as used; undefined if another request already did. */
+/** Marks the token as used, and returns what undoes it; undefined if another request already did. */
 async function useUp(
   zone: AddressedZone,
   { stored, client, claims, expiresAt }: VerifiedToken,
   deps: GrantDeps,
-): Promise<UsedRefreshToken | undefined> {
+): Promise<(() => Promise<void>) | undefined> {
+  const { tokens } = deps.store
   const now = deps.clock.now()
   const idDigest = digest(String(claims['jti']))
-  const used = { idDigest, at: now, wasStored: stored !== undefined }
   if (stored?.usedAt) {
     const { usedAt, grantId } = stored
-    const isFirst =
-      grantId !== undefined && (await deps.store.tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now))
-    return isFirst ? used : undefined
+    if (grantId === undefined) return undefined
+    const replaced = await tokens.useAgain(zone.id, { idDigest, grantId, usedAt }, now)
+    return replaced && (() => tokens.undoUse(zone.id, { idDigest, usedAt: now, before: { usedAt, replaced } }))
   }
-  if (stored) return (await deps.store.tokens.use(zone.id, idDigest, now)) ? used : undefined
+  if (stored) {
+    const isFirst = await tokens.use(zone.id, idDigest, now)
+    return isFirst ? () => tokens.undoUse(zone.id, { idDigest, usedAt: now }) : undefined
+  }
   // A JWT issued before rotation was enabled has no row. Insert one that marks it as used and, like a revocation, is
   // kept for a day after the JWT expires.
   const row = { zoneId: zone.id, idDigest, kind: 'refresh_token', format: 'jwt', clientId: client.clientId } as const
   try {
-    await deps.store.tokens.insert(zone.id, {
+    await tokens.insert(zone.id, {
       ...row,
       claims: {},
       usedAt: now,
       issuedAt: now,
       expiresAt: addSeconds(expiresAt, DAY_SECONDS),
     })
-    return used
+    return async () => void (await tokens.delete(zone.id, idDigest))
   } catch (error) {
     if (error instanceof AlreadyExists) return undefined
     throw error

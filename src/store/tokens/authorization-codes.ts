@@ -22,6 +22,12 @@ const REDEEM = statement<CodeKey & { used_at: number }, CodeRow>(
   `update authorization_codes set used_at = :used_at
    where zone_id = :zone_id and code_digest = :code_digest and used_at is null returning ${list(CODE_COLUMNS)}`,
 )
+const UNDO_REDEMPTION = statement<CodeKey & { seen: number }>(
+  `update authorization_codes set used_at = null
+   where zone_id = :zone_id and code_digest = :code_digest and used_at = :seen
+   and not exists (select 1 from revocations where revocations.zone_id = authorization_codes.zone_id
+     and revocations.revoked_id in (authorization_codes.grant_id, authorization_codes.session_id))`,
+)
 
 const UNUSED_OF_USER = statement<{ zone_id: string; user_id: string }, { code_digest: string; session_id: string }>(
   `select code_digest, session_id from authorization_codes
@@ -70,6 +76,10 @@ export function createCodes(db: Database): CodeStore {
       }
       const [used] = await db.read(FIND_CODE, key)
       return used === undefined ? { outcome: 'unknown' } : { outcome: 'used', code: toCode(used) }
+    },
+    async undoRedemption(zoneId, codeDigest, redeemedAt) {
+      const key = { zone_id: zoneId, code_digest: codeDigest }
+      await db.write(UNDO_REDEMPTION, { ...key, seen: redeemedAt.getTime() })
     },
     async deleteOfSessions(zoneId, userId, sessionIds) {
       const unused = await db.read(UNUSED_OF_USER, { zone_id: zoneId, user_id: userId })

@@ -15,4 +15,10 @@ export interface DeviceStore {
     device: { readonly codeDigest: string; readonly clientId: string },
     now: Date,
   ): Promise<DevicePoll>
+  /** Undoes the poll at this time that was answered with an approval, for which the device got nothing. */
+  undoPoll(
+    zoneId: string,
+    device: { readonly codeDigest: string; readonly clientId: string },
+    polledAt: Date,
+  ): Promise<void>
 }

@@ -64,9 +64,13 @@ const POLL = statement<DeviceKey & { now: number }, { expires_at: number }>(
    and (polled_at is null or polled_at + interval_seconds * 1000 <= :now) returning expires_at`,
 )
 // The row stays until it expires, so that a revocation while the tokens are being made finds their grant.
-const TAKE = statement<DeviceKey, Pick<DeviceRow, 'decision' | 'expires_at'>>(
-  `update device_codes set state = 'used' where ${OF_DEVICE} and state in ('approved', 'denied')
+const TAKE = statement<DeviceKey & { now: number }, Pick<DeviceRow, 'decision' | 'expires_at'>>(
+  `update device_codes set state = 'used', polled_at = :now where ${OF_DEVICE} and state in ('approved', 'denied')
    returning decision, expires_at`,
+)
+const UNDO_TAKE = statement<DeviceKey & { seen: number }>(
+  `update device_codes set state = 'approved'
+   where ${OF_DEVICE} and state = 'used' and decision is not null and polled_at = :seen`,
 )
 const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>(
   `update device_codes set interval_seconds = interval_seconds + ${POLL_SECONDS}, polled_at = :now
@@ -119,7 +123,7 @@ export function createDevices(db: Database): DeviceStore {
       const timed = { ...key, now: now.getTime() }
       const [waiting] = (await db.write(POLL, timed)).rows
       if (waiting) return { outcome: waiting.expires_at > now.getTime() ? 'pending' : 'expired' }
-      const [taken] = (await db.write(TAKE, key)).rows
+      const [taken] = (await db.write(TAKE, timed)).rows
       if (taken) {
         if (taken.expires_at <= now.getTime()) return { outcome: 'expired' }
         if (taken.decision === null) return { outcome: 'denied' }
@@ -128,6 +132,10 @@ export function createDevices(db: Database): DeviceStore {
       const [early] = (await db.write(SLOW_DOWN, timed)).rows
       if (!early) return { outcome: 'unknown' }
       return { outcome: early.expires_at > now.getTime() ? 'early' : 'expired' }
+    },
+    async undoPoll(zoneId, { codeDigest, clientId }, polledAt) {
+      const key = { zone_id: zoneId, code_digest: codeDigest, client_id: clientId }
+      await db.write(UNDO_TAKE, { ...key, seen: polledAt.getTime() })
     },
   }
 }

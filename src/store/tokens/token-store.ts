@@ -11,6 +11,11 @@ export interface CodeStore {
    * up in the same transaction.
    */
   redeem(zoneId: string, codeDigest: string, now: Date, proof?: ProofId): Promise<Redemption>
+  /**
+   * Undoes the redemption at this time, for which the client got nothing. A code whose grant or session was revoked meanwhile
+   * stays used, and so does the proof.
+   */
+  undoRedemption(zoneId: string, codeDigest: string, redeemedAt: Date): Promise<void>
   /** Deletes the user's unused codes of these sessions (`AuthorizationCode.sessionId`). */
   deleteOfSessions(zoneId: string, userId: string, sessionIds: ReadonlySet<string>): Promise<void>
 }
@@ -22,12 +27,19 @@ export interface TokenStore {
   /** Marks a rotating refresh token as used; false when it was used before or is gone. Exactly one caller gets true. */
   use(zoneId: string, idDigest: string, now: Date): Promise<boolean>
   /**
-   * Lets a client that lost the response use a refresh token again: false when `used` is not the last use in its family or
-   * a concurrent request was first. Its unused successor is invalidated.
+   * Lets a client that lost the response use a refresh token again: undefined when `used` is not the last use in its family or
+   * a concurrent request was first. Invalidates its unused successors, and returns their digests.
    */
-  useAgain(zoneId: string, used: UsedToken, now: Date): Promise<boolean>
-  /** Undoes the use at this time, for which the client got nothing. */
-  undoUse(zoneId: string, idDigest: string, usedAt: Date): Promise<void>
+  useAgain(zoneId: string, used: UsedToken, now: Date): Promise<readonly string[] | undefined>
+  /** Undoes the use at this time, for which the client got nothing; after `useAgain`, with what stood there before. */
+  undoUse(
+    zoneId: string,
+    use: {
+      readonly idDigest: string
+      readonly usedAt: Date
+      readonly before?: { readonly usedAt: Date; readonly replaced: readonly string[] }
+    },
+  ): Promise<void>
   /** Deletes one token; false when there was none. */
   delete(zoneId: string, idDigest: string): Promise<boolean>
   /** Unexpired and unused tokens, at most 5000, unordered. */

@@ -34,8 +34,9 @@ const FIND_TOKEN = statement<TokenKey, TokenRow>(
 const USE = statement<TokenKey & { used_at: number }>(
   `update tokens set used_at = :used_at where zone_id = :zone_id and id_digest = :id_digest and used_at is null`,
 )
-const UNDO_USE = statement<TokenKey & { seen: number }>(
-  `update tokens set used_at = null where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen`,
+const UNDO_USE = statement<TokenKey & { seen: number; before: number | null }>(
+  `update tokens set used_at = cast(:before as bigint)
+   where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen`,
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
 // Used ones stay, for reuse detection.
@@ -66,9 +67,12 @@ const HOLD_SUCCESSORS = statement<GrantKey>(
    where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
 )
 // Dated back to the issue, so that a replaced token gets no grace period of its own.
-const REPLACE_SUCCESSORS = statement<GrantKey>(
+const REPLACE_SUCCESSORS = statement<GrantKey, { id_digest: string }>(
   `update tokens set used_at = issued_at
-   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null`,
+   where zone_id = :zone_id and grant_id = :grant_id and kind = 'refresh_token' and used_at is null returning id_digest`,
+)
+const RESTORE_SUCCESSOR = statement<TokenKey>(
+  `update tokens set used_at = null where zone_id = :zone_id and id_digest = :id_digest and used_at = issued_at`,
 )
 const LIST_OF_USER = statement<{ zone_id: string; user_id: string; now: number }, TokenRow>(
   `select ${list(TOKEN_COLUMNS)} from tokens where zone_id = :zone_id and user_id = :user_id
@@ -158,13 +162,17 @@ export function createTokens(db: Database): TokenStore {
       const use = { ...key, id_digest: idDigest, seen: usedAt.getTime(), used_at: now.getTime() }
       return db.transaction(async within => {
         await within.run(HOLD_SUCCESSORS, key)
-        if ((await within.run(USE_AGAIN, use)).changes === 0) return false
-        await within.run(REPLACE_SUCCESSORS, key)
-        return true
+        if ((await within.run(USE_AGAIN, use)).changes === 0) return undefined
+        return (await within.run(REPLACE_SUCCESSORS, key)).rows.map(row => row.id_digest)
       })
     },
-    async undoUse(zoneId, idDigest, usedAt) {
-      await db.write(UNDO_USE, { zone_id: zoneId, id_digest: idDigest, seen: usedAt.getTime() })
+    async undoUse(zoneId, { idDigest, usedAt, before }) {
+      const key = { zone_id: zoneId, id_digest: idDigest }
+      const undo = { ...key, seen: usedAt.getTime(), before: timeOrNull(before?.usedAt) }
+      await db.transaction(async within => {
+        if ((await within.run(UNDO_USE, undo)).changes === 0) return // it was used again, or is revoked
+        for (const id of before?.replaced ?? []) await within.run(RESTORE_SUCCESSOR, { ...key, id_digest: id })
+      })
     },
     async listOfUser(zoneId, userId, now) {
       return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toToken)

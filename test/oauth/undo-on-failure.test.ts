@@ -1,0 +1,105 @@
+// What is left of a code when the tokens for it cannot be issued. Refresh tokens: refresh-token-rotation.test.ts.
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it, mock } from 'node:test'
+import { addSeconds } from '../../src/base/clock.ts'
+import { digest } from '../../src/base/secrets.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { revocationSignature } from '../../src/token/revocation-signature.ts'
+import { clientNamed, exchange, insertCode, isAlive, MODES, tokensOf, userNamed } from '../support/oauth.ts'
+import type { TestAnswer, TestServer } from '../support/server.ts'
+import { defaultBootstrap, startServer } from '../support/server.ts'
+
+const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+for (const mode of MODES) {
+  describe(`a code whose tokens cannot be issued, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      const tv = {
+        client_id: 'tv',
+        allowpublic: true,
+        authorized_grant_types: [DEVICE, 'refresh_token'],
+        scope: ['openid', 'cloud.read'],
+      }
+      const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, tv] }
+      const zone_config = { protocols: { deviceGrant: true } }
+      server = await startServer({ mode, config: { bootstrap, zone_config } })
+    })
+    after(() => server.stop())
+    afterEach(() => mock.restoreAll())
+
+    const away = () => Promise.reject(new StoreUnavailable('gone'))
+    const whileFailing = async (failing: () => void, work: () => Promise<TestAnswer>): Promise<void> => {
+      failing()
+      const answer = await work()
+      mock.restoreAll()
+      assert.equal(answer.status, 503, answer.text)
+    }
+    const issuing = (): void => void mock.method(server.store.tokens, 'insert', away)
+    const deciding = (): void => {
+      const { codes, groups } = server.store
+      const redeem = codes.redeem.bind(codes)
+      mock.method(codes, 'redeem', async (...args: Parameters<typeof redeem>) => {
+        const redemption = await redeem(...args)
+        if (redemption.outcome !== 'redeemed' || !redemption.user) return redemption
+        const { groupNames: _, ...user } = redemption.user
+        return { ...redemption, user }
+      })
+      mock.method(groups, 'namesOfUser', away)
+    }
+
+    for (const [name, failing] of [
+      ['while they are made', issuing],
+      ['while it is decided what they are for', deciding],
+    ] as const) {
+      it(`is redeemed by the next attempt, and by that alone: ${name}`, async () => {
+        const code = await insertCode(server)
+        const attempt = () => exchange(server, code)
+        await whileFailing(failing, attempt)
+        await whileFailing(failing, attempt)
+        const { access_token: token } = tokensOf(await attempt())
+        assert.equal((await attempt()).status, 400)
+        assert.equal(await isAlive(server, token), mode === 'uaa', 'a second redemption revokes the first')
+      })
+    }
+
+    it('is used up by a refusal', async () => {
+      const code = await insertCode(server, { redirectUri: 'https://auto.example/cb' })
+      assert.equal((await exchange(server, code, { redirect_uri: 'https://auto.example/other' })).status, 400)
+      assert.equal((await exchange(server, code, { redirect_uri: 'https://auto.example/cb' })).status, 400)
+    })
+
+    it('stays used if it is presented by someone else meanwhile', async () => {
+      const code = await insertCode(server)
+      let second: Promise<TestAnswer> | undefined
+      const failing = (): void =>
+        void mock.method(server.store.tokens, 'insert', async () => {
+          second = exchange(server, code)
+          await second
+          throw new StoreUnavailable('gone')
+        })
+      await whileFailing(failing, () => exchange(server, code))
+      assert.equal((await second)?.status, 400)
+      assert.equal((await exchange(server, code)).status, mode === 'uaa' ? 200 : 400)
+    })
+
+    it('of a device is redeemed by its next attempt, and by that alone', async () => {
+      const user = await userNamed(server, 'marissa')
+      const now = server.clock.now()
+      const expiresAt = addSeconds(now, 600)
+      const request = { scopes: ['openid'], remoteAddress: '192.0.2.1', userAgent: 'TV', requestedAt: now, expiresAt }
+      const codes = { codeDigest: digest('device'), userCodeDigest: digest('user'), clientId: 'tv' }
+      await server.store.devices.insert('svc', { ...request, ...codes })
+      const decision = { userId: user.id, scopes: ['openid'], authenticatedAt: now, amr: ['pwd'], grantId: 'g1' }
+      const signature = revocationSignature(await clientNamed(server, 'tv'), user)
+      const approval = { zoneId: 'svc', userId: user.id, clientId: 'tv', scope: 'openid', status: 'APPROVED' } as const
+      await server.store.approvals.save('svc', [{ ...approval, updatedAt: now, expiresAt }])
+      await server.store.devices.decide('svc', digest('user'), { ...decision, revocationSignature: signature }, now)
+      const poll = () => server.token({ grant_type: DEVICE, device_code: 'device', client_id: 'tv' })
+      await whileFailing(issuing, poll)
+      await whileFailing(issuing, poll)
+      tokensOf(await poll())
+      assert.equal((await poll()).status, 400)
+    })
+  })
+}
