@@ -111,9 +111,11 @@ export function createAccounts(deps: {
       updatedAt: now,
     }
     try {
-      return await withName(bound, user, async written =>
-        (await store.users.bind(zone.id, written)) ? { outcome: 'entered', user: written } : undefined,
-      )
+      return await withName(bound, user, async written => {
+        if (!(await store.users.bind(zone.id, written))) return undefined
+        await deps.aliases?.follow(written)
+        return { outcome: 'entered', user: written }
+      })
     } catch (error) {
       if (error instanceof AlreadyExists) return undefined // a concurrent sign-in of the same user
       throw error

@@ -24,7 +24,7 @@ export interface Aliases {
   forChange(before: User, user: User, mayReachOthers: boolean): Promise<CopyPlan>
   /** The copy that is deleted with the user. */
   forDelete(user: User, mayReachOthers: boolean): Promise<User | undefined>
-  /** Copies the attributes that a sign-in reported, except those that the copy cannot have. */
+  /** Copies the attributes that a sign-in reported, unless the copy cannot have them; a copy that it links loses its sessions. */
   follow(user: User): Promise<void>
 }
 
@@ -131,7 +131,9 @@ export function createAliases({
       if (!copy) return
       // The account was read before the sign-in: both may have been deactivated since.
       const followed = mirrored({ ...user, active: copy.active }, copy)
-      await store.users.replace(copy.zoneId, copy, followed).catch((error: unknown) => {
+      const isLinked = copy.externalId !== user.externalId
+      const passwordRevision = isLinked ? random.urlSafe(PASSWORD_REVISION_LENGTH) : followed.passwordRevision
+      await store.users.replace(copy.zoneId, copy, { ...followed, passwordRevision }).catch((error: unknown) => {
         if (!(error instanceof AlreadyExists)) throw error // its zone has the name, or the external id
       })
     },

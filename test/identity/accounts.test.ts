@@ -84,6 +84,28 @@ describe('createAccounts', () => {
     }
   })
 
+  it('links the copy of an account that was made beforehand too, and ends its sessions', async () => {
+    const other = `${zone.id}-linked`
+    const pair = { origin: 'corp', userName: 'sub-1', email: 'old@corp.example' }
+    const here = records.user({
+      ...pair,
+      zoneId: zone.id,
+      id: `${zone.id}-here`,
+      aliasId: 'linked',
+      aliasZoneId: other,
+    })
+    const there = records.user({ ...pair, zoneId: other, id: 'linked', aliasId: here.id, aliasZoneId: zone.id })
+    await store.users.insert(zone.id, here)
+    await store.users.insert(other, there)
+    const settings = { aliasEntities: true }
+    const aliases = createAliases({ store, random: createRandom(), service: { name: zone.id }, settings })
+    const following = createAccounts({ store, clock, random: createRandom(), behaviour: behaviourOf('uaa'), aliases })
+    await following.enter(zone, provider(), { ...pat, userName: 'sub-1', externalId: 'sub-1' })
+    const copy = await store.users.find(other, 'linked')
+    assert.deepEqual([copy?.externalId, copy?.email], ['sub-1', 'pat@corp.example'])
+    assert.notEqual(copy?.passwordRevision, there.passwordRevision)
+  })
+
   it('leaves a copy deactivated that an administrator deactivated while the user signed in', async () => {
     const other = `${zone.id}-other`
     const pair = { origin: 'corp', userName: 'pat', externalId: 'sub-1', active: false }
