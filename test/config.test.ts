@@ -352,7 +352,7 @@ describe('a single value', () => {
     {
       name: 'a folder',
       options: { config: '.' },
-      want: ['FOLDER: cannot be read: it is a folder'],
+      want: ['FOLDER: cannot be read: it is a directory'],
     },
     {
       name: 'a file that is not there',
@@ -589,7 +589,7 @@ bootstrap:
     {
       name: 'a text that no database keeps',
       text: 'bootstrap: { groups: [ { displayName: "a\\0b" } ] }',
-      want: /^bootstrap\.groups\[0\]\.displayName: holds characters that cannot be kept: NUL, or half of a surrogate pair$/,
+      want: /^bootstrap\.groups\[0\]\.displayName: contains characters that cannot be stored: NUL, or half of a surrogate pair$/,
     },
     {
       name: 'an empty variable for a secret',

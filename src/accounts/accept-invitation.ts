@@ -1,4 +1,4 @@
-// Accepts invitations. A code is good for one account as it was when its user was invited, and is used up by accepting.
+// Accepts invitations. A code is valid for one account in its state at the invitation, and is consumed by accepting.
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -26,7 +26,7 @@ export interface OpenInvitation {
   readonly step: 'password' | 'agree' | 'directory' | 'elsewhere'
 }
 
-/** Dependencies of looking at invitations. */
+/** Dependencies of reading invitations. */
 export interface OpenDeps extends Omit<CodeDeps, 'random'> {
   readonly service: Service
 }
@@ -43,17 +43,17 @@ type Acceptance =
   | { readonly outcome: 'refused'; readonly message: string }
   | { readonly outcome: 'expired' }
 
-/** The invitation without using it up; undefined if the code is invalid. */
+/** The invitation, without consuming it; undefined if the code is invalid. */
 export async function openInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
   return readInvitation(await peekCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
-/** Uses the invitation up; undefined if the code is invalid or expired. */
+/** Consumes the invitation; undefined if the code is invalid or expired. */
 export async function takeInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
   return readInvitation(await redeemCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
-/** Gives the account of the invitation its first password and takes its address as verified: the link was sent there. */
+/** Sets the first password of the invited account and marks its address as verified, because the link was sent there. */
 export async function acceptWithPassword(
   zone: Zone,
   { code, password, from }: { readonly code: string; readonly password: string; readonly from: AuditOrigin },
@@ -61,7 +61,7 @@ export async function acceptWithPassword(
 ): Promise<Acceptance> {
   const open = await openInvitation(zone, code, deps)
   if (open?.step !== 'password' || !(await mayHandOver(open, deps))) return { outcome: 'expired' }
-  // Before the code is used up, so that the user can choose another password.
+  // Before the code is consumed, so that the user can choose another password.
   const problem = await passwordProblem(zone, { password, owner: open.user }, deps)
   if (problem !== undefined) return { outcome: 'refused', message: problem }
   const taken = await takeInvitation(zone, code, deps)
@@ -80,7 +80,7 @@ export async function acceptWithPassword(
   }
 }
 
-/** Whether the link decides who gets the account: it has no owner yet, and a SAML provider need not name the address. */
+/** Whether the link alone determines who gets the account: it has no owner yet, and SAML providers may omit the address. */
 export const isGivenByLink = ({ externalId }: User, { type }: Pick<IdentityProvider, 'type'>): boolean =>
   type === 'saml' && !externalId
 

@@ -14,10 +14,10 @@ export interface AccountMailOrder {
   readonly frame: MailFrame
   readonly mail: AccountMail
   readonly to: string
-  /** The address that it is about; that of the receiver unless given. */
+  /** The address that the mail mentions; the recipient's unless given. */
   readonly email?: string
   readonly former?: string
-  /** Path and query below the zone's base URL, where the button leads. */
+  /** Target of the button: path and query below the zone's base URL. */
   readonly path?: string
   readonly usefulUntil?: Date
 }
@@ -29,7 +29,7 @@ export interface AccountMailDeps {
   readonly clock: Clock
 }
 
-/** How long an informational mail is still worth sending. */
+/** How long sending an informational mail is attempted. */
 export const NOTICE_SECONDS = 24 * 60 * 60
 
 /** Queues the mail; does nothing if the address of the account is not valid. */

@@ -8,22 +8,22 @@ import type { Store } from '../store/store.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, NewCode } from './codes.ts'
 
-/** Makes a code with which a browser signs the user in for the client. */
+/** Issues a code with which a browser signs the user in for the client. */
 export const issueAutologin = (
   zone: Zone,
   { user, client }: { readonly user: User; readonly client: Pick<Client, 'clientId'> },
   deps: CodeDeps,
 ): Promise<NewCode> => issueCode(zone, { purpose: 'autologin', user, data: { clientId: client.clientId } }, deps)
 
-/** A code as a browser brings it. */
+/** A code presented by a browser. */
 interface AutologinAttempt {
   readonly code: string
   readonly clientId: string
-  /** The user of the browser's session, where another user's code must not replace it. */
+  /** The user of the browser's session, if another user's code must not replace it. */
   readonly keptUserId?: string | undefined
 }
 
-/** `other-user`: the browser is signed in as another user, and the code was not used up. */
+/** `other-user`: the browser is signed in as another user, and the code was not consumed. */
 type AutologinResult =
   | { readonly outcome: 'good'; readonly user: User; readonly amr: readonly string[] }
   | { readonly outcome: 'bad-code' | 'other-client' | 'other-user' }
@@ -33,7 +33,7 @@ type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
   readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
 }
 
-/** Uses the code up, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. */
+/** Consumes the code, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. */
 export async function redeemAutologin(
   zone: Zone,
   { code: value, clientId, keptUserId }: AutologinAttempt,

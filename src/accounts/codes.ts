@@ -1,5 +1,5 @@
-// The codes of self-service: made for one purpose, stored as digests, redeemed once. The data that a code was
-// made with is returned when it is redeemed.
+// The codes of self-service: issued for one purpose, stored as digests, redeemed once. Redeeming a code returns the data that
+// it was issued with.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -28,11 +28,11 @@ interface CodeData {
   readonly 'email-change': RequestedReturn & { readonly email: string }
   readonly 'email-verification': RequestedReturn & { readonly email: string }
   readonly invitation: RequestedReturn & {
-    /** That of the account when its user was invited; with another it is another invitation's. */
+    /** The account's value at the invitation; a later invitation changes it. */
     readonly origin: string
-    /** Of an account that was not verified: the password that the user may replace. */
+    /** For an unverified account: the password that the user may replace. */
     readonly passwordRevision?: string
-    /** Rights of the inviter, who also has the link: it sets no password of an account that has gained more rights since. */
+    /** Rights of the inviter, who also has the link: it cannot set the password of an account that has gained more rights since. */
     readonly inviter: Pick<GroupCaller, 'scopes' | 'ofDefaultZone'>
   }
 }
@@ -81,14 +81,14 @@ export interface NewCode {
   readonly expiresAt: Date
 }
 
-/** A code that is good, with the account as it is now. */
+/** A valid code, with the current account. */
 export interface ValidCode<P extends AccountPurpose> {
   readonly user: User
   readonly data: CodeData[P]
   readonly expiresAt: Date
 }
 
-/** Makes a code for the account; where an account has one at most, the earlier one is void. */
+/** Issues a code for the account; for purposes with one code per account, it invalidates the earlier one. */
 export async function issueCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, user, data }: { purpose: P; user: User; data: CodeData[P] },
@@ -112,7 +112,7 @@ export async function issueCode<P extends AccountPurpose>(
   return { value, expiresAt }
 }
 
-/** What the code stands for, without using it up: for the page that a mailed link opens. Undefined if it is invalid. */
+/** The contents of the code, without consuming it: for the page that a mailed link opens. Undefined if it is invalid. */
 export async function peekCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
@@ -122,7 +122,7 @@ export async function peekCode<P extends AccountPurpose>(
   return readCode(zone, await deps.store.oneTimeCodes.find(zone.id, purpose, digest(value)), deps)
 }
 
-/** Uses the code up; undefined if it is invalid. Of two simultaneous requests, only one gets it. */
+/** Consumes the code; undefined if it is invalid. Of two concurrent requests, only one gets it. */
 export async function redeemCode<P extends AccountPurpose>(
   zone: Zone,
   { purpose, value }: { purpose: P; value: string },
@@ -132,11 +132,11 @@ export async function redeemCode<P extends AccountPurpose>(
   return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
 }
 
-/** What is stored with a code. */
+/** The stored data of a code. */
 interface Kept<P extends AccountPurpose> {
-  /** That of the account when the code was made: a reader of that mailbox has no right to the account under another address. */
+  /** The account's address when the code was issued: access to that mailbox gives no right to the account under another address. */
   readonly address: string
-  /** Absent where the purpose does not depend on it, and in codes of older versions. */
+  /** Absent if the purpose does not depend on it, and in codes of older versions. */
   readonly userName?: string
   readonly data: CodeData[P]
 }

@@ -21,7 +21,7 @@ export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
   readonly service: Service
 }
 
-/** The purposes of codes that change an address; the codes of one are not those of the other. */
+/** The purposes of codes that change an address; they are not interchangeable. */
 type EmailPurpose = 'email-change' | 'email-verification'
 
 /** Whether the user name is the e-mail address, so that it changes with the address. */
@@ -32,7 +32,7 @@ const withNewEmail = (user: User, email: string): User => ({
   userName: nameFollows(user) ? email : user.userName,
 })
 
-/** Why an account cannot have this address; undefined if it can. The change decides again about a name that is taken. */
+/** Why an account cannot have this address; undefined if it can. The change checks again whether the name is taken. */
 export async function emailProblem(
   zone: Zone,
   { user, email }: { readonly user: User; readonly email: string },
@@ -44,7 +44,7 @@ export async function emailProblem(
   return namesake === undefined || namesake.id === user.id ? undefined : 'taken'
 }
 
-/** The same, as far as other accounts do not matter. UAA: a name that is the address already counts as taken. */
+/** The same, without looking at other accounts. UAA: a user name that already is the address counts as taken. */
 export function addressProblem(user: User, email: string, service: Service): 'invalid' | 'taken' | undefined {
   if (!isMailAddress(email)) return 'invalid'
   if (!nameFollows(user)) return undefined
@@ -73,10 +73,10 @@ type EmailChange =
     }
   /** The code is invalid. */
   | { readonly outcome: 'invalid' }
-  /** Another account got the name meanwhile; the code is used up. */
+  /** Another account has taken the name since; the code is consumed. */
   | { readonly outcome: 'taken' }
 
-/** Uses the code up and gives its account the address that it proves. */
+/** Consumes the code and sets the address that it proves. */
 export async function changeEmail(
   zone: Zone,
   { purpose, code, by }: { readonly purpose: EmailPurpose; readonly code: string; readonly by: Caller },
@@ -86,7 +86,7 @@ export async function changeEmail(
   const good = await redeemCode(zone, { purpose, value: code }, deps)
   if (good?.user.origin !== service.name) return { outcome: 'invalid' }
   const { user: before, data } = good
-  // The owner makes the change, so the rights of the account do not matter.
+  // The owner changes the own account, so its rights are not checked.
   const owner = { ...by, scopes: [service.scope('admin')], ofDefaultZone: true }
   try {
     const change = { by: owner }

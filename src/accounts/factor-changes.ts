@@ -1,5 +1,5 @@
-// Changes of second factors: the one way for pages and APIs. Each change leaves an event, and the owner gets a mail about
-// all but new names and forgotten browsers.
+// Changes of second factors, for pages and APIs. Each change is recorded as an event, and mailed to the owner unless it is only
+// a new name or a forgotten browser.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
 import type { Passkey, Totp } from '../model/users/passkey.ts'
@@ -17,13 +17,13 @@ export interface FactorOwner {
   readonly zone: AddressedZone
   readonly user: User
   readonly from: AuditOrigin
-  /** In the language of the user. */
+  /** Texts in the language of the user. */
   readonly frame: MailFrame
   /** Set when it is not the user. */
   readonly byOther?: true
 }
 
-/** A user has no more passkeys than this. */
+/** Maximum number of passkeys of a user. */
 export const MAX_PASSKEYS = 20
 
 /**
@@ -33,26 +33,26 @@ export const MAX_PASSKEYS = 20
 export interface FactorChanges {
   addPasskey(owner: FactorOwner, passkey: Passkey): Promise<boolean>
   renamePasskey(owner: FactorOwner, id: string, name: string): Promise<boolean>
-  /** With `leaves`, nothing is removed unless one of these is left. */
+  /** With `leaves`, removes nothing unless one of these remains. */
   removePasskey(owner: FactorOwner, id: string, leaves?: readonly FactorMethod[]): Promise<boolean>
-  /** Takes the place of an earlier secret. */
+  /** Replaces an earlier secret. */
   setTotp(owner: FactorOwner, totp: Totp): Promise<boolean>
   removeTotp(owner: FactorOwner, leaves?: readonly FactorMethod[]): Promise<boolean>
-  /** The new codes as they are shown; earlier ones end. `isFirst`: they come with a new factor, whose mail is enough. */
+  /** The new codes as shown to the user; invalidates earlier ones. `isFirst`: created with a new factor, whose mail is enough. */
   renewRecoveryCodes(
     owner: FactorOwner,
     options?: { readonly isFirst: boolean },
   ): Promise<readonly string[] | undefined>
   removeRecoveryCodes(owner: FactorOwner): Promise<boolean>
-  /** A code that stands in for a factor once. */
+  /** A code that replaces a factor once. */
   bypass(owner: FactorOwner, seconds: number): ReturnType<RecoveryCodes['bypass']>
   /** Notifies the owner that a code was used instead of a factor: a recovery code, or one of an administrator. */
   reportCodeUsed(owner: FactorOwner): Promise<void>
-  /** Takes that code back. */
+  /** Revokes that code. */
   removeBypass(owner: FactorOwner): Promise<boolean>
   /** Removes every factor and code. */
   reset(owner: FactorOwner): Promise<boolean>
-  /** Every browser is asked again. */
+  /** Forgets all remembered browsers. */
   forgetDevices(owner: FactorOwner): Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-// Everything that pages and APIs do with second factors, put together at the first use.
+// Assembles the second-factor services of pages and APIs on first use.
 import { createFactorChanges } from './factor-changes.ts'
 import type { FactorChanges, FactorChangesDeps, FactorOwner } from './factor-changes.ts'
 import type { Random } from '../base/random.ts'

@@ -1,4 +1,4 @@
-// Invites users: chooses their provider by their e-mail address, finds or makes the account, and gives a code to accept with.
+// Invites users: chooses their provider by their e-mail address, finds or creates the account, and issues a code for accepting.
 // Nothing is mailed: the inviter delivers the link.
 import { isMailAddress } from '../mail/mailer.ts'
 import { allowsProvider } from '../model/clients/client.ts'
@@ -49,12 +49,12 @@ export interface InviteDeps extends Omit<CodeDeps, 'store'> {
   readonly service: Service
 }
 
-/** UAA: what the internal provider is for, unless it has domains of its own. */
+/** UAA: the domains of the internal provider, unless it has its own. */
 const ANY_DOMAIN = ['*.*', '*.*.*', '*.*.*.*']
 
 const failed = (code: NotInvited['code'], message: string): NotInvited => ({ outcome: 'failed', code, message })
 
-/** Invites one user. An account that was changed or verified meanwhile is not given a new password by the code. */
+/** Invites one user. The code cannot set the password of an account that is changed or verified later. */
 export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
   const { email, requestedReturn, by } = invitation
   if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)
@@ -98,7 +98,7 @@ async function providerFor(
   return second ? failed('provider.ambiguous', 'Multiple authentication providers found.') : provider
 }
 
-/** Throws `OAuthError` for an account that cannot be made, or that the caller may not give a password. */
+/** Throws `OAuthError` for an account that cannot be created, or whose password the caller may not set. */
 async function findOrCreate(
   zone: Zone,
   provider: IdentityProvider,
@@ -126,7 +126,7 @@ async function findOrCreate(
     by: invitation.by,
   }
   return users.create(zone, made).catch(async (cause: unknown) => {
-    // Invited by another caller at the same instant.
+    // Concurrently invited by another caller.
     if ((await store.users.findByEmail(zone.id, origin, email)).length === 0) throw cause
     return findOrCreate(zone, provider, invitation, deps)
   })

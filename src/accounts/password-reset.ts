@@ -11,7 +11,7 @@ import type { Users } from '../users/users.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn, ValidCode, NewCode } from './codes.ts'
 
-/** Where the password of a named account is kept: here, or at a provider. */
+/** Where the password of an account is stored: here, or at a provider. */
 export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
 
 /** The account of the name: that of the internal provider, else the first of another one. */
@@ -29,7 +29,7 @@ export async function accountToReset(
   return user && { kept: 'elsewhere', user }
 }
 
-/** Makes a code for a new password; it ends every earlier one of the account. */
+/** Issues a code for a new password; invalidates earlier ones of the account. */
 export const issueReset = (
   zone: Zone,
   { user, requestedReturn }: { readonly user: User; readonly requestedReturn: RequestedReturn },
@@ -38,7 +38,7 @@ export const issueReset = (
 
 type ValidReset = ValidCode<'password-reset'>
 
-/** What a code stands for, without using it up; undefined if it is invalid, or of an account whose password is elsewhere. */
+/** The contents of a code, without consuming it; undefined if it is invalid, or the password is stored elsewhere. */
 export async function peekReset(
   zone: Zone,
   value: string,
@@ -55,10 +55,10 @@ interface Reset {
   readonly by: Caller
 }
 
-/** The result; the code is used up except for `invalid`. */
+/** The result; the code is consumed except for `invalid`. */
 type ResetResult =
   | { readonly outcome: 'changed'; readonly user: User; readonly requestedReturn: RequestedReturn }
-  /** The code is invalid, or the password was changed at the same instant. */
+  /** The code is invalid, or the password was changed concurrently. */
   | { readonly outcome: 'invalid' }
   /** The message is for the user. */
   | {
@@ -75,8 +75,8 @@ export interface ResetDeps extends NewPasswordDeps {
 }
 
 /**
- * Uses the code up and sets the password. The account is verified afterwards, because the code reached its owner, not locked
- * unless it has a second factor, and has no demand for a new password; every earlier session, code and token ends.
+ * Consumes the code and sets the password. Marks the account as verified, because the code reached its owner, unlocks it
+ * unless it has a second factor, and clears a required password change. Ends every earlier session, code and token.
  */
 export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
@@ -92,7 +92,7 @@ export async function resetPassword(zone: Zone, { code, password, by }: Reset, d
       return { outcome: 'refused', message: result.message, user, requestedReturn }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
-      // Failures may be guesses of a second factor; with access to the account's mail, an attacker could guess without limit.
+      // Failures may be guesses of a second factor: an attacker with access to the mailbox could otherwise guess without limit.
       if ((user.factors?.methods ?? []).length === 0) await deps.users.unlock(zone, result.user, by)
       return { outcome: 'changed', user: { ...result.user, verified: true }, requestedReturn }
     }

@@ -1,4 +1,4 @@
-// The URL to which self-service redirects at its end: only one that the client has registered.
+// The URL to which self-service redirects when done: only one that the client has registered.
 import { resolveRedirectUri } from '../clients/redirect-uri.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
@@ -7,7 +7,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestedReturn } from './codes.ts'
 
-/** Attributes of clients with a URL to lead to when the request names none, or one that is not registered. */
+/** Client attributes with the default URL, for requests without one or with an unregistered one. */
 type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 
 const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
@@ -38,7 +38,7 @@ export async function returnUrl(
   return typeof own === 'string' && isSafeUri(own) ? own : undefined
 }
 
-/** Whether the client has registered the URL of the request, as a redirect URI or as where self-service leads. */
+/** Whether the client has registered the URL, as a redirect URI or as a self-service URL. */
 export async function isRegisteredReturn(
   zone: Zone,
   requestedReturn: RequestedReturn,

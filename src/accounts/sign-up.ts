@@ -1,4 +1,4 @@
-// Sign-up: makes an account of the internal provider that cannot sign in until its address is proven. The password
+// Sign-up: creates an account of the internal provider that cannot sign in until its address is verified. The password
 // becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another user's
 // address gains nothing when that user opens the mail. See docs/decisions/0029-sign-up.md.
 import type { Passwords } from '../base/passwords.ts'
@@ -51,7 +51,7 @@ export async function signUpProblem(
   return maxUsers >= 0 && (await store.users.count(zone.id)) >= maxUsers ? 'no_room' : undefined
 }
 
-/** A request to be signed up, with an address that `signUpProblem` has nothing against. */
+/** A sign-up request with an address that `signUpProblem` accepts. */
 interface SignUp {
   readonly email: string
   readonly passwordHash: string
@@ -62,7 +62,7 @@ interface SignUp {
   readonly by: AuditOrigin
 }
 
-/** Makes the account unless there is one, and sends a mail in every case. Takes longer for some addresses than for others. */
+/** Creates the account unless it exists, and always sends a mail. The duration depends on the address. */
 export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDeps): Promise<void> {
   const { email, passwordHash, browser, requestedReturn, frame } = wanted
   const user = await accountToVerify(zone, wanted, deps)
@@ -73,7 +73,7 @@ export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDe
   await sendAccountMail({ zone, frame, mail: 'activate', to: user.email, path, usefulUntil: code.expiresAt }, deps)
 }
 
-/** The account with this name and address that waits for its verification, made if there is none; undefined if one is in use. */
+/** The unverified account with this name and address, created if necessary; undefined if the name is in use. */
 async function accountToVerify(
   zone: Zone,
   { email, passwordHash, by }: SignUp,
@@ -89,19 +89,19 @@ async function accountToVerify(
     return await users.create(zone, { draft, ...password, by })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    // Another request was faster, or the zone has become full.
+    // A concurrent request created it, or the zone has become full.
     const winner = await namesake()
     return winner && isWaiting(winner, email) ? winner : undefined
   }
 }
 
-/** Whether the mail's reader may have the account: it has no owner yet, and its name is its address. */
+/** Whether the recipient of the mail may get the account: it has no owner yet, and its name is its address. */
 const isWaiting = (user: User, email: string): boolean =>
   user.active && !user.verified && sameText(user.userName, email) && sameText(user.email, email)
 
 const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
-/** Looks at the code of a mailed link without using it up. */
+/** Reads the code of a mailed link without consuming it. */
 export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<ValidCode<'sign-up'> | undefined> =>
   peekCode(zone, { purpose: 'sign-up', value }, deps)
 
@@ -122,11 +122,11 @@ interface Verification {
 /** The result. */
 type VerificationResult =
   | { readonly outcome: 'verified'; readonly user: User; readonly requestedReturn: RequestedReturn }
-  /** The code is good, but this is another browser, and the password is not that of the request. */
+  /** The code is valid, but this is another browser, and the password is not that of the request. */
   | { readonly outcome: 'wrong-password'; readonly seen: ValidCode<'sign-up'> }
   | { readonly outcome: 'invalid' }
 
-/** Uses the code up and verifies its account, with the password of the request that the code was sent for. */
+/** Consumes the code and verifies its account, with the password of the request that the code was sent for. */
 export async function verifySignUp(
   zone: Zone,
   { code, browser, password, by }: Verification,
@@ -143,7 +143,7 @@ export async function verifySignUp(
   const good = await redeemCode(zone, { purpose: 'sign-up', value: code }, deps)
   if (!good) return { outcome: 'invalid' }
   const { user, data } = good
-  // It was verified meanwhile: its password is in use.
+  // It has been verified since: its password is in use.
   if (!user.verified) {
     if (data.passwordHash !== undefined && !(await usePassword(user, { passwordHash: data.passwordHash, by }, deps))) {
       return { outcome: 'invalid' }
@@ -154,7 +154,7 @@ export async function verifySignUp(
   return { outcome: 'verified', user, requestedReturn: data }
 }
 
-/** Makes it the password of the account; false if another one was set meanwhile. */
+/** Sets the password of the account; false if another one was set concurrently. */
 async function usePassword(
   user: User,
   { passwordHash, by }: { readonly passwordHash: string; readonly by: AuditOrigin },

@@ -1,4 +1,4 @@
-// Codes for a text instead of an account.
+// Codes for a text instead of an account (`POST /Codes`).
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
@@ -6,7 +6,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { CODE_LENGTH, isCode } from './codes.ts'
 
-/** A text that is kept for a while. */
+/** A text that is stored temporarily. */
 export interface KeptText {
   readonly data: string
   readonly expiresAt: Date
@@ -19,7 +19,7 @@ export interface TextDeps {
   readonly random: Random
 }
 
-/** Keeps the text and returns its code. */
+/** Stores the text and returns its code. */
 export async function keepText(zone: Zone, text: KeptText, { store, random }: TextDeps): Promise<string> {
   const value = random.urlSafe(CODE_LENGTH)
   await store.oneTimeCodes.save(zone.id, { zoneId: zone.id, purpose: 'text', codeDigest: digest(value), ...text })

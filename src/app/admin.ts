@@ -47,13 +47,13 @@ import type { RegisteredRoute } from '../web/route.ts'
 interface AdminParts {
   readonly config: Config
   readonly store: Store
-  /** Without the clients that are not stored. */
+  /** Without clients described by metadata documents, which are not stored. */
   readonly stored: Store
   readonly clock: Clock
   readonly random: Random
   readonly vault: Vault
   readonly log: Log
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string
   readonly urls: Urls
   readonly service: Service
@@ -61,7 +61,7 @@ interface AdminParts {
   readonly settings: TokenSettings
   readonly pageSettings: PageSettings
   readonly audit: Audit
-  /** Absent where only the log has the audit trail. */
+  /** Absent if the audit trail is only in the log. */
   readonly trail: AuditTrail | undefined
   readonly defaultZoneId: string
   readonly passwords: Passwords
@@ -82,7 +82,7 @@ interface AdminParts {
   readonly routes: readonly RegisteredRoute[]
 }
 
-/** Registers it; `app` puts the path of the base URL before each address. */
+/** Registers its routes; `app` prefixes each with the path of the base URL. */
 export function assembleAdmin(app: FastifyInstance, given: AdminParts): void {
   const { config, stored } = given
   const parts = { ...given, mutualTls: config.mutualTls, samlEntityId: config.saml.entityId }

@@ -79,7 +79,7 @@ interface HttpParts {
   readonly findOutstandingDemand: DemandFinder
 }
 
-/** The server, without any route yet, and what its endpoints answer with. */
+/** The server, still without routes, and the services for its responses. */
 interface Http {
   readonly http: FastifyInstance
   /** Filled as routes are registered. */
@@ -105,7 +105,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   const tls = tlsFiles && (await serverTls(tlsFiles))
   const http = createHttpServer({ behaviour, urls, trustedProxies, tls, onFrameworkError: answerFrameworkError })
 
-  // Sessions renew the value, which is made under them.
+  // Sessions renew the CSRF value, which depends on them.
   const csrf = createCsrf({ ...parts, sessionOf: request => sessions.of(request) })
   const savedAccounts = createSavedAccounts({ urls })
   const remembered = createRememberedDevices(parts)

@@ -96,7 +96,7 @@ interface LoginParts {
   readonly serverInfo: DescribeServer
 }
 
-/** Registers them; `app` puts the path of the base URL before each. */
+/** Registers their routes; `app` prefixes each with the path of the base URL. */
 export function assembleLogin(app: FastifyInstance, given: LoginParts): void {
   const { config, urls, vault } = given
   const parts = {

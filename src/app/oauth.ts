@@ -61,7 +61,7 @@ import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 interface OAuthParts {
   readonly config: Config
   readonly store: Store
-  /** Without the clients that are not stored. */
+  /** Without clients described by metadata documents, which are not stored. */
   readonly stored: Store
   readonly clock: Clock
   readonly random: Random
@@ -73,7 +73,7 @@ interface OAuthParts {
   readonly settings: TokenSettings
   readonly pageSettings: PageSettings
   readonly audit: Audit
-  /** Absent where only the log has the audit trail. */
+  /** Absent if the audit trail is only in the log. */
   readonly trail: AuditTrail | undefined
   readonly clientSecrets: Passwords
   readonly outbound: OutboundByPurpose
@@ -100,7 +100,7 @@ interface OAuthParts {
   readonly signInDemands: SignInDemands
 }
 
-/** Registers them; `app` puts the path of the base URL before each. */
+/** Registers their routes; `app` prefixes each with the path of the base URL. */
 export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   const { config, stored, trail, log, outbound } = given
   const { mutualTls, saml } = config
@@ -134,7 +134,7 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   logoutEndpoint(app, { ...parts, upstream: createUpstreamLogout(parts) })
 }
 
-/** Where the base URL has a path: its metadata, at the addresses that the standards put before that path. */
+/** If the base URL has a path: its metadata at the well-known URLs at the origin, before that path. */
 export function oauthAtOrigin(
   http: FastifyInstance,
   parts: Pick<OAuthParts, 'config' | 'keys' | 'urls' | 'service' | 'behaviour'>,

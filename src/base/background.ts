@@ -1,16 +1,16 @@
-// Work that an answer does not wait for: what takes longer for an account that exists must not be seen in the time of the
-// answer. Bounded, and waited for when the server stops.
+// Work after the response: work that takes longer for existing accounts must not affect response times. Bounded, and awaited
+// when the server stops.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Runs tasks after one another; one instance for the server. */
+/** Runs tasks sequentially; one instance for the server. */
 export interface Background {
-  /** Runs the task soon; false, and it is never run, while too many wait. A rejection goes to `onError`. */
+  /** Queues the task; false if the queue is full, and the task is not run. A rejection goes to `onError`. */
   run(task: () => Promise<void>): boolean
   /** Resolves when no task is left. */
   idle(): Promise<void>
 }
 
-/** At most `max` tasks wait; one runs at a time, so that they never crowd out requests. */
+/** At most `max` tasks are queued; one runs at a time, so that they do not delay requests. */
 export function createBackground({ max, onError }: { max: number; onError: (cause: unknown) => void }): Background {
   const waiting: (() => Promise<void>)[] = []
   let running: Promise<void> | undefined
@@ -23,7 +23,7 @@ export function createBackground({ max, onError }: { max: number; onError: (caus
         onError(cause)
       }
     }
-    // One may have come between the last look and here.
+    // A task may have been added since the last check.
     running = waiting.length > 0 ? runAll() : undefined
   }
 

@@ -1,4 +1,4 @@
-// Stops asking servers that do not answer: after several failures in a row, a server is tried only once in a while, so that
+// A circuit breaker: after several consecutive failures, a server is tried only periodically, so that
 // waiting for it does not block other requests or use up connections.
 import { addSeconds } from './clock.ts'
 import type { Clock } from './clock.ts'

@@ -11,7 +11,7 @@ export interface Requester {
 
 /** Thrown when a requester's share of the queue is full: the caller answers 503 with `Retry-After`. */
 export class QueueFull extends Error {
-  constructor(message = 'too much of this kind is under way') {
+  constructor(message = 'too many operations of this kind are in progress') {
     super(message)
     this.name = 'QueueFull'
   }
@@ -24,7 +24,7 @@ export interface QueueBounds {
   readonly network: number
 }
 
-/** For work whose number the requests bound, which are bounded themselves. */
+/** For work that is already bounded by the number of requests. */
 export const UNBOUNDED: QueueBounds = { all: Infinity, zone: Infinity, network: Infinity }
 
 /** A fixed number of slots with a queue for them. */

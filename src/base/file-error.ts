@@ -1,4 +1,4 @@
-// What an operator reads when a file cannot be used.
+// Messages for operators about files that cannot be used.
 
 /** The cause, without its code and without the name of the file. */
 export function reasonOf(error: unknown): string {
@@ -7,9 +7,9 @@ export function reasonOf(error: unknown): string {
     case 'ENOENT':
       return 'no such file'
     case 'EISDIR':
-      return 'it is a folder'
+      return 'it is a directory'
     case 'ENOTDIR':
-      return 'its folder is a file'
+      return 'its parent is not a directory'
     case 'EACCES':
     case 'EPERM':
       return 'permission denied'

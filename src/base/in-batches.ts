@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Parts of one request that may wait for the database at once. PostgreSQL refuses what waits for one of its ten connections for
- * 1.5 seconds, so that the parts of one request must not be more than a loaded database does in that time.
+ * Maximum number of concurrent database operations of one request. An operation that waits 1.5 seconds for one of the ten
+ * PostgreSQL connections fails, so one request must not queue more than a loaded database completes in that time.
  */
 export const MAX_TOGETHER = 32
 

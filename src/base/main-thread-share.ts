@@ -1,4 +1,4 @@
-// Measures how much of the main thread's time a kind of short task takes, where the cheapest place for it depends on that.
+// Measures the share of the main thread that a kind of short task takes, which decides where it is cheapest to run.
 import { stopwatch } from './clock.ts'
 
 /** Decides task by task whether to run it here or elsewhere. */
@@ -9,7 +9,7 @@ export interface MainThreadShare {
   run<T>(task: () => T): T
 }
 
-/** By this factor the measurements of earlier periods count less. */
+/** Decay factor for the measurements of earlier periods. */
 const DECAY = 0.9
 
 /**

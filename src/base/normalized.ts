@@ -1,6 +1,6 @@
 /** More combining characters in a row than any language uses (Unicode UAX #15 §13, Stream-Safe Text Format). */
 const MAX_MARKS = 30
-/** Combining characters, and the two other characters that a decomposition makes such ones of. */
+/** Combining characters, and the two other characters that decompose into them. */
 const MARK = String.raw`[\p{M}\uff9e\uff9f]`
 const TOO_MANY = new RegExp(`${MARK}{${MAX_MARKS}}(?=${MARK})`, 'gu')
 const GRAPHEME_JOINER = '\u034f'

@@ -1,5 +1,5 @@
 // All requests to URLs that others configure: key documents, metadata, token endpoints of providers. Composes which addresses
-// may be reached, how many requests run at once and how much a response may cost; does not know what is requested. See
+// may be reached, how many requests run at once and the limits of a response; does not know what is requested. See
 // docs/decisions/0013-outbound-requests.md.
 import { stopwatch } from './clock.ts'
 import { createAddressCheck } from './outbound/addresses.ts'
@@ -52,14 +52,14 @@ type OutboundPurpose =
 export interface OutboundExchange {
   readonly purpose: OutboundPurpose
   readonly method: 'GET' | 'POST'
-  /** As asked for, which may be no URL. */
+  /** As requested; may not be a valid URL. */
   readonly address: string
   readonly milliseconds: number
-  /** The status of the answer, or why there is none. */
+  /** The status of the response, or why there is none. */
   readonly outcome: number | OutboundFailure | 'busy' | 'fault'
 }
 
-/** The client by what its requests are for. */
+/** The client, by the purpose of its requests. */
 export interface OutboundByPurpose {
   for(purpose: OutboundPurpose): Outbound & OutboundConnections
 }
@@ -77,7 +77,7 @@ export interface OutboundOptions {
   readonly onExchange?: ((exchange: OutboundExchange) => void) | undefined
 }
 
-/** Makes the client; all its requests share one set of concurrency limits. */
+/** Creates the client; all its requests share one set of concurrency limits. */
 export function createOutbound(options: OutboundOptions): Outbound & OutboundConnections & OutboundByPurpose {
   const { deadline = milliseconds => AbortSignal.timeout(milliseconds), onExchange } = options
   const { checkUrl, allowedAddresses } = createAddressCheck(options)
@@ -98,7 +98,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
       return await readAnswer(url, incoming, request)
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
-      if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete answer in time`)
+      if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete response in time`)
       throw unreachable(label, cause)
     } finally {
       leave()
@@ -134,7 +134,7 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
         const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer())
         return { value: JSON.parse(text), headers: response.headers }
       } catch {
-        throw new OutboundError('bad-answer', `${origin}: the answer is no JSON`) // do not repeat foreign content
+        throw new OutboundError('bad-answer', `${origin}: the response is not JSON`) // do not repeat foreign content
       }
     },
   })

@@ -1,5 +1,5 @@
 // Password hashing with argon2 and bcrypt. Hashing runs in Node's thread pool, which signing needs too, so only a few
-// hashes run at a time; a fair queue holds the next ones and refuses the rest.
+// hashes run at a time; a fair queue holds further ones up to a limit and refuses the rest.
 import { createFairQueue, QueueFull } from './fair-queue.ts'
 import type { QueueBounds, Requester } from './fair-queue.ts'
 import { loadOnce } from './load-once.ts'

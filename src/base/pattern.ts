@@ -28,7 +28,7 @@ const MAX_PROGRAM_SIZE = 1000
 /** Of the estimate, which may be somewhat higher. */
 const MAX_ESTIMATE = 2 * MAX_PROGRAM_SIZE
 
-const tooLarge = (): PatternError => new PatternError('is too large once its repetitions are written out')
+const tooLarge = (): PatternError => new PatternError('is too large once its repetitions are expanded')
 
 function compile(pattern: string): RE2JS {
   checkCost(pattern)
@@ -37,12 +37,12 @@ function compile(pattern: string): RE2JS {
   return compiled
 }
 
-/** Refuses what would take the compiler long, before it is compiled: it writes repetitions out, and only then shows the size. */
+/** Refuses expensive patterns before compiling: the compiler expands repetitions, and reports the size only afterwards. */
 function checkCost(pattern: string): void {
   if (pattern.length > MAX_LENGTH) throw new PatternError(`is longer than ${MAX_LENGTH} characters`)
   // To ignore case, it looks at each character of a class: a million in a class of all.
   if (IGNORES_CASE.test(pattern) && BEYOND_ASCII.test(pattern)) {
-    throw new PatternError('ignores case and has more than plain ASCII, or codes of characters')
+    throw new PatternError('ignores case but has non-ASCII characters or character codes')
   }
   if (estimatedSize(pattern) > MAX_ESTIMATE) throw tooLarge()
 }
@@ -97,7 +97,7 @@ function parse(pattern: string): RE2JS {
 
 /** Letters, digits, a few signs, and escaped ones. */
 const PLAIN = /^(?:[\w:/-]|\\[./-])*$/
-/** What makes a matcher follow several ways at once, or takes long to compile. */
+/** Constructs that create many parallel states, or take long to compile. */
 const COSTLY = /[*+?|([]|\\[dDsSwWbB]/g
 const UNICODE_CLASS = /\\[pP]/g
 /** Each has hundreds of ranges. */

@@ -9,6 +9,6 @@ export async function pauseUnless(milliseconds: number, signal: AbortSignal): Pr
   }
 }
 
-/** Resolves when a multiple of so many milliseconds has passed, `elapsed` included: what took less than one cannot be told apart. */
+/** Resolves when the total time, including `elapsed`, is a multiple of so many milliseconds, so that shorter durations are indistinguishable. */
 export const pauseToMultipleOf = (milliseconds: number, elapsed: number): Promise<void> =>
   timeout(milliseconds - (elapsed % milliseconds))

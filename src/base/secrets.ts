@@ -33,7 +33,7 @@ export function sameSecret(left: string, right: string): boolean {
 export interface Vault {
   /** AES-256-GCM; `context` (such as zone and key id) is the associated data and must be the same to open. */
   seal(plain: string, context: string): string
-  /** Throws when the value was altered or sealed with another context, and `MissingMasterKey` when its key is not there. */
+  /** Throws when the value was altered or sealed with another context, and `MissingMasterKey` when its key is missing. */
   open(sealed: string, context: string): string
   /** HMAC-SHA-256, base64url: equal strings give equal digests. Independent of changes of the master keys. */
   keyedDigest(text: string): string
@@ -43,9 +43,9 @@ export interface Vault {
 export interface MasterVault extends Vault {
   /** Ids of the master keys; the first one seals. */
   readonly keyIds: readonly string[]
-  /** Takes other master keys from now on; digests stay as they are. */
+  /** Switches to other master keys; digests do not change. */
   useKeys(masterKeys: readonly Buffer[]): void
-  /** The id of the key that opens the value; undefined where none does. Opens it to find out. */
+  /** The id of the key that opens the value; undefined if none does. Tries to open it. */
   keyOf(sealed: string, context: string): string | undefined
   /** The key of the digests, sealed. */
   sealedDigestKey(): string
@@ -53,11 +53,11 @@ export interface MasterVault extends Vault {
   hasDigestKey(sealed: string): boolean
 }
 
-/** Thrown for a value sealed with a master key that is not there. */
+/** Thrown for a value sealed with a missing master key. */
 export class MissingMasterKey extends Error {
   readonly keyId: string
   constructor(keyId: string) {
-    super(`a value is sealed with the master key ${keyId}, which this server does not have`)
+    super(`a value is encrypted with the master key ${keyId}, which this server does not have`)
     this.name = 'MissingMasterKey'
     this.keyId = keyId
   }
@@ -96,7 +96,7 @@ function parsed(sealed: string): { readonly keyId: string | undefined; readonly 
   const bytes = Buffer.from(text, 'base64url')
   // Decoding ignores spare bits, which the tag does not cover.
   if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== text) {
-    throw new Error('not a sealed value')
+    throw new Error('not an encrypted value')
   }
   return { keyId, bytes }
 }
@@ -137,7 +137,7 @@ export function createVault(given: Buffer | readonly Buffer[], random: Random, d
         failure = error
       }
     }
-    throw new Error('a sealed value was altered, or its master key is not there', { cause: failure })
+    throw new Error('an encrypted value was altered, or its master key is missing', { cause: failure })
   }
 
   const vault: MasterVault = {

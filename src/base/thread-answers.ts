@@ -1,9 +1,9 @@
-// The other side of thread.ts: what runs in the thread.
+// The counterpart of thread.ts, which runs in the thread.
 import { parentPort } from 'node:worker_threads'
 import { READY } from './thread.ts'
 import type { Numbered } from './thread.ts'
 
-/** Answers one question after another. If `answer` throws, the thread ends. */
+/** Handles one message after another. If `answer` throws, the thread ends. */
 export function answerQuestions(answer: (question: never) => unknown): void {
   parentPort?.on('message', ({ id, content }: Numbered<never>) => {
     parentPort?.postMessage({ id, content: answer(content) } satisfies Numbered<unknown>)

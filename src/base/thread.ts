@@ -2,31 +2,31 @@
 import type { Worker } from 'node:worker_threads'
 import { stopwatch } from './clock.ts'
 
-/** The number of the message that says that the thread listens. */
+/** The number of the message that reports that the thread is ready. */
 export const READY = 0
 
-/** A question sent to the thread, and its answer, with the same number, from 1. */
+/** A request to the thread and its response have the same number, from 1. */
 export interface Numbered<Content> {
   readonly id: number
   readonly content: Content
 }
 
-/** Answers questions off the main thread, one after another. */
+/** Handles requests off the main thread, one after another. */
 interface Thread<Question, Answer> {
-  /** Throws `ThreadEnded` when the thread ends without an answer. */
+  /** Throws `ThreadEnded` when the thread ends without a response. */
   ask(question: Question): Promise<Answer>
-  /** Whether the thread listens. If there is none, it is started, unless one has failed within the last minute. */
+  /** Whether the thread is ready. If there is none, it is started, unless one has failed within the last minute. */
   isReady(): boolean
   close(): Promise<void>
 }
 
-/** The thread did not start, has failed, or was closed, before it answered. `cause` is the error, if there is one. */
+/** The thread did not start, failed, or was closed before it responded. `cause` is the error, if any. */
 export class ThreadEnded extends Error {}
 
 const IDLE_MILLISECONDS = 10_000
 const RESTART_MILLISECONDS = 60_000
 
-/** Starts no thread before the first question. The file answers by `answerQuestions`. */
+/** Starts no thread before the first request. The file handles requests by `answerQuestions`. */
 export function createThread<Question, Answer>({
   file,
   data,
@@ -56,7 +56,7 @@ export function createThread<Question, Answer>({
     return thread
   }
 
-  /** The next question starts another thread. */
+  /** The next request starts another thread. */
   function forget(): typeof current {
     const ending = current
     current = undefined
@@ -70,7 +70,7 @@ export function createThread<Question, Answer>({
       if (last !== undefined) await thread?.ask(last)
       await thread?.end()
     } catch {
-      // a persistent problem also fails the next question, which reports it
+      // a persistent problem also fails the next request, which reports it
     }
   }
 

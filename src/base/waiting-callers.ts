@@ -1,12 +1,12 @@
 import { OutboundBusy } from './outbound/error.ts'
 
-/** Lets a caller wait for the work; rejects with `OutboundBusy`, without beginning it, if too many of its zone wait already. */
+/** Lets a caller wait for the work; rejects with `OutboundBusy`, without starting it, if too many callers of its zone are waiting. */
 type WaitingCallers = <T>(zoneId: string, work: () => Promise<T>) => Promise<T>
 
-/** Callers of a zone: all wait for the same answer, which may not come, and each is a request that the process has under way. */
+/** Maximum per zone: all may wait for the same response, which may never arrive, and each is an open request of the process. */
 const MAX_WAITING_OF_ZONE = 100
 
-/** Makes one count of callers that wait for other servers. */
+/** Creates one counter of callers that wait for other servers. */
 export function createWaitingCallers(): WaitingCallers {
   const waiting = new Map<string, number>()
   return async (zoneId, work) => {

@@ -11,7 +11,7 @@ const WIDTH = 100
 
 /** The lines. Characters that could move the cursor, or hide text, become question marks. */
 export function explanationTable(explanation: Explanation): string {
-  const { recorded, scopes, tokens, claims, refusals, still_owed: owed, not_checked: unchecked } = explanation
+  const { recorded, scopes, tokens, claims, refusals, outstanding, not_checked: unchecked } = explanation
   const { today, events = [] } = explanation
   const lines = [
     ...(recorded
@@ -20,10 +20,10 @@ export function explanationTable(explanation: Explanation): string {
           pairs({ ...recorded, refusal: undefined, ...(recorded.refusal && { data: undefined }), ...recorded.refusal }),
         )
       : []),
-    ...section('Asked', pairs(explanation.request)),
+    ...section('Request', pairs(explanation.request)),
     explanation.decision.toUpperCase(),
     ...refusals.flatMap(each => row(['  refused', each.error], refusalText(each))),
-    ...owed.flatMap(each => row(['  owed'], withRule(each))),
+    ...outstanding.flatMap(each => row(['  outstanding'], withRule(each))),
     '',
     ...section('Scopes', scopeRows(scopes)),
     ...section(
@@ -31,7 +31,7 @@ export function explanationTable(explanation: Explanation): string {
       tokens.flatMap(each => reasonRows([`  ${each.outcome}`, each.token], each.because)),
     ),
     ...section('Claims', claims.flatMap(claimRow)),
-    ...(today ? section('A new one today', todayRows(today)) : []),
+    ...(today ? section('A new token today', todayRows(today)) : []),
     ...section(
       'Events since it was issued',
       events.flatMap(each => row([`  ${each.number}`, each.type], `${each.time} ${each.data ?? ''}`)),
@@ -93,10 +93,10 @@ function claimRow({ claim, token, outcome, value, because, today }: ExplainedCla
   return row([`  ${token}`, claim], text + now)
 }
 
-const todayRows = ({ decision, refusals, still_owed: owed }: NonNullable<Explanation['today']>): readonly string[] => [
+const todayRows = ({ decision, refusals, outstanding }: NonNullable<Explanation['today']>): readonly string[] => [
   `  ${decision}`,
   ...refusals.flatMap(each => row(['  refused', each.error], refusalText(each))),
-  ...owed.flatMap(each => row(['  owed'], withRule(each))),
+  ...outstanding.flatMap(each => row(['  outstanding'], withRule(each))),
 ]
 
 const COLUMNS = [16, 24]

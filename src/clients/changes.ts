@@ -15,7 +15,7 @@ interface ClientDraft {
   readonly secrets: readonly string[]
 }
 
-/** The record of a new client; hashing its secrets is the slow part. `requester` is absent for the server itself. */
+/** The record of a new client; slow, because it hashes the secrets. `requester` is absent for the server itself. */
 export async function newClient(
   { definition, secrets }: ClientDraft,
   { zoneId, requester }: { readonly zoneId: string; readonly requester?: Requester | undefined },

@@ -38,7 +38,7 @@ const CONFIGURED: ClientReading = { as: 'configured', withSecondSecret: true }
 /** Read-only members besides the described fields; ignored in requests. */
 const IGNORED = ['approvals_deleted', 'action', 'client_jwt_config']
 
-/** Members that mean something; a client keeps every other one as an attribute. */
+/** Known members; every other one is stored as an attribute. */
 export const CLIENT_MEMBERS: ReadonlySet<string> = new Set([
   ...wireNames(clientFields),
   ...wireNames(clientSecretFields),
@@ -174,7 +174,7 @@ const KEY_MEMBERS: ReadonlySet<string> = new Set(['jwks', 'jwks_uri'])
 function keysProblem(keys: unknown, options: { readonly named: boolean }): string | undefined {
   if (!isKeepable(keys)) return `jwks ${UNKEEPABLE}`
   const problem = keySetProblem(keys, options)
-  return problem === undefined && holdsPrivateKey(keys) ? 'jwks must hold public keys only' : problem
+  return problem === undefined && holdsPrivateKey(keys) ? 'jwks must contain only public keys' : problem
 }
 
 /** Public keys as a JSON string, and the URL of keys. */

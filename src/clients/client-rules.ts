@@ -85,7 +85,7 @@ export function checkRedirectUris(
   }
 }
 
-/** New secrets keep the policy, and none of two is blank. */
+/** New secrets satisfy the policy, and neither of two is blank. */
 export function checkSecrets(
   { first, second }: { first: string | undefined; second: string | undefined },
   { as, secretPolicy: policy }: ClientReading,
@@ -108,7 +108,7 @@ export function checkSecrets(
   }
 }
 
-/** The policy of second factors agrees with itself. */
+/** The policy of second factors is consistent. */
 export function checkSecondFactor(policy: Client['secondFactor'], refuse: Refuse): void {
   if (policy === undefined) return
   const problem = policyProblem(policy)

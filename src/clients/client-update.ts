@@ -1,4 +1,4 @@
-// Updates of clients: what the sent members leave of the client that there is.
+// Merges updates with stored clients.
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonRecord } from '../base/json.ts'
 import type { Client } from '../model/clients/client.ts'

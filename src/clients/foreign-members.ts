@@ -1,4 +1,4 @@
-/** Spellings of other systems that would silently become attributes: their names here. */
+/** Maps spellings of other systems, which would silently become attributes, to the names here. */
 const OWN_NAMES: Readonly<Record<string, string>> = {
   'access-token-validity': 'access_token_validity',
   'app-icon': 'appIcon',

@@ -12,7 +12,7 @@ import type { ClientDefinition } from './client-json.ts'
 import { ruledOut } from './profile-report.ts'
 import { clientPolicyProblem } from './second-factor.ts'
 
-/** What the checks look at. */
+/** Inputs of the checks. */
 export interface InZoneDeps {
   readonly store: Store
   readonly keys: KeyRing
@@ -31,7 +31,7 @@ const ALGORITHMS = [
   ['authorization_signed_response_alg', ({ authorizationSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
 ] as const
 
-/** An algorithm that the client had before stays: keys go, and an update must be able to change something else. */
+/** An algorithm that the client already had is accepted: its key may be gone, and other members must stay changeable. */
 const missingKey: Check = async (zone, client, { store, keys }) => {
   if (ALGORITHMS.every(([, algorithmOf]) => algorithmOf(client) === undefined)) return undefined
   const before: Client | undefined = await store.clients.find(zone.id, client.clientId)
@@ -43,18 +43,18 @@ const missingKey: Check = async (zone, client, { store, keys }) => {
   return undefined
 }
 
-/** A method by certificate that the server cannot verify; one that the client had before stays. */
+/** A certificate method that the server cannot verify; one that the client already had is accepted. */
 const unreadCertificate: Check = async (zone, client, { store, behaviour, mutualTls }) => {
   const method = tlsMethodOf(client)
   if (method === undefined || !supportsProtocol(zone, 'mutualTls', behaviour)) return undefined
   if (possibleTlsMethods(mutualTls).includes(method)) return undefined
   const before = await store.clients.find(zone.id, client.clientId)
   if (before?.tokenEndpointAuthMethod === method) return undefined
-  const lacking = mutualTls ? 'no authority that it trusts (mutual_tls.trusted_ca)' : 'no certificates (mutual_tls)'
-  return `token_endpoint_auth_method: ${method} is not possible: the server has ${lacking}`
+  const lacking = mutualTls ? 'no trusted CA (mutual_tls.trusted_ca)' : 'client certificates disabled (mutual_tls)'
+  return `token_endpoint_auth_method: ${method} is not available: the server has ${lacking}`
 }
 
-/** Members of the client that its own profile rules out; what the zone lacks can come later. */
+/** Members of the client that its own profile rules out; missing settings of the zone can be added later. */
 const profile: Check = async (zone, client) => {
   const [problem] = client.profile === undefined ? [] : ruledOut(zone, client)
   return problem && `profile: ${problem.key}: ${problem.message}`
@@ -68,7 +68,7 @@ const ownIssuer: Check = async (zone, client, { urls }) =>
 
 const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, unreadCertificate, profile, ownIssuer]
 
-/** The first problem, which completes no sentence: it is one. */
+/** The first problem, as a complete sentence. */
 export async function problemInZone(
   zone: Zone,
   client: ClientDefinition,

@@ -6,7 +6,7 @@ import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from '.
 import type { ClientDefinition } from './client-json.ts'
 import type { ClientProblem } from './client-rules.ts'
 
-/** The members that rules look at. */
+/** The members that the rules read. */
 type RuledMembers = Partial<ClientDefinition> & Pick<ClientDefinition, 'redirectUris' | 'authorizedGrantTypes'>
 
 /** Finds what is wrong; undefined for nothing. */
@@ -17,7 +17,7 @@ const sector: MetadataRule = members => {
   return message === undefined ? undefined : { key: 'sector_identifier_uri', message }
 }
 
-/** RFC 8707 §2: what else stands there could never be asked for. */
+/** RFC 8707 §2: any other value could never be requested. */
 const resources: MetadataRule = ({ resources: named = [] }) => {
   const position = named.findIndex(resource => !isAbsoluteUri(resource))
   const message = `resources[${position}] must be an absolute URI without a fragment`

@@ -10,7 +10,7 @@ export const registrantShare = (zoneId: string, purpose: Purpose): OutboundShare
 })
 
 /**
- * What a request to an address of the client counts against: its zone. Clients that registered themselves have a share of
+ * The outbound share of requests to URLs of the client: that of its zone. Clients that registered themselves have a share of
  * their own, so that their servers, if they never answer, do not delay the keys and sign-ins of other clients.
  */
 export const outboundShareOf = (

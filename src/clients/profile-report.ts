@@ -1,4 +1,4 @@
-// What a client lacks to keep to the profile that it or its zone has: for its administrator, before its users are refused.
+// Reports what a client lacks to meet its or its zone's profile, so that administrators can fix it before users are refused.
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
@@ -38,7 +38,7 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
   if (allowPublic === true) miss('allowpublic', 'it must not be public')
 
   const barred = grantTypes.filter(type => demands.grantTypes?.includes(type) === false)
-  if (barred.length > 0) miss('authorized_grant_types', `it will be refused ${barred.join(', ')}`)
+  if (barred.length > 0) miss('authorized_grant_types', `the profile does not allow ${barred.join(', ')}`)
   const plain = redirectUris.filter(uri => !/^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)/i.test(uri))
   if (plain.length > 0) miss('redirect_uri', `${plain.join(', ')} must be https`)
 
@@ -50,7 +50,7 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     authorization_signed_response_alg: client.authorizationSignedResponseAlg,
   })) {
     if (algorithm !== undefined && demands.algorithms?.includes(algorithm) === false) {
-      miss(key, `${algorithm} is none of ${demands.algorithms.join(', ')}`)
+      miss(key, `${algorithm} is not one of ${demands.algorithms.join(', ')}`)
     }
   }
   return problems
@@ -79,26 +79,26 @@ export async function profileProblems(
     ['signedResponses', demands.signedResponses],
   ]
   for (const [protocol, isNeeded] of needed) {
-    if (isNeeded && !isSupported(protocol)) missInZone(`protocols.${protocol}`, 'it is off in the zone')
+    if (isNeeded && !isSupported(protocol)) missInZone(`protocols.${protocol}`, 'it is disabled in the zone')
   }
   const tlsMethod = tlsMethodOf(client)
   const asksCertificates = isSupported('mutualTls')
-  if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is off in the zone')
+  if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is disabled in the zone')
   if (mutualTls === undefined && (tlsMethod !== undefined || client.certificateBoundTokens === true)) {
     problems.push({ of: 'server', key: 'mutual_tls', message: 'the server does not request client certificates' })
   } else if (tlsMethod !== undefined && !possibleTlsMethods(mutualTls).includes(tlsMethod)) {
-    problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server trusts no authority' })
+    problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server has no trusted CA' })
   }
   if (demands.bound && !isSupported('dpop') && !(asksCertificates && mutualTls !== undefined)) {
     missInZone(
       'protocols.dpop',
-      'it is off in the zone, and tokens must be bound to their sender, which no certificates can do here',
+      'it is disabled in the zone, and tokens must be bound to their sender, but certificates are not available here',
     )
   }
   return problems
 }
 
-/** Whether it has something that proves it without a shared secret. */
+/** Whether it can authenticate without a shared secret. */
 const hasProof = (client: ClientDefinition): boolean =>
   [
     client.jwks,

@@ -6,7 +6,7 @@ import { isRedirectPattern } from './redirect-uri-form.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 
-/** The URI to answer to, or undefined when the request's does not fit the client's. */
+/** The redirect URI of the response, or undefined if the requested one does not match the client's. */
 export function resolveRedirectUri(
   client: Pick<Client, 'redirectUris' | 'registration'>,
   requested: string | undefined,
@@ -55,7 +55,7 @@ function loopbackWithoutPort(uri: string, isRequest = false): string | undefined
   return origin + rest
 }
 
-/** UAA: all but the query is the same, and the query has at least what the registered one has. */
+/** UAA: everything except the query is equal, and the query contains that of the registered one. */
 function matchesStrictly(entry: string, requested: string): boolean {
   if (entry === requested) return true
   if (namesOwnParameter(requested) || !URL.canParse(entry)) return false
@@ -77,7 +77,7 @@ function matchesLeniently(entry: string, requested: string): boolean {
 
 const OWN_PARAMETERS = ['code', 'state', 'error', 'iss', 'access_token', 'id_token', 'response']
 
-/** Whether its query already holds what only a response may say: the client might believe the first of two codes. */
+/** Whether its query already has a response parameter: the client might use the first of two codes. */
 const namesOwnParameter = (requested: string): boolean =>
   OWN_PARAMETERS.some(name => new URL(requested).searchParams.has(name))
 
@@ -117,7 +117,7 @@ export function acceptsHost(entry: string, hostname: string): boolean {
 const isHostOrBelow = (hostname: string, own: string): boolean =>
   own !== '' && (hostname === own || hostname.endsWith(`.${own}`))
 
-/** An Ant pattern: what stands right of a wildcard in the host must be there to the letter. */
+/** An Ant pattern: the host must end with exactly the text after its last wildcard. */
 function matchesPattern(entry: string, requested: string): boolean {
   const parts = /^([^:]+):\/\/(?:[^@/]*@)?([^/]*?)(?::(\d+|\*))?(\/.*)?$/s.exec(entry)
   if (!parts) return false
@@ -143,8 +143,8 @@ const wordFits = (pattern: string, text: string): boolean =>
   fits(pattern.split(''), text.split(''), '*', (wanted, character) => wanted === '?' || wanted === character)
 
 /**
- * Whether the items fit the pattern, in which `star` stands for any number of them. Only the last star ever takes more, so
- * the cost is at most the product of both lengths, which no regular expression with several stars promises.
+ * Whether the items match the pattern, in which `star` stands for any number of them. Only the last star is extended, so
+ * the cost is at most the product of both lengths, which a regular expression with several stars does not guarantee.
  */
 function fits(
   pattern: readonly string[],
@@ -174,7 +174,7 @@ function fits(
   return pattern.slice(position).every(wanted => wanted === star)
 }
 
-/** Percent-decoded until it no longer changes; a path that still climbs or hides a separator fits nothing. */
+/** Percent-decoded until it no longer changes; undefined for a path with `..` or an encoded separator, which never matches. */
 function normalPath(path: string): string | undefined {
   let text = path
   for (let round = 0; round < 5; round += 1) {

@@ -8,8 +8,8 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 
 /**
- * Why a new policy would apply to no user, or refuse all; undefined for one that the client had already, so that what
- * changes in the zone later does not stop other changes of the client.
+ * Why a new policy would apply to no user, or refuse all; undefined for a policy that the client already had, so that later
+ * changes of the zone do not block other changes of the client.
  */
 export async function clientPolicyProblem(
   zone: Zone,
@@ -20,10 +20,10 @@ export async function clientPolicyProblem(
   const before = (await store.clients.find(zone.id, clientId))?.secondFactor
   if (isDeepStrictEqual(policy, before)) return undefined
   const ofZone = secondFactorPolicy(zone, behaviour)
-  if (ofZone.requirement === 'off') return 'secondFactor has no effect: second factors are off in the zone'
+  if (ofZone.requirement === 'off') return 'secondFactor has no effect: second factors are disabled in the zone'
   const { groups = [], methods = ofZone.methods } = policy
   if (!methods.some(method => ofZone.methods.includes(method))) {
-    return `secondFactor.methods must have one that counts in the zone: ${ofZone.methods.join(', ')}`
+    return `secondFactor.methods must have one that the zone accepts: ${ofZone.methods.join(', ')}`
   }
   const found = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
   const [unknown] = missingGroups(groups, found)

@@ -21,7 +21,7 @@ export async function newSecret(
   return { hash, revision: random.urlSafe(22), ...(isBlank(secret) && { empty: true }) }
 }
 
-/** Whether the string is one of the secrets; takes as long when there are none. */
+/** Whether the string is one of the secrets; takes the same time if there are none. */
 export async function isSecretOf(
   secrets: readonly ClientSecret[],
   secret: string,

@@ -65,7 +65,7 @@ function checkPkcs11(
   algorithm: SigningAlgorithm,
   { path, problems }: { readonly path: string; readonly problems: Problems },
 ): Pkcs11Settings {
-  if (hashBytesOfSymmetric(algorithm) !== undefined) problems.add(path, `${algorithm} is not made by tokens`)
+  if (hashBytesOfSymmetric(algorithm) !== undefined) problems.add(path, `tokens do not support ${algorithm}`)
   if (pin === '') problems.add(path, 'needs pin_file or pin')
   if (!isAbsolute(module)) problems.add(`${path}.module`, 'must be an absolute path')
   else if (!existsSync(module)) problems.add(`${path}.module`, `${module} does not exist`)

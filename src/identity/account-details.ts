@@ -1,4 +1,4 @@
-// What the claims of a provider make of an account: its names, addresses, roles and attributes.
+// Applies the claims of a provider to an account: names, addresses, roles and attributes.
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -7,10 +7,10 @@ import type { User } from '../model/users/user.ts'
 import { newUser } from '../users/new-user.ts'
 import type { ExternalUser } from './source.ts'
 
-/** A user with the roles that follow from their groups; absent where the provider says nothing of them. */
+/** A user with the roles that result from their groups; absent if the provider does not send groups. */
 export type ExternalUserWithRoles = ExternalUser & { readonly roles?: readonly string[] }
 
-/** The account of a user who has none yet. */
+/** A new account for a user. */
 export function newAccount(
   { zoneId, origin }: { readonly zoneId: string; readonly origin: string },
   externalUser: ExternalUserWithRoles,
@@ -75,7 +75,7 @@ function withDetails(user: User, { roles, attributes }: ExternalUserWithRoles): 
 
 /** As many as the APIs accept. */
 const MAX_ATTRIBUTE_VALUES = 100
-/** Characters of all of them together, each with its name: they are read with the account, and stand in tokens. */
+/** Characters of all attributes together, including names: they are read with the account and included in tokens. */
 const MAX_ATTRIBUTES_LENGTH = 65_536
 
 /** One value can be mapped to many attributes; what exceeds the limit is left out. */

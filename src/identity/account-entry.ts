@@ -34,7 +34,7 @@ interface AuthenticatedUser {
 export interface AccountEntry {
   /** Updates or creates the account with its memberships. Does not record the logon: a browser session does that itself. */
   enter(zone: Zone, provider: IdentityProvider, user: AuthenticatedUser): Promise<EnteredUser | ExternalRefusal>
-  /** Whether the sign-in lacks a second factor. Before the logon is recorded, which would clear guesses. */
+  /** Whether the sign-in lacks a second factor. Checked before the logon is recorded, which would reset the failure count. */
   lacksSecondFactor(zone: Zone, entered: Pick<EnteredUser, 'user' | 'acr'>): Promise<boolean>
 }
 
@@ -68,7 +68,7 @@ export function createAccountEntry(
           )
         : await accounts.enter(zone, provider, { ...externalUser, ...roles })
       if (entry.outcome === 'refused') return entry
-      // The deletion of a provider ends with its accounts, and must leave none that is made meanwhile to the next one.
+      // The deletion of a provider deletes its accounts last; an account created meanwhile must not pass to a later provider.
       if (!(await isUnchanged(provider))) {
         if (entry.isNew === true) await deps.store.users.delete(zone.id, entry.user.id)
         return CHANGED

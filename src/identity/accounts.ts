@@ -41,7 +41,10 @@ const NOT_PRECREATED: ExternalRefusal = {
   reason: 'not-precreated',
   description: 'The user account must be pre-created. Please contact your system administrator.',
 }
-const ZONE_FULL: ExternalRefusal = { ...NOT_USABLE, detail: 'The zone has as many users as it may have (maxUsers).' }
+const ZONE_FULL: ExternalRefusal = {
+  ...NOT_USABLE,
+  detail: 'The zone has reached its maximum number of users (maxUsers).',
+}
 const notInvited = (description: string): ExternalRefusal => ({
   outcome: 'refused',
   reason: 'not-invited',
@@ -79,7 +82,7 @@ export function createAccounts(deps: {
     }
   }
 
-  /** For an administrator's choice of another format: ends everything of the user who had the account by the former one. */
+  /** When an administrator changes the format: ends all sessions and tokens of the user of the former format. */
   async function changeFormat(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
     const passwordRevision = random.urlSafe(PASSWORD_REVISION_LENGTH)
     await store.users.endAccess(zone.id, user.id, passwordRevision)
@@ -136,7 +139,7 @@ export function createAccounts(deps: {
       }
       const own = await findOwn(zone, origin, externalUser) // a concurrent sign-in of the same user
       if (own) return enterOwn(zone, own, externalUser)
-      // A matching unbound account must not be bypassed: an administrator must decide whose it is.
+      // A matching unbound account must not be bypassed: an administrator must assign it.
       const holder = await store.users.findByName(zone.id, origin, userName)
       if (holder && isUnbound(holder)) return NOT_USABLE
     }

@@ -60,7 +60,7 @@ export function createAssertionSignIn(deps: AssertionSignInDeps): SignInWithAsse
     if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
     const result = await enterByAssertion(zone, { provider, source, assertion, at: { zone, recipient } }, deps)
     const facts = events.factsOf(provider, from, client)
-    // The subject of a refused one is unverified or has no account; the hash shows repeated attempts with the same assertion.
+    // The subject of a refused assertion is unverified or has no account; the hash identifies repeated attempts.
     if (result.outcome === 'refused') auditRefusal(audit, { principal: hashedName(assertion), ...facts }, result)
     else auditSuccess(audit, { principal: result.user.id, ...facts })
     return result

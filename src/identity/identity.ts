@@ -38,7 +38,7 @@ export interface Identity
   /** The sign-in at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: AddressedZone, origin: string, start: RedirectStart): Promise<Destination | undefined>
   readonly finishRedirect: FinishRedirect
-  /** How the provider answers; undefined for one without redirects. */
+  /** The shape of the provider's responses; undefined for one without redirects. */
   answersOf(
     zone: Zone,
     origin: string,

@@ -4,9 +4,9 @@ import type { User } from '../model/users/user.ts'
 import type { ExternalUser } from './source.ts'
 
 /**
- * What a provider says of a user who accepts an invitation. A SAML provider seldom says whether an address is verified, or
- * names none: its administrators keep the addresses, and the invitation was mailed to this one. An address that is a name
- * there is one too. The account keeps its user name unless that is the address.
+ * A provider's claims about a user who accepts an invitation. SAML providers rarely state whether an address is verified, or
+ * send none. That is accepted, because their administrators assign the addresses, and the invitation was mailed to this one.
+ * A user name that is an address counts as one too. The account keeps its user name unless that is the address.
  */
 export function invitedUser(
   { type }: Pick<IdentityProvider, 'type'>,

@@ -1,5 +1,5 @@
-// What a provider's groups become here: memberships that its origin owns, brought up to date at every sign-in, and the
-// claim `roles`. Memberships of other origins, such as those made by an administrator, stay as they are.
+// Maps a provider's groups to memberships that its origin owns, updated at every sign-in, and to the claim `roles`. Does not
+// change memberships of other origins, such as those created by an administrator.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -33,7 +33,7 @@ export interface Memberships {
 
 type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
 
-/** A token with more would be of no use, and every sign-in would have to compare them. */
+/** A token with more would be too large to use, and every sign-in would have to compare them. */
 const MAX_GROUPS = 1000
 /** Characters of all roles together; they are read with the account. */
 const MAX_ROLES_LENGTH = 65_536
@@ -154,7 +154,7 @@ const SCOPE = new RegExp(`^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,${MAX_GROUP_TEXT}}$`)
 
 const keyOf = (name: string): string => name.toLowerCase()
 
-/** The Kelvin sign, the only letter that is not ASCII and becomes it in lower case: another name than that with a k. */
+/** The Kelvin sign, the only non-ASCII letter whose lower case is ASCII: such a name differs from the one with a k. */
 const KELVIN = '\u212a'
 
 /**

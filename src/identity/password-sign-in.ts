@@ -67,7 +67,7 @@ export function createPasswordSignIn(deps: PasswordSignInDeps): SignInWithPasswo
   }
 }
 
-/** Has the provider check the password, and updates or creates the account of the user it returns. */
+/** Lets the provider check the password, and updates or creates the account of the returned user. */
 async function checkUpstream(
   from: RequestOrigin,
   {
@@ -96,7 +96,7 @@ async function checkUpstream(
   return { outcome: 'refused', reason: REFUSALS[result.reason], description: result.description }
 }
 
-/** Whether the next provider is asked. UAA: sends it a wrong password of an account here, too. */
+/** Whether to try the next provider. UAA: sends it a wrong password of an account here, too. */
 const goesOn = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>, behaviour: Behaviour): boolean =>
   reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
 
@@ -114,6 +114,6 @@ const REFUSALS = {
   'second-factor-required': 'second-factor-required',
 } as const satisfies Record<ExternalRefusal['reason'], SignInRefusal>
 
-const NOT_ASKED = 'The identity provider could not be asked.'
+const NOT_ASKED = 'The identity provider could not be contacted.'
 
 const BAD_CREDENTIALS: SignInResult = { outcome: 'refused', reason: 'bad-credentials' }

@@ -21,7 +21,7 @@ export interface SignOut {
 
 /** What a verified logout token says (OpenID Connect Back-Channel Logout §2.4): of a user, of a session, or of both. */
 export interface LogoutNotice {
-  /** Its `jti`, which counts once. */
+  /** Its `jti`, which is accepted once. */
   readonly id: string
   /** The token is refused from then on. */
   readonly usableUntil: Date
@@ -54,9 +54,9 @@ export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usabl
 
 /** Answers a request; undefined if the provider takes no answers. */
 export type AnswerLogout = (answer: {
-  /** Why it was not obeyed, in one word. */
+  /** Why it was refused, in one word. */
   readonly refused?: string | undefined
-  /** The provider's own, to be given back. */
+  /** The provider's RelayState, which is returned. */
   readonly relayState?: string | undefined
 }) => Destination | undefined
 

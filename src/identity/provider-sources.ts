@@ -39,8 +39,8 @@ export interface ProviderSources {
   /** The one active provider of this type with this issuer. Throws `OutboundBusy` if it is none of those whose documents are known. */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
   /**
-   * Whether the record in the database is still the same: a provider may take seconds to answer, and its origin be that of another
-   * one by then, which this process need not have heard of.
+   * Whether the record in the database is still the same: while the provider responded, its origin may have been given to
+   * another provider, possibly by another process.
    */
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
@@ -88,7 +88,7 @@ export function createProviderSources(
     const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
     const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
     const found = opened.filter(({ source }) => source.issuerInRecord === issuer)
-    // No provider can bar another one by calling itself the same in its document, or delay it by not publishing one.
+    // A provider cannot block another one by claiming its issuer in its document, or delay it by not publishing one.
     if (found.length > 0) return onlyOne(found)
     const unnamed = opened.filter(({ source }) => source.issuerInRecord === undefined)
     const inDocuments = await issuersInDocuments(unnamed)

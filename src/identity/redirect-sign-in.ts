@@ -22,13 +22,13 @@ export interface RedirectReturn {
   readonly client?: Client | undefined
   /** The user must have signed in at the provider since; absent where any time will do. */
   readonly authenticatedSince?: Date | undefined
-  /** Whether a provider that does not say when is believed to have done so. */
+  /** Whether a provider that does not send the time is trusted to have done so. */
   readonly mayOmitTime?: boolean
   /** The account that the user was invited to, which is the only one that they may be signed in to. */
   readonly invited?: User | undefined
 }
 
-/** The result of a redirect sign-in; `no-provider`: it is gone, or the client does not allow it, unless `detail` says more. */
+/** The result of a redirect sign-in; `no-provider`: it was deleted, or the client does not allow it, unless `detail` says more. */
 export type RedirectResult =
   | (EnteredUser & { readonly upstream?: UpstreamSession | undefined })
   | (NoSuchProvider & { readonly detail?: string })
@@ -79,7 +79,7 @@ export function createRedirectSignIn({
 
 /** For the log; the code is that of the audit event, which the receiver of the response reports. */
 const UNASKED =
-  'in-response-to: it answers no request, and the record does not allow sign-ins that begin at the provider (allowIdpInitiated)'
+  'in-response-to: the response is unsolicited, and the record does not allow sign-ins initiated by the provider (allowIdpInitiated)'
 
 const NOT_AGAIN: RedirectRefusal = {
   outcome: 'refused',

@@ -76,9 +76,9 @@ export interface ExternalUser {
   readonly authenticatedAt?: Date
   /** Authentication context classes that the provider used (`acr`). */
   readonly acr?: readonly string[]
-  /** What the provider says of the user's groups; absent if it says nothing, which changes nothing. */
+  /** The user's groups at the provider; absent if it sends none, which leaves memberships unchanged. */
   readonly groups?: ExternalGroups
-  /** Values of the mapped `user.attribute.<name>`, by name; one without values is no longer there. */
+  /** Values of the mapped `user.attribute.<name>`, by name; one without values is removed. */
   readonly attributes?: Readonly<Record<string, readonly string[]>>
 }
 
@@ -157,13 +157,13 @@ export interface AnswerShape {
   readonly hasTokens?: true
 }
 
-/** What the browser brought back: the fields of the shape, by name. */
+/** The response that the browser delivered: the fields of the shape, by name. */
 export type RedirectAnswer = Readonly<Record<string, string | undefined>>
 
 /** Why a redirect sign-in failed. */
 export type RedirectRefusal =
   | ExternalRefusal
-  /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), or what is like it; not validated. */
+  /** The provider's error code (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), or an equivalent; not validated. */
   | { readonly outcome: 'declined'; readonly error: string; readonly detail?: string; readonly audit?: string }
   /** The provider could not be reached, or its response could not be read. */
   | { readonly outcome: 'unavailable'; readonly detail: string; readonly audit?: string }

@@ -1,4 +1,4 @@
-// Accounts that were made before their user has signed in: which of them a user of a provider gets.
+// Finds the account that was created for a user of a provider before the first sign-in.
 import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/users/user.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
@@ -6,12 +6,12 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { ExternalRefusal, ExternalUser } from './source.ts'
 
-/** What a provider says of its accounts; an origin that an external login server vouches for has no provider. */
+/** Settings of the provider for its accounts; users of an external login server have no provider. */
 export type Origin = Pick<IdentityProvider, 'originKey' | 'config'>
 
 const unusable = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
 
-/** The refusal of a user whom no account can be given. */
+/** The refusal of a user who cannot get an account. */
 export const NOT_USABLE = unusable('Unable to register user in internal UAA store.')
 const AMBIGUOUS = unusable('Several accounts of the identity provider have this email address.')
 

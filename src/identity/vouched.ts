@@ -104,7 +104,7 @@ export function createVouching(deps: {
   const { store, clock, audit, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
 
-  /** Why the login server may not assert users of this origin. No other origin may pass for a provider's, either. */
+  /** Why the login server may not assert users of this origin; an origin that resembles a provider's is refused too. */
   async function refuseOrigin(zone: Zone, origin: string): Promise<VouchedResult | undefined> {
     const key = origin.toLowerCase()
     if (key === serviceName) return refuse(`${serviceName} origin not allowed for external login server`)
@@ -224,7 +224,7 @@ function readable(
   const values = { ...named, ...defined({ email, givenName, familyName }) }
   checkLengths(values)
   if (Object.values(values).some(value => hasControlCharacter(value) || !isKeepable(value))) {
-    throw new OAuthError('invalid_request', 'The parameters of a user must be text without control characters')
+    throw new OAuthError('invalid_request', 'The parameters of a user must be strings without control characters')
   }
   return values
 }

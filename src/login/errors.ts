@@ -48,7 +48,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
   '/error*': GENERAL,
   '/error404': {
     title: 'notFound',
-    description: 'The address may be mistyped, or what was here has moved.',
+    description: 'The address may be mistyped, or the page has moved.',
     code: 'not_found',
     about: 404,
   },

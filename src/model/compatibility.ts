@@ -41,7 +41,7 @@ const rows = {
   fullRightsChallenge: { id: 'M12', standard: true, uaa: false },
   /** M13: whether `Bearer` in the Authorization header must be followed by a space. */
   spaceAfterBearer: { id: 'M13', standard: true, uaa: false },
-  /** M14: whether the refusal of a provider's record says what is wrong with it, and that of a client's how it is spelled here. */
+  /** M14: whether the refusal of a provider record describes the problem, and that of a client record the spelling used here. */
   namesBadSetting: { id: 'M14', standard: true, uaa: false },
   /** M15: whether a provider of an unknown type is refused; nobody could sign in with it. */
   knownProviderTypes: { id: 'M15', standard: true, uaa: false },
@@ -122,7 +122,7 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
-  /** T12: whether a token counts at this server's own interfaces only while the user approves its scopes, as introspection reports it. */
+  /** T12: whether a token is accepted at this server's own APIs only while the user approves its scopes, as introspection reports it. */
   ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
   /** C1: whether client assertions are accepted at every endpoint; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
@@ -182,7 +182,7 @@ const rows = {
   missingAssertion: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
   /** C11: verification of the assertion failed: signature, audience, time or revocation. */
   untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
-  /** C14: whether a directory is asked only about names without an internal account; otherwise after every wrong password. */
+  /** C14: whether a directory is used only for names without an internal account; otherwise after every wrong password. */
   directoryForUnknownNames: { id: 'C14', standard: true, uaa: false },
   /** C15: where the users of a directory are if its record does not say it; otherwise such a record cannot be used. */
   directoryPlaces: {
@@ -294,7 +294,7 @@ const rows = {
   passcodeTokensShowSignIn: { id: 'P8', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
-  /** P12: what a zone asks for unless its policy of second factors says. */
+  /** P12: the default second-factor requirement of a zone. */
   secondFactorByDefault: { id: 'P12', standard: 'optional', uaa: 'off' },
   /** N1: whether a zone supports the protocols that came after UAA unless its `protocols` say otherwise; `model/zones/protocols.ts` asks. */
   furtherProtocols: { id: 'N1', standard: true, uaa: false },
@@ -302,7 +302,7 @@ const rows = {
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },
   /** P10: whether `max_age`, `acr_values`, `login_hint` and `ui_locales` are passed on to the provider. */
   requestPassedOn: { id: 'P10', standard: true, uaa: false },
-  /** P11: whether the userinfo endpoint is asked for claims that an ID token lacks. */
+  /** P11: whether the userinfo endpoint is called for claims that an ID token lacks. */
   userinfoCompletes: { id: 'P11', standard: true, uaa: false },
   /** P6: whether linking by e-mail address must be enabled in the provider's record. */
   linkByEmailWhereAsked: { id: 'P6', standard: true, uaa: false },

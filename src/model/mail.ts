@@ -7,11 +7,11 @@ export interface WaitingMail {
   /** Sealed for the zone and the id: a link in the mail may sign its reader in. */
   readonly sealed: string
   readonly createdAt: Date
-  /** Not tried before. While a process sends the mail, the moment from which another one may. */
+  /** The next attempt. While a process sends the mail, the time from which another process may. */
   readonly nextAttemptAt: Date
   /** Attempts so far, the one under way included. */
   readonly attempts: number
-  /** Given up then, because it is useless afterwards. */
+  /** Discarded then, because it is useless afterwards. */
   readonly usefulUntil: Date
 }
 
@@ -53,6 +53,6 @@ function hasPlainDomain(text: string): boolean {
   return domain === ascii || domain === domainToUnicode(ascii)
 }
 
-/** Whether a mail can be sent there. */
+/** Whether mail can be sent to the address. */
 export const isMailAddress = (text: string): boolean =>
   text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text) && hasPlainDomain(text)

@@ -32,7 +32,7 @@ export const OAUTH_ERROR_STATUS = {
   interaction_required: 400,
   /** OpenID Connect Core Unmet Authentication Requirements 1.0. */
   unmet_authentication_requirements: 400,
-  /** A user's second factor, which the request cannot bring. */
+  /** A second factor of the user, which the request cannot provide. */
   mfa_required: 400,
   // RFC 9449 §5, §8.
   invalid_dpop_proof: 400,

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from '../base/loopback.ts'
 
-/** URL parsers take nearly any character in a host: a semicolon or comma would end what a header says of it. */
+/** URL parsers accept nearly any character in a host, but a semicolon or comma would end a header value. */
 const HOST = /^(?:[a-z0-9._*-]+|\[[0-9a-f:.]+\])$/ // `*`: patterns of UAA's redirect URIs
 
 /** Whether an absolute URI is safe in a header, unambiguous to all parsers, and not executable. */
@@ -17,6 +17,6 @@ function hasPlainHost(uri: string): boolean {
   return url !== null && (!/^https?:$/.test(url.protocol) || HOST.test(url.hostname))
 }
 
-/** Whether an answer goes to a site, not to a program on the device of the user. */
+/** Whether a response goes to a web site rather than a program on the user's device. */
 export const leavesDevice = (redirectUri: string): boolean =>
   redirectUri.startsWith('https:') && URL.canParse(redirectUri) && !isLoopbackHost(new URL(redirectUri).hostname)

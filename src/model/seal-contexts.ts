@@ -1,6 +1,5 @@
 /**
- * What the sealed values in the database are bound to, so that none can be moved to another place: the associated data of
- * their encryption.
+ * The associated data of encrypted values in the database, which binds each to its place so that it cannot be moved to another.
  */
 export const sealContexts = {
   signingKey: (zoneId: string, keyId: string): string => `signing-key ${zoneId} ${keyId}`,

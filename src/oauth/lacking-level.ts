@@ -1,4 +1,4 @@
-// Whether a sign-in is strong enough for a client: what its request and its policy ask beyond the zone (model/sessions/step-up.ts).
+// Whether a sign-in is strong enough for a client: requirements of its request and policy beyond the zone's (model/sessions/step-up.ts).
 import { levelOf, reaches } from '../model/sessions/assurance.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -19,7 +19,7 @@ export interface LevelQuestion {
   readonly acrValues?: string | undefined
 }
 
-/** The level that the sign-in does not reach; undefined if it is strong enough. A remembered browser makes none stronger. */
+/** The level that the sign-in does not reach; undefined if it is strong enough. A remembered browser does not raise the level. */
 export async function lackingLevel(
   zone: AddressedZone,
   { client, user, acr, acrValues }: LevelQuestion,

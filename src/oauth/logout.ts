@@ -67,8 +67,8 @@ export function logoutEndpoint(app: FastifyInstance, given: LogoutDeps): void {
 
 async function logout({ request, reply }: Exchange, deps: Deps): Promise<FastifyReply> {
   const { sessions, denial, csrf, urls, behaviour, upstream, targets } = deps
-  // A browser that gets an error makes the request again when the user really goes there.
-  if (isLoadedInAdvance(request)) throw new PageError(403, 'This address is not loaded in advance.')
+  // After an error the browser repeats the request when the user actually opens the link.
+  if (isLoadedInAdvance(request)) throw new PageError(403, 'This address must not be prefetched.')
   const isPost = request.method === 'POST'
   const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
   const params = readParams(form)
@@ -76,7 +76,7 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
   if (returnTarget !== undefined) return reply.redirect(returnTarget, 302)
   if (params.get(ANSWERED) !== undefined) return afterAnswer({ request, reply }, params, deps)
   const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
-  // Without a session, ended by another tab or by time, there is nothing to protect.
+  // Without a session (ended in another tab, or expired) there is nothing to protect.
   const needsCsrfToken = isOwnForm ? (await sessions.signedIn(request)) !== undefined : !behaviour.openLogoutPost
   if (isPost && needsCsrfToken && !(await csrf.isGenuine(request))) {
     return denial.refuseForgery(request, reply)
@@ -97,7 +97,7 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
   return logoutForClient({ request, reply }, { params, isConfirmed: isOwnForm }, deps)
 }
 
-/** After an answer that this browser does not wait for, or without a target of its own. Ends nothing (row L7). */
+/** Handles a return that this browser does not expect, or without a stored target. Ends no session (row L7). */
 async function afterAnswer({ request, reply }: Exchange, params: Params, deps: Deps): Promise<FastifyReply> {
   const { sessions, urls, behaviour, targets } = deps
   if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params), 302)
@@ -139,7 +139,7 @@ async function logoutForClient(
 const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
-/** Ends the session, then leads on: to the provider that it came from, else to the target or the page of those signed out. */
+/** Ends the session, then redirects to its provider, else to the target or the signed-out page. */
 async function endThenGo(exchange: Exchange, afterLogout: AfterLogout, deps: Deps): Promise<FastifyReply> {
   const { request, reply } = exchange
   const { pages, upstream } = deps

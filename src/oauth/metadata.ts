@@ -1,4 +1,4 @@
-// What clients may know of this server: discovery. Every list is taken from where it is used.
+// Discovery metadata. Every list comes from the code that uses it.
 import type { FastifyInstance } from 'fastify'
 import { LEVELS } from '../model/sessions/assurance.ts'
 import type { Level } from '../model/sessions/assurance.ts'
@@ -36,7 +36,7 @@ interface MetadataDeps {
   readonly urls: Urls
   readonly service: Service
   readonly behaviour: Behaviour
-  /** Absent: there are no certificates of clients. */
+  /** Absent if client certificates are not read. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 
@@ -89,7 +89,7 @@ const FULL_CLAIMS = [
   'sid',
 ]
 
-/** What the endpoints take, each list from where it is used: for the description of the interface. */
+/** What the endpoints accept, for the OpenAPI document; each list comes from the code that uses it. */
 export const SUPPORTED = {
   responseTypes: [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES],
   responseModes: [...RESPONSE_MODES, ...SIGNED_RESPONSE_MODES],
@@ -164,7 +164,7 @@ function metadata(
     response_types_supported: behaviour.fullMetadata
       ? [...SPECIFIED_RESPONSE_TYPES, ...FURTHER_RESPONSE_TYPES]
       : SPECIFIED_RESPONSE_TYPES,
-    // RS256 is listed always (Discovery §3); the others are what the zone's keys can do.
+    // RS256 is always listed (Discovery §3); the others are the algorithms of the zone's keys.
     id_token_signing_alg_values_supported: behaviour.fullMetadata
       ? [...new Set(['RS256', ...algorithms])]
       : ['RS256', 'HS256'],
@@ -173,7 +173,7 @@ function metadata(
     claims_supported: behaviour.fullMetadata ? [...CLAIMS, ...FULL_CLAIMS] : CLAIMS,
     claims_parameter_supported: false,
     service_documentation: `${base}/`,
-    // As specified first; the others are what the pages are written in.
+    // The specified language first, then the other languages of the pages.
     ui_locales_supported: behaviour.ownWords ? ['en-US', ...LANGUAGES.slice(1)] : ['en-US'],
     code_challenge_methods_supported: CODE_CHALLENGE_METHODS,
   }

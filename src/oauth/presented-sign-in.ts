@@ -9,12 +9,12 @@ import { refuseToken } from '../token/token-refusals.ts'
 
 const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
-/** Whether the token names its actor, and gives no more than a rule of exchange says, nor for longer. */
+/** Whether the token was issued by a token exchange, which limits its scopes and lifetime. */
 export const isExchanged = ({ grant_type: type }: Readonly<Record<string, unknown>>): boolean => type === TOKEN_EXCHANGE
 
-/** Refuses an exchanged token, even one for this server, where it would be the beginning of another grant. */
+/** Refuses an exchanged token, even one for this server, where it would start another grant. */
 export function requireNotExchanged(claims: Readonly<Record<string, unknown>>): void {
-  if (isExchanged(claims)) throw refuseToken('token-audience', 'An exchanged token begins no other grant')
+  if (isExchanged(claims)) throw refuseToken('token-audience', 'An exchanged token cannot be used for another grant')
 }
 
 /** The methods, and the classes with the level first; nothing where the zone has no second factors. */

@@ -62,7 +62,7 @@ function certificateMembers(settings: MutualTlsSettings): Members {
   }
 }
 
-/** Where clients authenticate or present tokens. */
+/** Endpoints where clients authenticate or present tokens. */
 const WITH_CERTIFICATES = [
   'token_endpoint',
   'userinfo_endpoint',

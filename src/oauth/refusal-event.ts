@@ -22,10 +22,10 @@ interface RefusedRequest {
   readonly userId?: string | undefined
 }
 
-/** Answers of clients that only wait. */
+/** Errors of clients that are polling. */
 const EXPECTED: ReadonlySet<OAuthErrorCode> = new Set(['authorization_pending', 'slow_down', 'login_required'])
 
-/** All of it must fit into the data of an event; counted as JSON writes it, which takes six characters for some. */
+/** Limit for the data of an event, counted as JSON, which escapes some characters as six. */
 const MAX_LENGTH = 330
 
 function cut(text: string): string {
@@ -39,7 +39,7 @@ function cut(text: string): string {
   return kept
 }
 
-/** Records a refusal; anything else that is thrown is none. */
+/** Records a refusal; ignores any other error. */
 export function recordRefusal(
   error: unknown,
   { context, client, params, endpoint, userId }: RefusedRequest,

@@ -1,4 +1,4 @@
-// What clients may know of our own APIs before they have a token (RFC 9728). The server is its own authorization server.
+// Metadata of the server's own APIs as a protected resource (RFC 9728). The server is its own authorization server.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
@@ -21,7 +21,7 @@ const config = {
   withoutDatabase: true,
 } as const
 
-/** Below the base URL; with a path in the base URL also before it, at the origin (RFC 9728 §3.1). */
+/** Below the base URL; if that has a path, also at the origin (RFC 9728 §3.1). */
 export const resourceMetadataEndpoint = (app: FastifyInstance, deps: Deps): void =>
   void app.get(RESOURCE_METADATA_AT_ORIGIN, { config }, (request, reply) => answer(request, reply, deps))
 

@@ -31,7 +31,9 @@ export function sessionFrames(app: FastifyInstance, { assets }: { assets: Assets
         const messageOrigin = query.get('messageOrigin')
         const parent = clientId && messageOrigin ? { clientId, messageOrigin } : undefined
         if (frame !== 'check_session' && !parent) {
-          throw new PageError(400, 'The parameters clientId and messageOrigin are needed.', { code: 'invalid_request' })
+          throw new PageError(400, 'The parameters clientId and messageOrigin are required.', {
+            code: 'invalid_request',
+          })
         }
         const page = sessionFrame({
           frame,

@@ -70,7 +70,7 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): v
     reply.headers(NO_STORE)
     if (caller === 'client') return new OAuthError('access_denied', 'You need to authenticate to see a shared key')
     // `standard` only: the authority does not help there, so no challenge asks for it.
-    if (caller === 'resource-server') return new OAuthError('access_denied', 'A shared key is never shown')
+    if (caller === 'resource-server') return new OAuthError('access_denied', 'Shared keys are never published')
     const description = 'Full authentication is required to access this resource'
     const challenge = basicChallenge(service, behaviour.bareChallenge ? undefined : description)
     return new OAuthError('unauthorized', description, { challenge })

@@ -59,7 +59,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     })
   }
 
-  /** Drops tokens whose client or user is gone, or whose secret, e-mail or salt has changed. */
+  /** Drops tokens whose client or user no longer exists, or whose secret, e-mail or salt has changed. */
   async function onlyValid(zoneId: string, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
     const clients = await findAll(tokens, 'clientId', id => store.clients.find(zoneId, id))
     const users = await findAll(tokens, 'userId', id => store.users.find(zoneId, id))

@@ -47,7 +47,7 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
   const mayRevokeAll = (request: FastifyRequest): boolean =>
     revokers.some(scope => holderOf(request).scopes.includes(scope))
 
-  /** What other clients have of the user is not for one that must not act as the owner of the account. */
+  /** A client that may not act as the owner of the account must not revoke the user's tokens of other clients. */
   const isOwnersClient = (request: FastifyRequest): boolean =>
     actsAsOwner(request.zone, holderOf(request).client, behaviour)
 
@@ -92,8 +92,8 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     if (!mayRevokeAll(request) && !isPair) throw notAllowed()
     const [user, of] = await Promise.all([store.users.find(zone.id, userId), findClientSummary(store, zone, clientId)])
     if (!user || !of) throw notFound()
-    // There is no salt for a user and client together, so every token has to be deleted. What is issued at this moment, by a
-    // refresh or for a code, belongs to a grant that is revoked.
+    // There is no salt per user and client, so every token has to be deleted. Tokens issued concurrently, by a refresh or for a
+    // code, belong to a grant that is revoked.
     await endAccessOfClient(zone, { userId, client: of.client ?? { clientId } }, deps)
     while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
     report(request, { userId, clientId })

@@ -1,5 +1,5 @@
-// The rules of the token endpoint around a grant: what client and zone must allow before it is asked, and what happens to its
-// decision. They write nothing, so that `/explain` asks them as well.
+// The rules of the token endpoint around a grant: what client and zone must allow before it decides, and what is added to its
+// decision. They write nothing, so that `/explain` can use them too.
 import type { Authorization } from '../model/tokens/authorization.ts'
 import type { Client } from '../model/clients/client.ts'
 import { mayUseGrant } from '../model/clients/client.ts'
@@ -35,7 +35,7 @@ export function findGrant(zone: Zone, type: string | undefined, { behaviour }: {
   throw new OAuthError('unsupported_grant_type', 'Unsupported grant type', { rule })
 }
 
-/** What the record of the client must allow before a grant is asked, and before anything is used up. */
+/** What the client's record must allow before a grant decides and before anything is consumed. */
 export function requireGrantOfClient(
   zone: Zone,
   { client, type, params }: { readonly client: Client; readonly type: TokenGrantType; readonly params: Params },
@@ -73,7 +73,7 @@ export function requireGrantOfProfile(
   throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-profile' })
 }
 
-/** Refuses a sign-in that is too weak for the client, for every grant; a refresh has been refused before the token was used up. */
+/** Refuses a sign-in that is too weak for the client, for every grant; a refresh is refused earlier, before its token is consumed. */
 export async function requireClientLevel(
   { zone, client, subject, grantType, refreshed }: Authorization,
   deps: Pick<GrantDeps, 'groupsOf' | 'behaviour'>,
@@ -90,7 +90,7 @@ export const withRequest = (
   deps: { readonly behaviour: Behaviour },
 ): Authorization => withRequestClaims(withResources(authorization, params, deps), params, deps)
 
-/** An exchange names its audience by rules of its own; a refresh has compared the resources before it used its token up. */
+/** An exchange has its own audience rules; a refresh has compared the resources before consuming its token. */
 function withResources(
   authorization: Authorization,
   params: Params,

@@ -71,7 +71,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     const context = contextOf(request)
     const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
-    // Others would find out late, such as after asking another server.
+    // Other grants would fail late, for example after contacting a provider.
     if (grant !== clientCredentials && deps.store.isUnreachable()) {
       throw new StoreUnreachable('the database is unreachable')
     }
@@ -105,7 +105,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
   ): Promise<FastifyReply> {
     const { entity } = request.params
     if (entity !== samlEntityIdOf(request.zone, deps.samlEntityId)) {
-      throw new PageError(404, 'There is no such entity id here.')
+      throw new PageError(404, 'The entity id in the path is not that of this zone.')
     }
     return answer(request, reply, { ...ENDPOINT, path: bearerPath(entity) })
   }
@@ -119,7 +119,7 @@ interface TokenRequest {
   readonly grant: Grant
 }
 
-/** Has the grant decide, and issues what it decides. */
+/** Runs the grant, and issues the tokens that it authorizes. */
 async function grantTo(
   caller: Caller | VouchedCaller,
   { request, reply, context, params, grant }: TokenRequest,
@@ -169,7 +169,7 @@ async function withLimitedProofs<T>(
   const settled = await limits.vainProofs.attempt(
     callerKey(context, 'proofs'),
     async () => (await Promise.allSettled([work()]))[0],
-    // A device that asks as often as it may has a code (RFC 8628 §3.5).
+    // A device that polls within its interval has a valid code (RFC 8628 §3.5).
     outcome => outcome.status === 'rejected' && !isPending(outcome.reason),
   )
   if (settled.status === 'rejected') throw settled.reason

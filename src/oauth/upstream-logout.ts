@@ -27,11 +27,11 @@ interface UpstreamLogoutDeps {
   readonly urls: Urls
 }
 
-/** What follows the end of a session here. */
+/** What happens after the session here has ended. */
 export interface AfterLogout {
   /** The final target of the browser; undefined for the page that says that the user is signed out. */
   readonly target: string | undefined
-  /** UAA: the parameters of the return, with which the same target is found then; otherwise a cookie holds it. */
+  /** UAA: the parameters of the return, from which the target is determined again; otherwise a cookie stores it. */
   readonly query?: string | undefined
 }
 
@@ -69,7 +69,7 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
     }) as const satisfies CookieAttributes
   const contextOf = ({ id }: AddressedZone, state: string): string => JSON.stringify(['sign-out elsewhere', id, state])
 
-  /** Keeps the target for the return with this state, unless it is too long; the page after the logout is shown then. */
+  /** Stores the target for the return with this state. If it is too long, the signed-out page is shown instead. */
   function remember({ zone }: FastifyRequest, reply: FastifyReply, to: { target: string; state: string }): void {
     const { target, state } = to
     const sealed: Sealed = { target, until: addSeconds(clock.now(), LIFE_SECONDS).getTime() }
@@ -80,9 +80,9 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
 
   function opened({ zone }: FastifyRequest, { sealed, state }: { sealed: string; state: string }): Sealed | undefined {
     try {
-      return JSON.parse(vault.open(sealed, contextOf(zone, state))) as Sealed // sealed by us, above
+      return JSON.parse(vault.open(sealed, contextOf(zone, state))) as Sealed // encrypted by us, above
     } catch {
-      return undefined // sealed for another state, or not by us
+      return undefined // encrypted for another state, or not by us
     }
   }
 

@@ -30,7 +30,7 @@ export function userinfoEndpoint(app: FastifyInstance, deps: UserinfoDeps): void
     config: { access: { by: 'bearer', resource: 'openid' }, audience: 'api' },
     handler: async (request, reply) => {
       const { user, scopes, client } = request.bearer ?? {}
-      if (!user || !scopes || !client) throw new OAuthError('access_denied', 'The token does not speak for a user')
+      if (!user || !scopes || !client) throw new OAuthError('access_denied', 'The token was not issued for a user')
       // A scope such as openid.x, or a client of that name, puts openid into the audience too.
       if (!scopes.includes('openid')) throw insufficientScope(['openid'])
       const { zone } = request
@@ -49,7 +49,7 @@ export function userinfoEndpoint(app: FastifyInstance, deps: UserinfoDeps): void
     const algorithm = client.userinfoSignedResponseAlg
     const key = algorithm && (await keys.withAlgorithm(zone.id, algorithm))
     if (key) return key.sign('userinfo+jwt', claims)
-    throw new OAuthError('server_error', `The zone has no key for ${algorithm}, which this client asks for`)
+    throw new OAuthError('server_error', `The zone has no key for ${algorithm}, which this client requires`)
   }
 }
 

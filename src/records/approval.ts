@@ -11,14 +11,14 @@ export const approvalFields = describeRecord({
     kind: string,
     column: 'user_id',
     storage: 'text',
-    about: 'Id of the user; in a request it may be left out, or be the id of the caller.',
+    about: 'Id of the user; in a request it may be omitted, or be the id of the caller.',
   },
   clientId: {
     wire: 'clientId',
     kind: string,
     column: 'client_id',
     storage: 'text',
-    about: 'The client that was allowed or denied; below `/approvals/{clientId}` it may be left out.',
+    about: 'The client that was allowed or denied; below `/approvals/{clientId}` it may be omitted.',
   },
   scope: {
     wire: 'scope',
@@ -52,7 +52,7 @@ export const approvalFields = describeRecord({
     storage: 'time',
     show: (value: Date) => value.toISOString(),
     shownAs: string,
-    about: 'When the decision stops counting; in half an hour unless given.',
+    about: 'When the decision expires; in half an hour unless given.',
   },
 })
 

@@ -1,5 +1,5 @@
 // The metadata of OAuth and OpenID Connect clients, under the names of RFC 7591 §2, OpenID Connect Dynamic Client
-// Registration §2 and the standards that added to them. Rules between them stand with the protocols.
+// Registration §2 and the standards that extend them. Rules between members are next to the protocols.
 import * as v from 'valibot'
 import { flag, list, oneOf, string } from './kinds.ts'
 import { PROFILES } from './profiles.ts'
@@ -23,7 +23,7 @@ export const CLIENT_ALGORITHMS = [
 /** One of `CLIENT_ALGORITHMS`. */
 export type ClientAlgorithm = (typeof CLIENT_ALGORITHMS)[number]
 
-/** What `token_endpoint_auth_method` may be. */
+/** The values of `token_endpoint_auth_method`. */
 const CLIENT_AUTH_METHOD_NAMES = [
   'client_secret_basic',
   'client_secret_post',
@@ -58,7 +58,7 @@ export const clientMetadataFields = describeRecord({
   tokenEndpointAuthMethod: attribute(
     'token_endpoint_auth_method',
     oneOf(CLIENT_AUTH_METHOD_NAMES),
-    'The only way in which it may authenticate; every way that it has a credential for, unless set.',
+    'The only method by which it may authenticate; unless set, every method that it has a credential for.',
   ),
   tokenEndpointAuthSigningAlg: attribute(
     'token_endpoint_auth_signing_alg',
@@ -109,7 +109,7 @@ export const clientMetadataFields = describeRecord({
   userinfoSignedResponseAlg: attribute(
     'userinfo_signed_response_alg',
     oneOf(CLIENT_ALGORITHMS),
-    'The algorithm of userinfo answers, which are JSON unless set.',
+    'The algorithm of signed userinfo responses, which are JSON unless set.',
   ),
   subjectType: attribute(
     'subject_type',
@@ -131,9 +131,9 @@ export const clientMetadataFields = describeRecord({
   ),
   logoUri: attribute('logo_uri', text, 'Its logo.'),
   clientUri: attribute('client_uri', text, 'Its home page.'),
-  policyUri: attribute('policy_uri', text, 'What it does with the data of its users.'),
+  policyUri: attribute('policy_uri', text, 'Its privacy policy.'),
   tosUri: attribute('tos_uri', text, 'Its terms of service.'),
-  contacts: attribute('contacts', list, 'E-mail addresses of those who are responsible.'),
+  contacts: attribute('contacts', list, 'E-mail addresses of the responsible people.'),
   applicationType: attribute('application_type', oneOf(['web', 'native']), 'What kind of application it is.'),
   softwareId: attribute('software_id', text, 'The same for every copy of the software.'),
   softwareVersion: attribute('software_version', text, 'The version of the software.'),
@@ -157,7 +157,7 @@ export const clientMetadataFields = describeRecord({
     flag,
     'Whether logout tokens must have `sid`.',
   ),
-  profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI 2.0 that it must keep to.'),
+  profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI 2.0 that it must meet.'),
   tokenExchange: attribute(
     'tokenExchange',
     exchangeRules,

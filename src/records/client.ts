@@ -26,11 +26,11 @@ export interface ClientSecret {
   readonly hash: string
   /** The value used by `rev_sig`: changes with the secret, not when its hash is renewed. */
   readonly revision: string
-  /** Set for the empty string, with which anyone can authenticate: such a client counts as one without a credential. */
+  /** Set for the empty string, with which anyone can authenticate: such a client is treated as one without a credential. */
   readonly empty?: true
 }
 
-/** What is remembered of a client that registered itself (RFC 7591); only such clients have it. */
+/** Registration data; only clients that registered themselves have it (RFC 7591). */
 export interface Registration {
   /** Of the registration access token (RFC 7592); a client that is described by its document has none. */
   readonly tokenDigest?: string
@@ -40,10 +40,10 @@ export interface Registration {
   readonly responseTypes: readonly string[]
 }
 
-/** What a client may ask for: less than the zone has no effect. */
+/** Requirements of a client; weaker ones than the zone's have no effect. */
 const CLIENT_REQUIREMENTS = ['optional', 'required', 'groups'] as const
 
-/** Groups, or providers, that a policy of second factors names at most: they are compared at sign-ins. */
+/** Maximum number of groups or providers in a second-factor policy: they are compared at sign-ins. */
 export const MAX_POLICY_NAMES = 100
 
 /** The `typ` headers of JWT access tokens, the default first. */
@@ -213,7 +213,7 @@ export const clientFields = describeRecord({
     kind: limitOrFlag,
     storage: 'attribute',
     optional: true,
-    about: 'How many refresh tokens a user has of the client at most, instead of the zone’s refreshTokenUnique.',
+    about: 'Maximum number of refresh tokens that a user has of the client, instead of the zone’s refreshTokenUnique.',
   },
   accessTokenType: {
     wire: 'accessTokenType',
@@ -247,11 +247,11 @@ export const clientFields = describeRecord({
     wire: 'secondFactor',
     kind: v.strictObject(
       {
-        requirement: oneOf(CLIENT_REQUIREMENTS, 'has a requirement that is none of'),
+        requirement: oneOf(CLIENT_REQUIREMENTS, 'has a requirement that is not one of'),
         groups: v.optional(v.pipe(list, v.maxLength(MAX_POLICY_NAMES, `has more than ${MAX_POLICY_NAMES} groups`))),
         methods: v.optional(
           v.pipe(
-            v.array(oneOf(FACTOR_METHODS, 'has methods that are none of')),
+            v.array(oneOf(FACTOR_METHODS, 'has methods that are not among')),
             v.minLength(1, 'has no methods'),
             v.readonly(),
           ),
@@ -262,7 +262,7 @@ export const clientFields = describeRecord({
     storage: 'attribute',
     optional: true,
     about:
-      'Who needs a second factor for it, beyond what the zone asks: optional, required or groups; and which factors count.',
+      'Who needs a second factor for it, beyond the policy of the zone: optional, required or groups; and which factors are accepted.',
   },
   ...clientMetadataFields,
   createdWith: { wire: 'createdwith', sent: 'never', kind: string, storage: 'attribute', optional: true },
@@ -295,7 +295,7 @@ export const clientFields = describeRecord({
     optional: true,
     keptBy: 'null',
     about:
-      'Whose JWTs authenticate it: iss, sub and aud, each compared to the letter; without aud they must be for this server. An empty list removes them.',
+      'Issuers and subjects whose JWTs authenticate it: iss, sub and aud, each compared exactly; without aud they must be for this server. An empty list removes them.',
   },
   /** At most two, oldest first. Both authenticate; the newest determines `rev_sig`. */
   secrets: { kind: own<readonly ClientSecret[]>(), column: 'secrets', storage: 'json' },
@@ -325,7 +325,7 @@ export const clientSecretFields = describeRecord({
     storage: 'none',
     optional: true,
     shown: 'never',
-    about: 'Kept as a hash.',
+    about: 'Stored as a hash.',
   },
   second: {
     wire: 'secondary_client_secret',

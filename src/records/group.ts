@@ -31,7 +31,7 @@ export const groupFields = describeRecord({
     filter: 'text',
     sort: true,
     schema: { maxLength: MAX_GROUP_TEXT },
-    about: 'Shown to people who are asked to approve the scope.',
+    about: 'Shown to users who are asked to approve the scope.',
   },
   /** The group's id in the system that provides it; SCIM 2.0 has it. */
   externalId: { kind: string, column: 'external_id', storage: 'text', optional: true },

@@ -1,4 +1,4 @@
-// Whose JWTs authenticate a client, beside its own (`jwt_creds`): a member of the record of a client.
+// The subjects of other issuers whose JWTs authenticate a client (`jwt_creds`), a member of the client record.
 import * as v from 'valibot'
 import { parseJson } from '../base/json.ts'
 import { isLoopbackHost } from '../base/loopback.ts'
@@ -45,7 +45,7 @@ const credentials = v.pipe(
   v.maxLength(MAX_JWT_CREDENTIALS, `has more than ${MAX_JWT_CREDENTIALS} entries`),
   every(isKeepable, UNKEEPABLE),
   every(isSized, `has an iss, sub or aud that is empty or has more than ${MAX_LENGTH} characters`),
-  every(isIssuer, 'has an iss that is no https URL without user, query and fragment'),
+  every(isIssuer, 'has an iss that is not an https URL without user, query and fragment'),
   // The client signs such a JWT with a key of its own.
   every(({ iss, sub }) => iss !== sub, 'has an entry whose sub is its iss'),
   v.check<JwtCredential[], string>(isDistinct, 'has two entries with the same iss and sub'),

@@ -5,7 +5,7 @@ import { timeOf } from '../base/date-time.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isStorable } from '../base/storable-text.ts'
 
-/** A kind of value: accepts what a request may send, and gives what is kept. */
+/** A kind of value: accepts the values that a request may send, and converts them to the stored form. */
 export type Kind = v.GenericSchema<unknown, unknown>
 
 /** A JSON Schema, of the keywords that drafts 7 and 2020-12 share. */
@@ -14,8 +14,8 @@ export type JsonSchema = JsonRecord
 /** The longest lifetime that can be set, 68 years: a date with that much added is still a date. */
 export const MAX_SECONDS = 2 ** 31 - 1
 
-/** The predicate for a value that `isKeepable` is false for. */
-export const UNKEEPABLE = 'holds characters that cannot be kept'
+/** The predicate for a value for which `isKeepable` is false. */
+export const UNKEEPABLE = 'contains characters that cannot be stored'
 
 /** Whether a database keeps every string in the value as it is. */
 export function isKeepable(value: unknown): boolean {
@@ -31,7 +31,7 @@ export const words = (string: string): readonly string[] => string.split(/[\s,]+
 export const wordsOf = (value: unknown): readonly string[] =>
   [value].flat().flatMap(item => (typeof item === 'string' ? words(item) : []))
 
-/** Refuses what the database cannot keep. */
+/** Refuses values that the database cannot store. */
 const keepable = <T>() => v.check<T, string>(isKeepable, UNKEEPABLE)
 
 /** Any string. */
@@ -136,7 +136,7 @@ export const own = <T>() => v.custom<T>(() => true)
 export const oneOf = <const W extends readonly string[]>(choices: W, problem = 'must be one of') =>
   v.picklist(choices, `${problem}: [${choices.join(', ')}]`)
 
-/** How many of something there may be: true is 1; false, -1 and 0 are no limit. */
+/** A maximum count: true is 1; false, -1 and 0 are no limit. */
 export const limitOrFlag = v.union(
   [v.boolean(), v.pipe(v.number(), v.integer(), v.minValue(-1), v.maxValue(MAX_SECONDS))],
   'must be true, false or a whole number from -1',

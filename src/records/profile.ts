@@ -1,4 +1,4 @@
-// What a user's record holds beside names, address and state: the attributes of SCIM 2.0 (RFC 7643 §4.1 and §4.3) and those
+// Profile data of a user beyond names, address and state: the attributes of SCIM 2.0 (RFC 7643 §4.1 and §4.3) and those
 // of OpenID Connect's standard claims that SCIM lacks. Kept together, since nothing but answers and claims uses them.
 import * as v from 'valibot'
 import type { Kind } from './kinds.ts'
@@ -68,7 +68,7 @@ const enterprise = v.pipe(
   v.readonly(),
 )
 
-/** Accepts a profile as it is kept; the names are those of SCIM. */
+/** Accepts a profile in its stored form, with the names of SCIM. */
 export const profileKind = v.pipe(
   members({
     /** The other parts of the name; given and family name have columns. */

@@ -9,13 +9,13 @@ export const PROTOCOLS = {
   mutualTls: 'Client authentication by certificates, and tokens bound to them (RFC 8705).',
   resourceIndicators: 'Tokens for one resource (RFC 8707).',
   deviceGrant: 'Sign-in for devices without a browser (RFC 8628).',
-  tokenExchange: 'Tokens for tokens (RFC 8693).',
+  tokenExchange: 'Token exchange (RFC 8693).',
   frontchannelLogout: 'Logout of applications through the browser (OpenID Connect Front-Channel Logout).',
   backchannelLogout: 'Logout of applications by requests to them (OpenID Connect Back-Channel Logout).',
   clientMetadataDocuments:
-    'Clients whose id is the address of a document about them (Client ID Metadata Document); off unless set.',
-  protectedResourceMetadata: 'The description of our own APIs for clients that meet them first (RFC 9728).',
-  signedUserinfo: 'Signed answers of the userinfo endpoint (OpenID Connect Core §5.3.2).',
+    'Clients whose id is the URL of their metadata document (Client ID Metadata Document); off unless set.',
+  protectedResourceMetadata: 'Metadata of the server’s own APIs (RFC 9728).',
+  signedUserinfo: 'Signed userinfo responses (OpenID Connect Core §5.3.2).',
   pairwiseSubjects: 'A different subject for each sector of clients (OpenID Connect Core §8.1).',
 } as const
 

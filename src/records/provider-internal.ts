@@ -1,4 +1,4 @@
-// The settings of the internal provider (§6.3): what passwords must be like, and when an account is locked.
+// The settings of the internal provider (§6.3): password and lockout policy.
 import * as v from 'valibot'
 import { readMoment } from './kinds.ts'
 import { commonMembers, number, truth } from './provider.ts'
@@ -24,7 +24,7 @@ const moment = setting({
   about: 'Passwords set before it have expired: milliseconds since 1970, or a date in ISO 8601 with a zone.',
 })
 
-/** The accounts that this server keeps itself. */
+/** The settings of this server's own accounts. */
 export const internalSettings = section({
   unknown: 'ignored',
   members: {

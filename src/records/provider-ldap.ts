@@ -1,4 +1,4 @@
-// The settings of an LDAP directory (§6.4). Most are not checked any further: the directory is asked at sign-in.
+// The settings of an LDAP directory (§6.4). Most are only checked at sign-in.
 import { choice, externalMembers, number, text, truth } from './provider.ts'
 import { section } from './settings.ts'
 import type { SettingsOf } from './settings.ts'

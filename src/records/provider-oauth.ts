@@ -38,7 +38,7 @@ const jwtClientAuthentication = setting({
   unset: null,
   secret: { member: 'key' },
   about:
-    'How this server proves itself with a signed JWT: true for the active key of the zone, or a key of its own. References are not resolved.',
+    'How this server authenticates with a signed JWT: true for the active key of the zone, or a separate key. References are not resolved.',
   schema: {
     type: ['boolean', 'object'],
     properties: Object.fromEntries(KEY_MEMBERS.map(name => [name, { type: ['string', 'null'] }])),
@@ -58,7 +58,7 @@ const addresses = {
   tokenUrl: url(null),
   tokenKeyUrl: url(null),
   tokenKey: text(null, { secret: isSharedKey, about: 'The verification key in PEM or as JWK, or a shared secret.' }),
-  userInfoUrl: url(null, { about: 'Asked for claims that tokens lack.' }),
+  userInfoUrl: url(null, { about: 'Called for claims that tokens lack.' }),
 }
 
 const linkText = setting({
@@ -73,10 +73,10 @@ const relyingParty = {
   logoutUrl: url(null),
   performRpInitiatedLogout: truth(true),
   issuer: text(null),
-  relyingPartyId: text(null, { about: 'What this server is called there.' }),
+  relyingPartyId: text(null, { about: 'Client id of this server at the provider.' }),
   relyingPartySecret: text(undefined, { secret: true }),
   authMethod: text(null, {
-    about: 'How this server proves itself; by default as the secret or the key that is there says.',
+    about: 'How this server authenticates; by default by the secret or the key of the record.',
     schema: { examples: ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt'] },
   }),
   clientAuthInBody: truth(false),
@@ -92,7 +92,7 @@ const relyingParty = {
   groupMappingMode,
   acrMapping,
   cacheJwks: truth(true, {
-    about: 'Whether its keys are remembered; otherwise they are fetched every 30 seconds at most.',
+    about: 'Whether its keys are cached; otherwise they are fetched every 30 seconds at most.',
   }),
 }
 
@@ -107,7 +107,7 @@ export const oidcSettings = section({
   unknown: 'ignored',
   members: {
     ...externalMembers,
-    discoveryUrl: url(null, { about: 'Where the provider says what the record leaves out.' }),
+    discoveryUrl: url(null, { about: 'Discovery document, with the settings that the record omits.' }),
     ...addresses,
     ...relyingParty,
     jwtClientAuthentication,
@@ -115,12 +115,14 @@ export const oidcSettings = section({
       about:
         'Values of azp besides relyingPartyId that a token of the provider may have when a client presents it as an assertion (jwt-bearer).',
     }),
-    passwordGrantEnabled: truth(false, { about: 'Whether clients may hand in user names and passwords of its users.' }),
+    passwordGrantEnabled: truth(false, {
+      about: 'Whether clients may send user names and passwords of its users (password grant).',
+    }),
     setForwardHeader: truth(false),
     prompts: listOfTexts(['name', 'type', 'text'], undefined),
     additionalAuthzParameters: textMap(undefined),
   },
 })
 
-/** What is kept of them, also of those of OAuth 2.0 but for `checkTokenUrl`. */
+/** The stored settings; also those of OAuth 2.0 except `checkTokenUrl`. */
 export type OidcProviderConfig = SettingsOf<typeof oidcSettings>

@@ -66,7 +66,7 @@ export const providerFields = describeRecord({
   /** The copy of this record in another zone, which every change of either changes. */
   aliasId: { wire: 'aliasId', kind: string, column: 'alias_id', storage: 'text', optional: true },
   aliasZoneId: { wire: 'aliasZid', kind: string, column: 'alias_zone_id', storage: 'text', optional: true },
-  /** What it calls itself, unique among those of its type in the zone: its issuer, or its SAML entity id. */
+  /** Its issuer or SAML entity id, unique among the providers of its type in the zone. */
   externalKey: { kind: string, column: 'external_key', storage: 'text', optional: true },
 })
 
@@ -92,7 +92,7 @@ const whole = v.pipe(v.number(), v.integer(), v.minValue(-MAX_SECONDS), v.maxVal
 /** A whole number of 32 bits; `needs` where a rule beside the description wants more of it. */
 export const number = <const U>(unset: U, { needs = 'a whole number' } = {}) => setting({ kind: whole, needs, unset })
 
-/** Each is compared with what every sign-in brings. */
+/** Each is compared at every sign-in. */
 const MAX_STRINGS = 1000
 const listOfStrings = v.pipe(v.array(string), v.maxLength(MAX_STRINGS), v.readonly())
 
@@ -162,7 +162,7 @@ const mappings = setting({
   needs: `an object of strings and lists of strings, with at most ${MAX_MAPPINGS} members`,
   unset: {},
   about:
-    'Claims or attributes, by what they become: user_name, email, given_name, external_groups, user.attribute.<name> and others; external_id names the claim that identifies people of an OAuth 2.0 provider.',
+    'Claims or attributes, by their target: user_name, email, given_name, external_groups, user.attribute.<name> and others; external_id names the claim that identifies users of an OAuth 2.0 provider.',
   schema: {
     type: 'object',
     additionalProperties: { type: ['string', 'array', 'null'], items: { type: 'string' } },
@@ -178,7 +178,7 @@ export const acrMapping = setting({
   needs: `an object of ${LEVELS.join(', ')}, with at most ${MAX_MAPPINGS} members`,
   unset: undefined,
   about:
-    'Levels of a sign-in, by the authentication context class that the provider names; a class that is not in it is level 1.',
+    'Levels of a sign-in, by the authentication context class that the provider sends; any other class is level 1.',
   schema: { type: 'object', additionalProperties: { type: 'string', enum: LEVELS } },
 })
 
@@ -196,7 +196,7 @@ const groupPatterns = setting({
   ),
   needs: `a list of strings with at most ${MAX_WILDCARDS} wildcards each`,
   unset: [],
-  about: 'Groups of the provider that a sign-in may bring; * is a wildcard.',
+  about: 'Groups of the provider that are accepted at sign-in; * is a wildcard.',
 })
 
 /** A list of objects, each with exactly these strings. */
@@ -229,11 +229,11 @@ export const externalMembers = {
   externalGroupsWhitelist: groupPatterns,
   attributeMappings: mappings,
   addShadowUserOnLogin: truth(true, { about: 'Whether the first sign-in creates an account.' }),
-  storeCustomAttributes: truth(true, { about: 'Whether roles and mapped attributes are kept with the account.' }),
+  storeCustomAttributes: truth(true, { about: 'Whether roles and mapped attributes are stored with the account.' }),
   linkByEmail: truth(undefined, {
     about: 'Whether a verified e-mail address links to an account of this origin that was never signed in to.',
   }),
 }
 
-/** Kept, though nothing signs in through it; `additionalConfiguration` holds its settings. */
+/** A provider that is stored although nobody can sign in through it; `additionalConfiguration` has its settings. */
 export const keystoneSettings = section({ unknown: 'ignored', members: externalMembers })

@@ -10,7 +10,7 @@ const MAX_NAMES = 100
 const MAX_NAME_LENGTH = 2048
 
 const name = v.pipe(
-  v.string('has a value that is no string'),
+  v.string('has a value that is not a string'),
   v.check<string, string>(isKeepable, UNKEEPABLE),
   v.minLength(1, 'has an empty string'),
   v.maxLength(MAX_NAME_LENGTH, `has a string of more than ${MAX_NAME_LENGTH} characters`),
@@ -35,7 +35,7 @@ export const exchangeRules = v.pipe(
         subjects: names('subjects'),
         /** The scopes that the new token has at most. */
         scopes: names('scopes'),
-        mode: v.picklist(EXCHANGE_MODES, `has a mode that is none of: [${EXCHANGE_MODES.join(', ')}]`),
+        mode: v.picklist(EXCHANGE_MODES, `has a mode that is not one of: [${EXCHANGE_MODES.join(', ')}]`),
       },
       'must be a list of objects with audience, subjects, scopes and mode',
     ),

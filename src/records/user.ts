@@ -14,9 +14,9 @@ export type FactorMethod = (typeof FACTOR_METHODS)[number]
 /** The second factors of an account. */
 export interface UserFactors {
   readonly methods: readonly FactorMethod[]
-  /** Grows with each change that ends what browsers remember. */
+  /** Incremented by each change that invalidates remembered browsers. */
   readonly revision: number
-  /** Whether the user was offered a passkey and wants none; they are not asked again. */
+  /** Whether the user declined a passkey; it is not offered again. */
   readonly hasDeclined?: true
 }
 
@@ -47,7 +47,7 @@ export const userFields = describeRecord({
   },
   /** Absent for accounts of other providers: they never sign in with a password here. */
   passwordHash: { kind: own<string>(), column: 'password_hash', storage: 'text', optional: true },
-  /** The value that `rev_sig` uses: fixed when the password was last really changed. */
+  /** The value that `rev_sig` uses; changes only with the password, not when its hash is upgraded. */
   passwordRevision: { kind: own<string>(), column: 'password_revision', storage: 'text' },
   /** Which second factors the account has; absent for one that never had any. Written by `store.factors` only. */
   factors: { kind: own<UserFactors>(), column: 'factors', storage: 'json', optional: true },
@@ -94,7 +94,7 @@ export const userFields = describeRecord({
     storage: 'flag',
     filter: 'flag',
     sort: true,
-    about: 'Whether the user can sign in; otherwise tokens and sessions end.',
+    about: 'Whether the user can sign in; setting it to false ends tokens and sessions.',
   },
   verified: {
     wire: 'verified',
@@ -103,7 +103,7 @@ export const userFields = describeRecord({
     storage: 'flag',
     filter: 'flag',
     sort: true,
-    about: 'Whether the e-mail address is known to be theirs.',
+    about: 'Whether the e-mail address is verified.',
   },
   salt: {
     wire: 'salt',
@@ -112,7 +112,7 @@ export const userFields = describeRecord({
     storage: 'text',
     optional: true,
     schema: { maxLength: 36 },
-    about: 'Part of the signature over revocation: a new value ends all tokens.',
+    about: 'Part of the revocation signature (`rev_sig`): a new value invalidates all tokens.',
   },
   passwordChangedAt: {
     wire: 'passwordLastModified',

@@ -76,7 +76,7 @@ const GROUP_NAME = { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u000
 const groupNames = <const U>(unset: U, about: string) =>
   setting({ ...strings(unset, { about }), schema: { items: GROUP_NAME } })
 
-/** A few names, which are compared at sign-ins. */
+/** A short list of names that are compared at sign-ins. */
 const fewNames = (about: string, items?: JsonRecord) =>
   setting({
     kind: v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(MAX_POLICY_NAMES), v.readonly()),
@@ -94,7 +94,7 @@ const choice = <const W extends readonly string[], const U>(words: W, unset: U, 
     ...(about !== undefined && { about }),
   })
 
-/** The same in any case, as UAA reads it; stored and shown in lower case. */
+/** Accepted in any case, like UAA; stored and shown in lower case. */
 const inAnyCase = <const W extends readonly string[], const U>(word: {
   readonly kind: v.PicklistSchema<W, undefined>
   readonly needs: string
@@ -208,7 +208,8 @@ export const zoneConfigSettings = (serviceName: string) =>
             kind: limitOrFlag,
             needs: 'true, false or a whole number from -1',
             unset: false,
-            about: 'How many refresh tokens a user has of a client at most: true is 1; false, -1 and 0 are no limit.',
+            about:
+              'Maximum number of refresh tokens that a user has of a client: true is 1; false, -1 and 0 are no limit.',
           }),
           refreshTokenRotate: flag(false, 'A new refresh token at each refresh.'),
           refreshTokenFormat: inAnyCase(choice(['opaque', 'jwt'], 'opaque')),
@@ -217,7 +218,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             undefined,
             'The `typ` of JWT access tokens; JWT unless set. RFC 9068 has at+jwt. A client may have its own.',
           ),
-          activeKeyId: setting({ ...string(null, { about: 'Which of the keys signs.' }), schema: { maxLength: 255 } }),
+          activeKeyId: setting({ ...string(null, { about: 'Id of the key that signs.' }), schema: { maxLength: 255 } }),
         },
         others: { keys: signingKeys },
       }),
@@ -232,7 +233,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         },
       }),
       corsPolicy: section({
-        about: 'Which pages of other origins may call the zone; an absent part is that of the server.',
+        about: 'Which pages of other origins may call the zone; absent parts are those of the server.',
         notNull: true,
         members: { xhrConfiguration: cors, defaultConfiguration: cors },
       }),
@@ -302,7 +303,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             },
           }),
           consent: section({
-            about: 'What a user has to agree to before getting an account.',
+            about: 'What users have to agree to before they get an account.',
             optional: true,
             required: ['text'],
             members: { text: string(undefined), link: string(undefined, { pattern: WEB_LINK }) },
@@ -321,7 +322,7 @@ export const zoneConfigSettings = (serviceName: string) =>
       secondFactor: section({
         about: 'Who signs in with a second factor. A change that does not name it keeps it; null removes it.',
         optional: true,
-        unknown: 'refused', // a misspelt member would leave the door open
+        unknown: 'refused', // a misspelt member would weaken the policy
         members: {
           requirement: choice(
             REQUIREMENTS,
@@ -338,7 +339,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             ),
             needs: `a list of ${FACTOR_METHODS.join(', ')}`,
             unset: undefined,
-            about: 'Which factors count; all unless set.',
+            about: 'Which factors are accepted; all unless set.',
           }),
           rememberDays: setting({
             kind: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(365)),
@@ -346,24 +347,24 @@ export const zoneConfigSettings = (serviceName: string) =>
             unset: undefined,
             about: 'Days that a browser may be remembered; 0, the default, is never.',
           }),
-          origins: fewNames('The providers whose people it is about; all unless set.'),
+          origins: fewNames('The providers to whose users it applies; all unless set.'),
         },
       }),
       protocols: section({
-        about: 'Which further protocols the zone speaks; an absent one is as in the mode of the server.',
+        about: 'Which additional protocols the zone supports; absent ones depend on the mode of the server.',
         optional: true,
         unknown: 'refused', // a misspelt name would leave a protocol on
         members: PROTOCOL_SWITCHES,
       }),
-      profile: choice(PROFILES, undefined, 'The profile of FAPI 2.0 that every client must keep to.'),
+      profile: choice(PROFILES, undefined, 'The profile of FAPI 2.0 that every client must meet.'),
       requireDpopNonce: flag(
         undefined,
-        'Whether every DPoP proof must have a value of this server, so that none is made in advance (RFC 9449 §8); yes unless set.',
+        'Whether every DPoP proof must have a nonce of this server, so that none can be created in advance (RFC 9449 §8); yes unless set.',
       ),
       registration: section({
-        about: 'Who may register clients without an administrator (RFC 7591), and what such clients may be.',
+        about: 'Who may register clients without an administrator (RFC 7591), and the limits for such clients.',
         optional: true,
-        unknown: 'refused', // a misspelt limit would be none
+        unknown: 'refused', // a misspelt limit would have no effect
         members: {
           mode: choice(
             REGISTRATION_MODES,
@@ -374,7 +375,7 @@ export const zoneConfigSettings = (serviceName: string) =>
             kind: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000)),
             needs: 'a whole number from 0 to 1000000',
             unset: undefined,
-            about: 'Most clients that are registered at a time; 1000 unless set.',
+            about: 'Maximum number of self-registered clients; 1000 unless set.',
           }),
           scopes: fewNames('Scopes that they may have; those of OpenID Connect unless set.'),
           resources: setting({

@@ -79,7 +79,7 @@ export function accessTokenClaims(
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
-    // UAA: names none; it has no exchanges, whose tokens end with the grant of another client.
+    // UAA: no grant_id; it has no token exchange, whose tokens end with the grant of another client.
     grant_id: behaviour.revokeReusedCode || authorization.issuedTokenType ? authorization.grantId : undefined,
   }
 }
@@ -191,7 +191,7 @@ const referenceClaims = (
   rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
-  // Two sectors could recognize the same user by its milliseconds.
+  // Two sectors could correlate the same user by its milliseconds.
   previous_logon_time: pairwiseSubject === undefined ? user.previousLogonAt?.getTime() : undefined,
 })
 

@@ -8,13 +8,13 @@ import type { Store } from '../store/store.ts'
 export interface ClientSummary {
   readonly clientId: string
   readonly name: string
-  /** Absent for a client that is described by a document, which is not fetched for this. */
+  /** Absent for a client with a metadata document, which is not fetched for this. */
   readonly client?: Client
 }
 
 /**
- * The client of an approval. One that is described by a document is known by its address alone: its owner must not be able
- * to hide what a user allowed by taking the document away for a while.
+ * The client of an approval. One with a metadata document is identified by its URL alone: its owner must not be able to hide
+ * an approval by removing the document for a while.
  */
 export async function findClientSummary(
   { clients }: Pick<Store, 'clients'>,

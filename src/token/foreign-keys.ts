@@ -67,7 +67,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
 const MAX_TEXTS = 500
-/** More than any party has; both are kept in memory. */
+/** More than any realistic key set; both are cached in memory. */
 const MAX_KEYS = 500
 /** Of one party; each takes 3 KB outside of the heap. */
 const MAX_OPENED = 50
@@ -102,7 +102,7 @@ export function createForeignKeys({
     const uri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
     const found = await discovered.find({ uri, share }, document => document)
     if (found?.issuer === issuer) return found.keysUri
-    throw new UnusableDocument('the discovery document is of another issuer')
+    throw new UnusableDocument('the discovery document has another issuer')
   }
 
   async function findIn<T>(
@@ -194,7 +194,7 @@ function thumbprintIn({ x5c }: Jwk): string | undefined {
 const essence = (jwk: Jwk): Jwk =>
   Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
 
-/** The one public key that a message brings itself; undefined if it is not public, too weak, or not for the algorithm. */
+/** The public key embedded in a message; undefined if it is not public, too weak, or not for the algorithm. */
 export function openEmbeddedKey(jwk: Readonly<Record<string, unknown>>, alg: string): KeyObject | undefined {
   const isUsable = !isPrivateKey(jwk) && fits(jwk, { alg, kid: undefined })
   return isUsable ? open(essence(jwk)) : undefined

@@ -101,8 +101,8 @@ async function issueTokens(
           refresh,
           wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token }, deps)) : undefined,
         ]).catch(async (cause: unknown) => {
-          const made = await refresh?.catch(() => undefined) // fails with the same
-          if (made?.isNew) await store.tokens.delete(zone.id, digest(made.tokenId)) // no client ever gets it
+          const made = await refresh?.catch(() => undefined) // fails with the same error
+          if (made?.isNew) await store.tokens.delete(zone.id, digest(made.tokenId)) // it was never returned to a client
           throw cause
         })
       : [await access]
@@ -161,7 +161,7 @@ async function issueRefreshToken(
   return { value, tokenId, isNew: true }
 }
 
-/** Deletes the oldest tokens beyond the limit. Last, so that a failure before leaves one too many rather than none. */
+/** Deletes the oldest tokens beyond the limit. Runs last, so that an earlier failure leaves one too many rather than none. */
 async function limitRefreshTokens(
   { zone, client, subject }: Authorization,
   tokenId: string,

@@ -31,13 +31,13 @@ const ALGORITHMS: Readonly<Record<SigningAlgorithm, Algorithm>> = {
 /** The hash of a JWS algorithm, also for at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
 export const hashOf = (algorithm: SigningAlgorithm): string => ALGORITHMS[algorithm].hash ?? 'sha512'
 
-/** A key with the one algorithm that it is used with, and whose kind of key it is; never a shared secret. */
+/** A key with its only algorithm, which matches its type; never a shared secret. */
 export interface AlgorithmKey {
   readonly algorithm: SigningAlgorithm
   readonly key: KeyObject
 }
 
-/** Whether a signature takes hardly more time than handing it to another thread (decision 0006). */
+/** Whether a signature takes little more time than sending it to another thread (decision 0006). */
 export const isQuick = (algorithm: SigningAlgorithm): boolean => ALGORITHMS[algorithm].isQuick === true
 
 /** Signs the signing input of a JWS, which is ASCII (RFC 7515 §5.1), on the thread that calls. */
@@ -57,8 +57,8 @@ export const signInPool = (text: string, { algorithm, key }: AlgorithmKey): Prom
   })
 
 /**
- * Whether the signature over this signing input was made with the private half of the key (RFC 7515 §5.2). What cannot be a
- * signature is none. Does not look at the header: the caller has chosen algorithm and key.
+ * Whether the signature over this signing input was made with the private half of the key (RFC 7515 §5.2); false for malformed
+ * signatures. Does not read the header: the caller has chosen algorithm and key.
  */
 export async function verifyText(text: string, signature: Buffer, { algorithm, key }: AlgorithmKey): Promise<boolean> {
   const { hash, options, isQuick } = ALGORITHMS[algorithm]

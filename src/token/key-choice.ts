@@ -9,7 +9,7 @@ import type { KeyRing } from './keys.ts'
 import type { SigningKey } from './zone-key.ts'
 import { NoSigningKey } from './keys.ts'
 
-/** Chooses keys; refuses where the zone has none that the client can use. */
+/** Chooses keys; refuses if the zone has none that the client can use. */
 export interface KeyChoice {
   /** The active key, unless the client's demands ask for other algorithms than it has. */
   keyFor(zone: Zone, client: Client): Promise<SigningKey>
@@ -50,7 +50,7 @@ export function createKeyChoice({
     if (algorithm === undefined || algorithm === active.algorithm) return active
     const key = await keys.withAlgorithm(zone.id, algorithm)
     if (key) return key
-    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} asks for`)
+    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} requires`)
   }
 
   /** The active key, unless the client's demands ask for other algorithms than it has. */
@@ -62,7 +62,7 @@ export function createKeyChoice({
       const key = await keys.withAlgorithm(zone.id, algorithm)
       if (key) return key
     }
-    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, of which ${client.clientId} must have one`)
+    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, one of which ${client.clientId} requires`)
   }
 
   return { keyFor, idTokenKey }

@@ -17,7 +17,7 @@ import type { KeyOpening, SigningKey, ZoneKey } from './zone-key.ts'
 /** Thrown for a zone that has keys, but none that can sign. */
 export class NoSigningKey extends Error {
   constructor(zoneId: string) {
-    super(`zone ${zoneId} has keys but none to sign with`)
+    super(`zone ${zoneId} has keys, but none that can sign`)
     this.name = 'NoSigningKey'
   }
 }
@@ -56,7 +56,7 @@ export function createKeyRing(deps: {
   random: Random
   defaultZoneId: string
   generateKey?: typeof generateKey
-  /** Absent where the configuration has no key in a token. */
+  /** Absent if the configuration has no key in a hardware token. */
   tokenKeys?: TokenKeys | undefined
   /** Absent if signatures are not measured. */
   onSignature?: ((signature: Signature) => void) | undefined
@@ -134,7 +134,7 @@ export function createKeyRing(deps: {
       if (active?.algorithm === algorithm) return active
       const cached = others.get(algorithm)
       if (cached) return cached
-      // A key that is to expire was replaced, and signs nothing any more.
+      // A key with an expiry was replaced and no longer signs.
       const record = records.find(each => each.algorithm === algorithm && each.sealedPrivateKey && !each.expiresAt)
       const key = record && openSigning(record, opening)
       others.set(algorithm, key)

@@ -1,5 +1,5 @@
-// What the tokens of an authorization will be, before anything is signed or stored: which ones, for how long, in which form, with
-// which claims. The issuer issues what is decided here, and `/explain` reports it.
+// Plans the tokens of an authorization before anything is signed or stored: their kinds, lifetimes, formats and claims. The
+// issuer issues them, and `/explain` reports them.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -104,7 +104,7 @@ export function plannedIdClaims(
   return excludeClaims(idTokenClaims(idTokenFacts, { behaviour, ...hashes }), excluded)
 }
 
-/** How long the access token lives: no longer than what it was issued for. */
+/** Lifetime of the access token: never longer than that of the token it was exchanged for. */
 function secondsOf({ expiresBefore }: Authorization, seconds: number, now: Date): number {
   if (!expiresBefore) return seconds
   return Math.max(0, Math.min(seconds, Math.floor((expiresBefore.getTime() - now.getTime()) / 1000)))

@@ -1,6 +1,6 @@
-// JSON documents that other servers publish at a URL, such as JWK sets: cached for as long as their publisher says, fetched
-// once for all who wait and at most once every 30 seconds, and used for an hour when they cannot be fetched again. Does not
-// know what is in them.
+// JSON documents that other servers publish at a URL, such as JWK sets: cached for the publisher's `max-age`, fetched once for
+// concurrent callers and at most every 30 seconds, and used for an hour when they cannot be refreshed. Does not know their
+// contents.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createFairCache } from '../base/fair-cache.ts'
@@ -8,7 +8,7 @@ import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../base/outbound.ts'
 import { createWaitingCallers } from '../base/waiting-callers.ts'
 
-/** Thrown when a document cannot be fetched, or is not what it should be. */
+/** Thrown when a document cannot be fetched or is invalid. */
 export class UnusableDocument extends Error {
   constructor(reason: string) {
     super(reason)

@@ -16,13 +16,13 @@ export type Signatures = Uint8Array<ArrayBuffer>
 
 /** Signs off the main thread. */
 export interface SigningThread {
-  /** Whether the thread listens; otherwise it is started. It ends when idle. */
+  /** Whether the thread is ready; otherwise starts it. It ends when idle. */
   isReady(): boolean
   /** Signs with this key; on the main thread if the thread fails. */
   signerOf(key: AlgorithmKey): Signer
 }
 
-/** The more, the less a message costs each signature; the fewer, the earlier the thread begins. */
+/** More inputs per message reduce the cost of each signature; fewer let the thread start earlier. */
 const MAX_BATCH = 8
 
 const FILE = new URL('signing-thread-worker.ts', import.meta.url)

@@ -13,7 +13,7 @@ export function kindOf(claims: Claims, type: unknown): TokenKind {
 const FOREIGN_CLAIMS = ['email_verified', 'sid', 'at_hash', 'c_hash', 'previous_logon_time', 'events', 'granted_scopes']
 
 /**
- * Decided by the claims, false in doubt. An access token has a client, a scope, a user or that client as subject, and
+ * Decided by the claims; false in case of doubt. An access token has a client, a scope, a user or that client as subject, and
  * the audience `openid` if its scope includes it. An ID token has no scope or `["openid"]`, and only its client as
  * audience. A client with the id `openid` therefore gets access tokens of that scope in `standard` only.
  */

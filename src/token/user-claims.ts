@@ -75,10 +75,10 @@ function addressClaim({ addresses = [] }: Profile = {}): Record<string, string> 
 const pictureOf = ({ photos = [] }: Profile): string | undefined =>
   (photos.find(each => each.primary) ?? photos.find(each => each.type !== 'thumbnail') ?? photos[0])?.value
 
-/** Longer ones would make tokens too long to travel. */
+/** Longer ones would make tokens too long for headers and URLs. */
 const MAX_URL_LENGTH = 2048
 
-/** Only what a browser may follow anywhere: a client may put it into a page without thinking of `javascript:`. */
+/** Only http and https URLs: a client may link to it without checking for `javascript:`. */
 const webAddress = (url: string | undefined): string | undefined =>
   url !== undefined && /^https?:\/\//i.test(url) && url.length <= MAX_URL_LENGTH && isSafeUri(url) ? url : undefined
 

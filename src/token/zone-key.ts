@@ -76,7 +76,7 @@ export interface KeyOpening {
   readonly tokenKeys: TokenKeys | undefined
   /** The share of the main thread that signatures by quick algorithms take. */
   readonly quickShare: MainThreadShare
-  /** Makes these signatures while that share is large. */
+  /** Signs in a thread while that share is large. */
   readonly thread: SigningThread
   /** Queues slow signatures, which must not fill the pool: every write of SQLite waits for a thread of it, too (decision 0003). */
   readonly queue: FairQueue
@@ -124,7 +124,9 @@ function signerOf(
     if (tokenKeys && publicKey !== undefined && zoneId === defaultZoneId) {
       return measured('pkcs11', tokenKeys.signerOf(keyId, publicKey))
     }
-    const missing = new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys does not name`)
+    const missing = new SigningUnavailable(
+      `signing key ${keyId} is in a hardware token that signing_keys does not list`,
+    )
     return measured('pkcs11', () => Promise.reject(missing))
   }
   const signingKey = { algorithm, key: createPrivateKey(privateKey) }
@@ -137,7 +139,7 @@ function signerOf(
   return data => (quickShare.isLarge() && thread.isReady() ? inThread(data) : onMainThread(data))
 }
 
-/** Observes the result beside its caller, who waits no longer for it. */
+/** Observes the result without delaying the caller. */
 function measure(
   { onSignature, ...which }: Pick<Signature, 'algorithm' | 'place'> & { onSignature: (signature: Signature) => void },
   sign: () => Promise<Buffer>,

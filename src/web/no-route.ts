@@ -42,7 +42,7 @@ export function createNoRouteHook(deps: {
       await denial.refuseUnknownPath(request, reply)
       return
     }
-    throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+    throw new PageError(404, 'The address may be mistyped, or the page has moved.')
   }
 
   /** Answers 405 (RFC 9110 §15.5.6). Endpoints for programs answer JSON regardless of `Accept`. */

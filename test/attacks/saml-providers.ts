@@ -283,7 +283,7 @@ export const samlProviderAttacks: readonly Attack[] = [
       }
       assert.match(
         (await create({ metaDataLocation: idp.metadata() })).text,
-        /no certificate of a key that can be used/,
+        /no certificate with a key that can verify/,
       )
       const metaDataLocation = signMetadata(
         idpOf(server.clock, 'corp').metadata().replace('<md:EntityDescriptor ', '<md:EntityDescriptor ID="_m" '),

@@ -115,7 +115,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
             const { access_token: assertion } = tokensOf(await exchange(server, await personsToken(server)))
             const asked = { grant_type: JWT_BEARER, assertion }
             const answer = await server.token(asked, { basic: ['stock', 'secret'] })
-            assert.match(answer.text, /An exchanged token is no assertion/)
+            assert.match(answer.text, /An exchanged token cannot be used as an assertion/)
             assert.notEqual(answer.status, 200)
           },
           { mode, config },
@@ -154,7 +154,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
             ]
             for (const answer of answers) {
               assert.deepEqual([answer.status, answer.json()['error']], [401, 'invalid_token'])
-              assert.match(answer.text, /An exchanged token begins no other grant/)
+              assert.match(answer.text, /An exchanged token cannot be used for another grant/)
             }
           },
           { mode, config },

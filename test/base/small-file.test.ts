@@ -24,7 +24,7 @@ describe('a small file', () => {
     execFileSync('mkfifo', [path('pipe')])
     symlinkSync('/dev/zero', path('device'))
     for (const name of ['pipe', 'device', '.']) {
-      assert.throws(() => readSmallFile(path(name), 6), /no regular file/)
+      assert.throws(() => readSmallFile(path(name), 6), /not a regular file/)
     }
     assert.throws(() => readSmallFile(path('missing'), 6), { code: 'ENOENT' })
   })

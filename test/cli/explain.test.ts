@@ -105,7 +105,7 @@ describe('latchkey explain', () => {
         tokens: [],
         claims: [],
         refusals: [],
-        still_owed: [],
+        outstanding: [],
         not_checked: [],
         recorded,
       })

@@ -250,7 +250,7 @@ for (const kind of DATABASE_KINDS) {
       {
         name: 'a folder',
         args: ['add', '--pem-file', '.'],
-        stderr: '--pem-file . cannot be read: it is no regular file',
+        stderr: '--pem-file . cannot be read: it is not a regular file',
       },
       {
         name: 'a file that is text',

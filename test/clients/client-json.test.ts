@@ -89,7 +89,7 @@ describe('clientFromJson', () => {
       name: 'a private key',
       json: { jwks: '{"kty":"EC","d":"secret"}' },
       key: 'jwks',
-      message: /^jwks must hold public keys only$/,
+      message: /^jwks must contain only public keys$/,
     },
     ...[
       { secret: 'readable' },
@@ -107,7 +107,7 @@ describe('clientFromJson', () => {
       name: 'a key with NUL',
       json: { jwks: { kty: 'EC', kid: 'a\0' } },
       key: 'jwks',
-      message: /^jwks holds characters that cannot be kept$/,
+      message: /^jwks contains characters that cannot be stored$/,
     },
     { name: 'an empty key set', json: { jwks: { keys: [] } }, key: 'jwks', message: /jwk set is empty/ },
     {

@@ -114,7 +114,7 @@ describe('database_options', () => {
       'database: sslrootcert /no/ca.pem cannot be read: no such file',
     ])
     assert.deepEqual(await problemsWith(`sslkey=${folder}`), [
-      `database: sslkey ${folder} cannot be read: it is no regular file`,
+      `database: sslkey ${folder} cannot be read: it is not a regular file`,
     ])
   })
 

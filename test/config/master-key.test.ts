@@ -237,7 +237,7 @@ database: sqlite:\${HOME}/x.db`
     await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it has more than 4096 bytes/)
     rmSync(join(folder, 'soon-another'))
     symlinkSync('/dev/null', join(folder, 'soon-another'))
-    await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it is no regular file/)
+    await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it is not a regular file/)
   })
 
   it('is not made where its file cannot be written', async () => {

@@ -191,7 +191,7 @@ describe('signing keys', () => {
     {
       name: 'a shared secret in a token',
       text: inToken({}).replace('ES256', 'HS256'),
-      want: /^signing_keys\.keys\.k\.pkcs11: HS256 is not made by tokens$/,
+      want: /^signing_keys\.keys\.k\.pkcs11: tokens do not support HS256$/,
     },
     {
       name: 'a key in a token without a PIN',

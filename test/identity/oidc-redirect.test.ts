@@ -130,7 +130,7 @@ describe('signing in at an OpenID Connect provider', () => {
     const moved = source.open(zone, { ...foreign, zoneId: 'svc' }, {
       behaviour: behaviourOf('standard'),
     } as never).redirect // it uses no store
-    await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt, zone), /a sealed value was altered/)
+    await assert.rejects(async () => moved?.finish({ code: 'c' }, attempt, zone), /an encrypted value was altered/)
   })
 
   const unready = [

@@ -115,7 +115,7 @@ describe('externalUserOf', () => {
       name: 'an id that is no text, whatever the name',
       claims: { sub: 7, email: 'e' },
       mappings: { user_name: 'email' },
-      message: 'The token does not say whom it speaks of (sub)',
+      message: 'The token has no subject (sub)',
     },
     { name: 'half a surrogate pair', claims: { sub: '\ud800' }, message: 'Unable to map claim to a username' },
     // Covers attributeMappings: error: ambiguous claim

@@ -384,7 +384,7 @@ for (const mode of MODES) {
       ] as const) {
         it(`is none if it has ${name}`, async () => {
           github.person = { sub, login: 'x' }
-          await assertRefused(await signIn(), 403, /whom it speaks of|Unable to map claim/)
+          await assertRefused(await signIn(), 403, /has no subject|Unable to map claim/)
         })
       }
 

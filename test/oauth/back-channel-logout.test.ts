@@ -167,7 +167,9 @@ for (const mode of MODES) {
       })
       assert.equal((await server.store.endedSessions.waiting()).count, 0)
       assert.equal(shop.tokens.length, 1 + 8)
-      assert.ok(server.lines.some(line => /given up after 8 attempts: shop \(it answers 500\)/.test(line)))
+      assert.ok(
+        server.lines.some(line => /given up after 8 attempts: shop \(it responded with status 500\)/.test(line)),
+      )
       shop.answer = 200
     })
 
@@ -206,7 +208,7 @@ for (const mode of MODES) {
         await visit(browser, 'shop')
         await leave(browser)
         await deliver()
-        const line = `back-channel logout: shop was not notified, and is retried: it answers ${status}`
+        const line = `back-channel logout: shop was not notified, will retry: it responded with status ${status}`
         assert.ok(server.lines.includes(line))
         assert.equal((await server.store.endedSessions.waiting()).count, 1)
         shop.answer = 200
@@ -225,7 +227,7 @@ for (const mode of MODES) {
       server.clock.advance(11)
       await deliver()
       const reason = 'http://127.0.0.1:1: cannot be reached (ECONNREFUSED)'
-      const line = `back-channel logout: bank was not notified, and is retried: ${reason}`
+      const line = `back-channel logout: bank was not notified, will retry: ${reason}`
       assert.equal(server.lines.filter(each => each === line).length, 1)
       await changeClient(server, 'bank', { backchannelLogoutUri: bank.url })
       server.clock.advance(3600)

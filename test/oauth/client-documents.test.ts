@@ -184,7 +184,7 @@ for (const mode of MODES) {
         const id = documents.publish(path, document)
         const answer = await authorize(browser, asking(id))
         assert.ok(answer.status === 400 || answer.status === 401, `${answer.status}`)
-        assert.match(answer.text, /its document cannot be used/)
+        assert.match(answer.text, /its metadata document is invalid/)
         await authorize(browser, asking(id))
         assert.equal(documents.asked(path), 1)
         server.clock.advance(61) // so that the number of fetches in a minute is not what refuses the next one
@@ -274,7 +274,7 @@ for (const mode of MODES) {
       for (const response_type of ['token', 'id_token', 'code id_token', 'id_token token']) {
         const answer = await authorize(browser, asking(id, { response_type, nonce: 'n' }))
         const reported = answer.status === 302 ? answer.location().href : answer.text
-        assert.match(reported, /unauthorized_client|may only ask for a code|unsupported_response_type/, response_type)
+        assert.match(reported, /unauthorized_client|may only request a code|unsupported_response_type/, response_type)
       }
       await server.store.zones.update(zone)
     })

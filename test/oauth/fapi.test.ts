@@ -166,10 +166,10 @@ for (const mode of MODES) {
       const records: readonly (readonly [object, RegExp])[] = [
         [{ jwks: undefined, client_secret: 'secret' }, /profile: jwks/],
         [{ allowpublic: true }, /profile: allowpublic/],
-        [{ authorized_grant_types: ['password'], client_secret: 'secret' }, /will be refused password/],
+        [{ authorized_grant_types: ['password'], client_secret: 'secret' }, /does not allow password/],
         [{ redirect_uri: ['http://bank.example/cb'] }, /must be https/],
         [{ token_endpoint_auth_method: 'client_secret_basic' }, /is not allowed/],
-        [{ id_token_signed_response_alg: 'RS256' }, /RS256 is none of/],
+        [{ id_token_signed_response_alg: 'RS256' }, /RS256 is not one of/],
       ]
       for (const [change, about] of records) {
         const record = { ...strict('new'), client_secret: 'x', ...change }

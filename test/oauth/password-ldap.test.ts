@@ -377,9 +377,9 @@ for (const mode of MODES) {
       const cases: readonly (readonly [LdapConfig, RegExp])[] = [
         [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],
         [{ baseUrl: 'nonsense' }, /baseUrl must be/],
-        [{ bindPassword: 'x' }, /bindUserDn: answered with result code 49 \(invalidCredentials\)/],
+        [{ bindPassword: 'x' }, /bindUserDn: responded with result code 49 \(invalidCredentials\)/],
         [{ userSearchBase: 'dc=x' }, /userSearchBase/],
-        [{ userSearchBase: null }, mode === 'uaa' ? /userSearchBase: answered with result code 32/ : /must be given/],
+        [{ userSearchBase: null }, mode === 'uaa' ? /userSearchBase: responded with result code 32/ : /must be given/],
         [{ baseUrl: slapd.tlsUrl }, /certificate is not trusted/],
       ]
       for (const [config, reason] of cases) {

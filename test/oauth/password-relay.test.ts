@@ -256,7 +256,7 @@ for (const mode of MODES) {
       const answer = await ask()
       await server.store.providers.update('svc', provider)
       assert.equal(reported(answer), REFUSED)
-      assert.match(String(answer.json()['error_description']), /could not be asked/)
+      assert.match(String(answer.json()['error_description']), /could not be contacted/)
       assert.equal(upstream.requests.length, 0)
     })
 
@@ -298,12 +298,16 @@ for (const mode of MODES) {
         tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>p&ss =</b>' } }),
         description: /^Bad credentials$/,
       },
-      { name: 'breaks', tell: async () => ({ status: 503, body: {} }), description: /could not be asked/ },
-      { name: 'hangs up', tell: async () => response => void response.destroy(), description: /could not be asked/ },
+      { name: 'breaks', tell: async () => ({ status: 503, body: {} }), description: /could not be contacted/ },
+      {
+        name: 'hangs up',
+        tell: async () => response => void response.destroy(),
+        description: /could not be contacted/,
+      },
       {
         name: 'leads elsewhere',
         tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
-        description: /could not be asked/,
+        description: /could not be contacted/,
       },
       // Covers password grant through an OIDC provider: error: no `id_token`
       {

@@ -45,7 +45,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     answer.status === 302 ? responseOf(answer).query['code'] : undefined
   const isGone = (answer: TestAnswer): void => {
     assert.equal(answer.status, 400)
-    assert.match(answer.text, /unknown, has expired or was used/)
+    assert.match(answer.text, /unknown, expired or already used/)
   }
 
   // Covers POST /oauth/par: response: request_uri; expires_in
@@ -147,7 +147,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     const query = { client_id: 'bank', request_uri: uri }
     const elsewhere = await server.browser(host).send('/oauth/authorize', { query })
     assert.equal(elsewhere.status, 400)
-    assert.match(elsewhere.text, /unknown, has expired or was used/)
+    assert.match(elsewhere.text, /unknown, expired or already used/)
     assert.ok(codeOf(await bring(uri)))
   })
 

@@ -352,7 +352,7 @@ describe('a shared secret that signs, standard', () => {
       name: 'a client with the resource authority',
       request: { basic: RESOURCE },
       want: '403 access_denied',
-      description: 'A shared key is never shown',
+      description: 'Shared keys are never published',
     },
   ]
   for (const { name, request, ...refusal } of cases) {

@@ -394,7 +394,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'error-signed-in': errorPage(spoken(signedIn), {
       status: 404,
       title: texts.error.titles.notFound,
-      ...describedIn(texts, 'The address may be mistyped, or what was here has moved.'),
+      ...describedIn(texts, 'The address may be mistyped, or the page has moved.'),
       back: { text: texts.error.start, url: '/' },
     }),
     'error-long': errorPage(spoken(crowded), {
@@ -445,7 +445,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     }),
     'reference-error': errorPage(reference, {
       title: 'Page not found',
-      description: 'The address may be mistyped, or what was here has moved.',
+      description: 'The address may be mistyped, or the page has moved.',
       status: 404,
     }),
     'reference-malicious': errorPage(reference, {

@@ -128,11 +128,11 @@ describe('a description', () => {
   })
 
   const problems: readonly { name: string; json: Record<string, unknown>; want: string }[] = [
-    { name: 'a string with NUL', json: { id: 'a\0b' }, want: 'id holds characters that cannot be kept' },
+    { name: 'a string with NUL', json: { id: 'a\0b' }, want: 'id contains characters that cannot be stored' },
     {
       name: 'half a surrogate pair in a list',
       json: { tags: ['\ud800'] },
-      want: 'tags holds characters that cannot be kept',
+      want: 'tags contains characters that cannot be stored',
     },
     { name: 'a list of 1,001 words', json: { tags: 'a '.repeat(1001) }, want: 'tags must have at most 1000 entries' },
     { name: 'a list with a number', json: { tags: ['a', 1] }, want: 'tags must be a list of strings' },

@@ -34,7 +34,7 @@ export interface Refusal {
 
 /** The description of a request without client credentials. */
 export const NO_CREDENTIALS = {
-  standard: 'The request has no credentials of a client',
+  standard: 'The request has no client credentials',
   uaa: 'An Authentication object was not found in the SecurityContext',
 } as const
 

@@ -24,7 +24,7 @@ const replacing = (summary: string, more: Partial<Operation> = {}): Operation =>
     200: stored,
     400: 'An approval is malformed, or for a scope that the client does not have.',
     401: 'An approval is for another user.',
-    403: 'The token does not speak for a user.',
+    403: 'The token was not issued for a user.',
     404: 'Client not found.',
   },
 })
@@ -42,7 +42,7 @@ export function approvalsArea(): Area {
           startIndex: mayBe('Index of the first, from 1.', { type: 'integer', minimum: 0, maximum: 999_999_999 }),
           count: mayBe('How many, 100 unless given.', { type: 'integer', minimum: 0, maximum: 999_999_999 }),
         },
-        answers: { 200: json('The approvals.', listOf(ref('Approval'))), 403: 'The token does not speak for a user.' },
+        answers: { 200: json('The approvals.', listOf(ref('Approval'))), 403: 'The token was not issued for a user.' },
       },
       'PUT /approvals': replacing('Replace all approvals of the user'),
       'PUT /approvals/:clientId': replacing('Replace the approvals of the user for a client', { path: client }),
@@ -51,7 +51,7 @@ export function approvalsArea(): Area {
         query: client,
         answers: {
           200: json('Revoked, or never made.', closed({ status: text, message: text })),
-          403: 'The token does not speak for a user.',
+          403: 'The token was not issued for a user.',
           404: 'Client not found.',
         },
       },

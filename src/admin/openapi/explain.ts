@@ -5,8 +5,8 @@ import type { Area } from './description.ts'
 import { closed, described, json, listOf, oneOf, ref, text, texts, whole } from './description.ts'
 
 const rule = described(oneOf(Object.keys(RULES)), 'The name of the rule, which does not change.')
-const detail = described(text, 'What the rule comes to here.')
-const outcomes = ['granted', 'removed', 'undecided', 'not_asked']
+const detail = described(text, 'The result of the rule for this request.')
+const outcomes = ['granted', 'removed', 'undecided', 'not_requested']
 const kind = oneOf(['access_token', 'refresh_token', 'id_token'])
 const short = { type: 'string', minLength: 1, maxLength: 2000 }
 const token = { type: 'string', minLength: 1, maxLength: 65_536 }
@@ -47,14 +47,14 @@ export const explainArea = (): Area => ({
     'POST /explain': {
       summary: 'Explain a token, a refusal, or a hypothetical request',
       about:
-        'A question has `client_id`, `grant_type` and, for most grants, a user; or a `token`; or a refusal, by `request_id` or `event`. The answer names the rule behind each scope and claim. Tokens of other issuers are not explained.',
+        'The body has `client_id`, `grant_type` and, for most grants, a user; or a `token`; or a refusal, by `request_id` or `event`. The response names the rule behind each scope and claim. Tokens of other issuers are not explained.',
       json: {
         schema: { oneOf: [planned, presented, byRequest, byEvent] },
         example: { client_id: 'app', grant_type: 'password', username: 'ann', scope: 'openid' },
       },
       answers: {
         200: json('The explanation, of a refusal as well.', ref('Explanation')),
-        400: 'The question is incomplete, or there are two.',
+        400: 'The body is incomplete, or asks two questions.',
         404: 'The audit trail is not stored, or does not have the event.',
       },
     },
@@ -71,13 +71,13 @@ export const explainArea = (): Area => ({
         tokens: listOf(ref('ExplainedToken')),
         claims: listOf(ref('ExplainedClaim')),
         refusals: described(listOf(ref('ExplainedRefusal')), 'Why nothing is granted.'),
-        still_owed: described(listOf(ref('ExplainedReason')), 'What the user or the client has to do.'),
+        outstanding: described(listOf(ref('ExplainedReason')), 'What the user or the client has to do.'),
         not_checked: described(texts, 'What only a real request can show.'),
         today: described(
           closed({
             decision: text,
             refusals: listOf(ref('ExplainedRefusal')),
-            still_owed: listOf(ref('ExplainedReason')),
+            outstanding: listOf(ref('ExplainedReason')),
             not_checked: texts,
           }),
           'For a token: the result of the same grant now.',

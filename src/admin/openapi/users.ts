@@ -51,7 +51,7 @@ const members: Readonly<Record<string, Schema>> = {
   verified: someFlag,
   origin: described(some(36), 'The key of the identity provider; cannot change.'),
   externalId: some(255),
-  salt: described(some(36), 'Part of the signature over revocation: a new value ends all tokens.'),
+  salt: described(some(36), 'Part of the revocation signature (`rev_sig`): a new value invalidates all tokens.'),
   displayName: someText,
   aliasId: described(someText, 'The copy in another zone; cannot change.'),
   aliasZid: described(someText, 'The zone of the copy; one of the two is the default zone.'),

@@ -217,7 +217,7 @@ const ownUser: Schema = {
     {
       name: 'verified',
       type: 'boolean',
-      description: 'Whether the e-mail address is known to be theirs.',
+      description: 'Whether the e-mail address is verified.',
       required: true,
       defaulted: true,
       at: 'verified',

@@ -1,7 +1,7 @@
 import { readCertificates } from './certificate.ts'
 import { openPrivateKey } from './private-key.ts'
 
-/** SAML signs and decrypts on the main thread: two milliseconds with this length, thirty with the double. */
+/** SAML signs and decrypts on the main thread: two milliseconds with this length, thirty with twice the length. */
 const MAX_RSA_BITS = 4096
 const MIN_RSA_BITS = 1024
 

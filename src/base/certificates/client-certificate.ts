@@ -1,4 +1,4 @@
-// Certificates of clients as TLS proxies forward them, and what they say of their holder. Reads names from the DER itself: the
+// Client certificates as TLS proxies forward them, and the names in them. Reads names from the DER itself: the
 // text that OpenSSL makes of them can be forged by a name with a line break.
 import { X509Certificate, hash } from 'node:crypto'
 import { validityOf } from './certificate-validity.ts'
@@ -30,7 +30,7 @@ export interface CertificateNames {
   readonly ip: readonly string[]
 }
 
-/** More than any certificate of a client has; Node limits all headers together to 16 KiB. */
+/** Larger than any client certificate; Node limits all headers together to 16 KiB. */
 const MAX_LENGTH = 14_000
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const PEM = /^\s*-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/
@@ -85,7 +85,7 @@ function pemContent(value: string): string | undefined {
 
 const TAG = { version: 0xa0, extensions: 0xa3, email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const
 const SUBJECT_ALTERNATIVE_NAME = '551d11'
-/** Of what stands before the subject: serial number, signature, issuer, validity. */
+/** Elements before the subject: serial number, signature, issuer, validity. */
 const BEFORE_SUBJECT = 4
 
 /** The names in a certificate; malformed parts count as absent. */

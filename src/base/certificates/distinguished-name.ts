@@ -1,5 +1,5 @@
-// Distinguished names (X.501), from certificates in DER and from strings (RFC 4514), in one form that can be compared. Strict:
-// a name that two parsers could read differently is no name.
+// Distinguished names (X.501), from certificates in DER and from strings (RFC 4514), in a canonical form for comparison. Strict:
+// refuses names that two parsers could read differently.
 import { DER, derElements, derSequence } from './der.ts'
 import type { DerElement } from './der.ts'
 
@@ -67,7 +67,7 @@ const part = (type: string, value: Value): string => JSON.stringify([type, ...va
 /** The order of values within one relative name has no meaning; that of relative names has. */
 const joined = (names: readonly (readonly string[])[]): string => JSON.stringify(names.map(parts => parts.toSorted()))
 
-/** The name of a certificate in the comparable form; undefined for what is no name, and for an empty one. */
+/** The name of a certificate in canonical form; undefined for an invalid or empty one. */
 export function nameFromDer(name: Buffer): string | undefined {
   const sets = derSequence(name)
   if (sets.length === 0 || sets.length > MAX_PARTS) return undefined
@@ -115,7 +115,7 @@ function dottedOid(content: Buffer): string | undefined {
   return [root, first - root * 40, ...numbers.slice(1)].join('.')
 }
 
-/** A name in a string (RFC 4514), the most specific part first, in the comparable form; undefined for what is none. */
+/** A name in a string (RFC 4514), the most specific part first, in canonical form; undefined for an invalid one. */
 export function nameFromString(text: string): string | undefined {
   const names: string[][] = [[]]
   let rest = text.trimStart()

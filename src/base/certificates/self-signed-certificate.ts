@@ -3,7 +3,7 @@ import { createPublicKey, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DER } from './der.ts'
 
-/** A certificate to be. */
+/** The properties of a certificate to create. */
 interface CertificateRequest {
   /** RSA. */
   readonly privateKey: KeyObject

@@ -6,7 +6,7 @@ import { validityOf } from './certificate-validity.ts'
 import { reasonOf } from '../file-error.ts'
 import { readSmallFile } from '../small-file.ts'
 
-/** More than a certificate with its chain has. */
+/** Larger than a certificate with its chain. */
 const MAX_BYTES = 1024 * 1024
 
 /** Absolute paths of PEM files. */
@@ -23,12 +23,12 @@ interface TlsContext {
   readonly ciphers: string
 }
 
-/** A context, or what is wrong with which file. */
+/** A context, or the problem and its file. */
 type TlsReading =
   | { readonly context: TlsContext; readonly problem?: undefined }
   | { readonly problem: string; readonly of: keyof TlsFiles }
 
-/** BCP 195 (RFC 9325 §4.2), which FAPI 2.0 demands: forward secrecy and authenticated encryption. */
+/** BCP 195 (RFC 9325 §4.2), required by FAPI 2.0: forward secrecy and authenticated encryption. */
 const CIPHERS = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_AES_128_GCM_SHA256',
@@ -51,7 +51,7 @@ export function readTls(files: TlsFiles): TlsReading {
   }
   const { certificate: cert = '', privateKey: key = '' } = texts
   const certificateProblem = problemOf(() => createSecureContext({ cert }))
-  if (certificateProblem !== undefined) return { of: 'certificate', problem: 'is no certificate in PEM' }
+  if (certificateProblem !== undefined) return { of: 'certificate', problem: 'is not a certificate in PEM' }
   const keyProblem = problemOfKey(key, cert)
   if (keyProblem !== undefined) return { of: 'privateKey', problem: keyProblem }
   const context: TlsContext = { cert, key, minVersion: 'TLSv1.2', ciphers: CIPHERS }
@@ -67,7 +67,7 @@ function problemOfKey(pem: string, certificate: string): string | undefined {
   const problem = problemOf(() => {
     isOfCertificate = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(pem))
   })
-  if (problem !== undefined) return 'is no private key in PEM'
+  if (problem !== undefined) return 'is not a private key in PEM'
   return isOfCertificate ? undefined : 'is not the key of the certificate'
 }
 

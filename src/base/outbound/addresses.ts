@@ -9,7 +9,7 @@ import { OutboundError } from './error.ts'
 /** Resolves a host name to all its addresses. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>
 
-/** What is allowed beside the public Internet. */
+/** What is allowed in addition to public addresses. */
 interface AddressRules {
   readonly allowPrivate: boolean
   /** Also without https under a loopback name. */
@@ -17,7 +17,7 @@ interface AddressRules {
   readonly resolve?: Resolver | undefined
 }
 
-/** A host that is to be reached. */
+/** The target host. */
 interface Target {
   readonly hostname: string
   /** Its name in error messages. */
@@ -39,7 +39,7 @@ const systemResolver: Resolver = async hostname =>
     ? ['127.0.0.1', '::1']
     : (await lookup(hostname, { all: true })).map(({ address }) => address)
 
-/** Makes the check by the rules. */
+/** Creates the check for these rules. */
 export function createAddressCheck({ resolve = systemResolver, ...rules }: AddressRules): AddressCheck {
   const { allowPrivate } = rules
   const allowLoopback = rules.allowLoopback || allowPrivate
@@ -47,13 +47,13 @@ export function createAddressCheck({ resolve = systemResolver, ...rules }: Addre
   return {
     checkUrl(address: string): URL {
       const url = URL.canParse(address) ? new URL(address) : undefined
-      if (!url) throw new OutboundError('forbidden', 'the address is no URL')
+      if (!url) throw new OutboundError('forbidden', 'the address is not a URL')
       const isPlain = url.protocol === 'http:' && allowLoopback && isLoopbackHost(url.hostname)
       if (url.protocol !== 'https:' && !isPlain) {
         throw new OutboundError('forbidden', `${url.origin}: only https is allowed`)
       }
       if (url.username !== '' || url.password !== '') {
-        throw new OutboundError('forbidden', `${url.origin}: the address holds credentials`)
+        throw new OutboundError('forbidden', `${url.origin}: the URL must not have credentials`)
       }
       return url
     },
@@ -68,7 +68,7 @@ export function createAddressCheck({ resolve = systemResolver, ...rules }: Addre
           kind === 'loopback'
             ? allowLoopback
             : !onlyLoopback && (kind === 'public' || (kind === 'private' && allowPrivate))
-        if (!isAllowed) throw new OutboundError('forbidden', `${label}: leads to an address that is not allowed`)
+        if (!isAllowed) throw new OutboundError('forbidden', `${label}: resolves to an address that is not allowed`)
       }
       return addresses
     },

@@ -23,7 +23,7 @@ interface OutboundServer {
 export type OpenConnection = () => Promise<Socket>
 
 /**
- * Leaves a connection of a talk open after its end; false if too many are kept, and then it ends like the others. The
+ * Keeps a connection open after `talk` ends; false if too many are kept, in which case it is closed like the others. The
  * caller that keeps it limits its time and closes it.
  */
 export type KeepConnection = (socket: Socket) => boolean
@@ -43,7 +43,7 @@ interface ConnectionDeps {
   readonly deadline: (milliseconds: number) => AbortSignal
 }
 
-/** Makes `connect` of the client. */
+/** Creates `connect` of the client. */
 export function createConnect({
   allowedAddresses,
   takeSlot,
@@ -65,7 +65,7 @@ export function createConnect({
       const judged = allowedAddresses({ hostname, label, onlyLoopback: false }).catch(fail)
       const lookup = lookupOf(await untilAborted(judged, signal))
       const open: OpenConnection = async () => {
-        if (isOver) throw new OutboundError('timeout', `${label}: the time is up`)
+        if (isOver) throw new OutboundError('timeout', `${label}: timed out`)
         const socket = connect({ host: bareHost(hostname), port, lookup })
         sockets.add(socket)
         await new Promise<void>((connected, failed) => {
@@ -87,7 +87,7 @@ export function createConnect({
       }
       return await untilAborted(talk(open, keep), signal)
     } catch (cause) {
-      if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete answer in time`)
+      if (signal.aborted) throw new OutboundError('timeout', `${label}: no complete response in time`)
       throw cause
     } finally {
       isOver = true

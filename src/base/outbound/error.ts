@@ -26,7 +26,7 @@ export class OutboundError extends Error {
  */
 export class OutboundBusy extends Error {
   constructor(label: string) {
-    super(`${label}: too many requests are under way`)
+    super(`${label}: too many requests are in progress`)
     this.name = 'OutboundBusy'
   }
 }

@@ -11,7 +11,7 @@ export interface OutboundRequest {
   readonly body?: string
   /** The largest response accepted; default 64 KiB. */
   readonly maxBytes?: number
-  /** Only the status and the headers are wanted: the body is not read, whatever it is. */
+  /** Only the status and the headers are needed: the body is not read. */
   readonly ignoreBody?: boolean
 }
 
@@ -59,7 +59,7 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
     outgoing.on('error', reject)
     outgoing.on('response', resolve)
     // A connection can close without either event, for example after a protocol upgrade.
-    outgoing.on('close', () => reject(new Error('closed without an answer')))
+    outgoing.on('close', () => reject(new Error('closed without a response')))
     outgoing.end(body)
   })
 }
@@ -72,13 +72,13 @@ export async function readAnswer(
 ): Promise<Response> {
   try {
     const { statusCode: status = 0, headers } = incoming
-    // Each target would have to be checked like the first, and nothing that we fetch needs redirects.
+    // Each target would need the same checks, and nothing that we fetch needs redirects.
     if (status >= 300 && status < 400) throw new OutboundError('redirect', `${origin}: redirects are not followed`)
     if (status < 200 || status > 599) throw new OutboundError('bad-answer', `${origin}: answered ${status}`)
     if (ignoreBody) return new Response(null, { status, headers: headersOf(incoming) })
     const encoding = headers['content-encoding'] ?? 'identity'
-    if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the answer is compressed`)
-    const tooLarge = new OutboundError('too-large', `${origin}: the answer has more than ${maxBytes} bytes`)
+    if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the response is compressed`)
+    const tooLarge = new OutboundError('too-large', `${origin}: the response has more than ${maxBytes} bytes`)
     if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge
     const chunks: Buffer[] = []
     let size = 0

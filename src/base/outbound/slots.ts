@@ -1,16 +1,16 @@
-// How many requests to other servers may be under way at once.
+// Limits concurrent requests to other servers.
 import { OutboundBusy } from './error.ts'
 
 /**
  * Concurrent requests for each purpose: in total, per zone, per identity provider, which may use many hosts, and per zone and
  * host, since one host may be slow. `late`: per zone once half of the total is taken, and per provider once its zone has only
- * left what a single provider cannot take. So a few that cooperate leave something to all others.
+ * the slots left that a single provider cannot take. So a few that cooperate cannot take all slots.
  */
 const MAX_CONCURRENT = {
   background: { all: 128, zone: 8, provider: 6, host: 4, late: { zone: 4, provider: 1 } },
   'sign-in': { all: 128, zone: 32, provider: 24, host: 16, late: { zone: 4, provider: 2 } },
   directory: { all: 256, zone: 8, provider: 8, host: 8, late: { zone: 4, provider: 8 } },
-  /** Connections that wait for the next talk. */
+  /** Idle connections that are kept for reuse. */
   kept: { all: 512, zone: 8, provider: 8, host: 8, late: { zone: 4, provider: 8 } },
 } as const
 
@@ -18,7 +18,7 @@ const MAX_CONCURRENT = {
 export interface OutboundShare {
   /** The zone whose configuration names the address. */
   readonly zoneId: string
-  /** The origin of the identity provider that is asked, so that it leaves connections to the others of the zone. */
+  /** The origin of the identity provider, so that it leaves connections to the others of the zone. */
   readonly provider?: string
   /** `sign-in`: a user waits for the result; `directory`: for that of a directory. Each has slots of its own. */
   readonly purpose: 'sign-in' | 'directory' | 'background'
@@ -33,7 +33,7 @@ type SlotOwner = Omit<OutboundShare, 'purpose'> & { readonly purpose: keyof type
 /** Takes a slot for a host or throws `OutboundBusy`; the returned function releases it. */
 export type TakeSlot = (host: string, label: string, owner: SlotOwner) => () => void
 
-/** Makes one set of limits. */
+/** Creates one set of limits. */
 export function createOutboundSlots(): TakeSlot {
   const underWay = createCounts()
   return (host, label, { zoneId, provider, purpose }) => {

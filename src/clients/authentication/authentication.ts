@@ -14,7 +14,7 @@ import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthMethodClaim, 
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
-/** Every method of every zone, in the order of discovery; where a request may use two, the first one counts. */
+/** Every method, in the order of discovery; if a request may use two, the first one applies. */
 export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [
   clientSecretBasic,
   clientSecretPost,
@@ -42,7 +42,7 @@ export interface ClientAuthenticator {
 export const basicChallenge = ({ clientRealm }: Service, failure?: string): string =>
   `Basic realm="${clientRealm}"${failure === undefined ? '' : `, error="unauthorized", error_description="${failure}"`}`
 
-/** A wrong secret gets the same answer after the same time whether or not the client exists. */
+/** A wrong secret gets the same response after the same time whether or not the client exists. */
 export function createClientAuthenticator(
   deps: ClientAuthDeps & { service: Service; audit: Audit },
 ): ClientAuthenticator {
@@ -52,7 +52,7 @@ export function createClientAuthenticator(
   const challenge = basicChallenge(deps.service, 'Bad credentials')
   const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
 
-  /** Adds the challenge of client authentication to a refusal, and to its detail the client; rethrows anything else. */
+  /** Adds the challenge of client authentication to a refusal, and the client to its detail; rethrows anything else. */
   function challenged(cause: unknown, client?: Client): OAuthError {
     if (!(cause instanceof OAuthError)) throw cause
     const isNamed = client !== undefined && cause.detail !== undefined
@@ -95,7 +95,7 @@ export function createClientAuthenticator(
       return badClient('Bad credentials')
     }
     const description = behaviour.reportMissingCredentials
-      ? 'The request has no credentials of a client'
+      ? 'The request has no client credentials'
       : 'An Authentication object was not found in the SecurityContext'
     return new OAuthError(behaviour.missingClientCredentials, description, {
       challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),

@@ -20,13 +20,13 @@ export async function checkCertificate(
   if (!shown) throw refuse('the certificate cannot be read')
   const now = deps.clock.now()
   if (now < shown.validFrom || now > shown.validTo) throw refuse('the certificate is not valid at this time')
-  if (!shown.isStrong) throw refuse('the key of the certificate is too short, or its hash is broken')
-  if (!shown.isForClients) throw refuse('the certificate is not for clients')
+  if (!shown.isStrong) throw refuse('the key of the certificate is too short, or its hash algorithm is insecure')
+  if (!shown.isForClients) throw refuse('the certificate does not allow client authentication')
   if (method === 'tls_client_auth') checkSubject(client, shown, deps)
   else await checkRegistered(client, shown, deps)
 }
 
-/** As for a wrong secret; why is in the log. */
+/** The same refusal as for a wrong secret; the reason is in the log. */
 const refuse = (detail: string): OAuthError => new OAuthError('invalid_client', 'Bad credentials', { detail })
 
 /** §2.1. Never left to the proxy: one that accepts any certificate would let every caller choose a subject. */

@@ -1,5 +1,4 @@
-// Client authentication by certificate (RFC 8705 §2): of an authority that the operator trusts, or one that the client has
-// registered itself.
+// Client authentication by certificate (RFC 8705 §2): issued by a CA that the operator trusts, or registered by the client.
 import { loadOnce } from '../../base/load-once.ts'
 import { tlsMethodOf } from '../../model/clients/mutual-tls.ts'
 import type { TlsAuthMethod } from '../../model/clients/mutual-tls.ts'
@@ -29,7 +28,7 @@ const selfSigned: ClientAuthMethod = {
 
 const methodNamed = (name: TlsAuthMethod): ClientAuthMethod => (name === 'tls_client_auth' ? certificate : selfSigned)
 
-/** A secret or an assertion counts instead, and the certificate only binds the tokens. */
+/** A secret or an assertion takes precedence; the certificate then only binds the tokens. */
 function isCertificateAlone({ authorization, params, certificate: value }: ClientAuthRequest): boolean {
   return (
     value !== undefined &&

@@ -1,5 +1,5 @@
-// Signed JWTs that authenticate a client (RFC 7521 §4.2, RFC 7523 §2.2): what is the same whether the client has signed them
-// or another issuer that it trusts.
+// Signed JWTs that authenticate a client (RFC 7521 §4.2, RFC 7523 §2.2): the checks common to assertions signed by the client
+// and by another issuer that it trusts.
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { decodeJwt } from 'jose/jwt/decode'
@@ -49,7 +49,7 @@ export interface AssertionContext {
 export const refuse = (description: string, detail?: string): OAuthError =>
   new OAuthError('invalid_client', description, { detail })
 
-/** A refusal of what an assertion says. */
+/** A refusal of the contents of an assertion. */
 export const unauthorized = (detail: string): OAuthError => refuse('Unauthorized client_assertion', detail)
 
 /** Whether the request has an assertion in the form, correct or not. */
@@ -58,7 +58,7 @@ export const carriesAssertion = ({ authorization, params, endpoint }: ClientAuth
   allowsFormCredentials(authorization) &&
   (params.get('client_assertion') ?? params.get('client_assertion_type')) !== undefined
 
-/** Throws `invalid_client` for what is no JWT, lacks a claim or has an algorithm that is not accepted. */
+/** Throws `invalid_client` unless it is a JWT with the required claims and an accepted algorithm. */
 export function readAssertion(params: CredentialParams): ClientAssertion {
   if (params.get('client_assertion_type') !== ASSERTION_TYPE) throw refuse('Bad client_assertion type')
   const jwt = params.get('client_assertion') ?? ''
@@ -116,10 +116,11 @@ export function checkTimes(
   now: number,
   maxLifetimeSeconds = Number.POSITIVE_INFINITY,
 ): void {
-  if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('the assertion expired; are the clocks right?')
+  if (now >= expiresAt + SKEW_SECONDS) throw unauthorized('the assertion has expired; check the clocks')
   if (notBefore.some(moment => moment > now + SKEW_SECONDS))
-    throw unauthorized('the assertion is from the future; are the clocks right?')
-  if (expiresAt > now + maxLifetimeSeconds + SKEW_SECONDS) throw unauthorized('the assertion expires too late')
+    throw unauthorized('the assertion is from the future; check the clocks')
+  if (expiresAt > now + maxLifetimeSeconds + SKEW_SECONDS)
+    throw unauthorized('the lifetime of the assertion is too long')
 }
 
 /** Row C3. UAA: a zone's own issuer followed by the path of the token endpoint counts as the token endpoint. */
@@ -140,7 +141,7 @@ export function checkAlgorithm({ wanted }: ClientAssertion, client: Client, zone
   const algorithm = wanted.alg === 'Ed25519' ? 'EdDSA' : wanted.alg // RFC 9864 §2.2: a newer name of the same
   const fits = (one: string): boolean => one === algorithm
   if (algorithms && !algorithms.some(fits))
-    throw unauthorized(`the algorithm of the assertion is none of ${algorithms.join(', ')}`)
+    throw unauthorized(`the algorithm of the assertion is not one of ${algorithms.join(', ')}`)
   const { tokenEndpointAuthSigningAlg: own } = client
   if (own !== undefined && !fits(own)) throw unauthorized(`the algorithm of the assertion is not ${own}`)
 }
@@ -156,12 +157,12 @@ export async function checkSignature(
     if (cause instanceof UnusableDocument) throw refuse('Bad client_assertion', cause.message)
     throw cause
   })
-  if (!key) throw refuse('Untrusted client_assertion', 'no key fits alg and kid of the assertion')
+  if (!key) throw refuse('Untrusted client_assertion', 'no key matches alg and kid of the assertion')
   try {
     await foreignKeys.inTurn(zone.id, () => compactVerify(jwt, key, { algorithms: [wanted.alg] }))
   } catch (cause) {
     throw new OAuthError('invalid_client', 'Unauthorized client_assertion', {
-      detail: 'the signature of the assertion is wrong',
+      detail: 'the signature of the assertion is invalid',
       cause,
     })
   }

@@ -1,6 +1,6 @@
 // Client authentication by a JWT of another issuer whose subject the client trusts (`jwt_creds`; RFC 7523 §3): pipelines and
 // workloads get such JWTs from their platform and need no secret. They are bearer credentials that platforms issue to be used
-// more than once, so they can be replayed until they expire: the audience, the subject and a short lifetime limit by whom.
+// more than once, so they can be replayed until they expire; audience, subject and a short lifetime limit that.
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -17,7 +17,7 @@ import {
 import type { AssertionContext, ClientAssertion } from './client-assertion.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthRequest } from './method.ts'
 
-/** The tokens of workloads that live longest are those of cloud platforms: a day. */
+/** The longest-lived workload tokens, those of cloud platforms, are valid for a day. */
 const MAX_LIFETIME_SECONDS = 24 * 60 * 60
 
 /**
@@ -29,7 +29,7 @@ const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'jose',
 /** UAA: `client_id` is required, because several clients may trust the same subject. */
 export function federatedAttempt(assertion: ClientAssertion, { params, endpoint }: ClientAuthRequest): Attempt {
   const clientId = params.get('client_id')
-  if (clientId === undefined) throw refuse('Bad credentials', 'its iss is not its sub, and there is no client_id')
+  if (clientId === undefined) throw refuse('Bad credentials', 'its iss differs from its sub, and client_id is missing')
   const { issuer: iss, subject: sub } = assertion
   return {
     clientId,
@@ -40,7 +40,7 @@ export function federatedAttempt(assertion: ClientAssertion, { params, endpoint 
       checkType(assertion, TYPES)
       await checkTrust(assertion, { client, zone, endpoint }, deps).catch((cause: unknown) => {
         if (!(cause instanceof OAuthError)) throw cause
-        // One answer for every failure: otherwise an unsigned JWT would reveal which issuers the client trusts.
+        // The same response for every failure: otherwise an unsigned JWT would reveal which issuers the client trusts.
         const detail = cause.detail ?? cause.message
         throw new OAuthError('invalid_client', 'Untrusted client_assertion', { detail, cause })
       })
@@ -77,7 +77,7 @@ function problemOf(
 ): string | undefined {
   // FAPI 2.0 Security Profile §5.3.2.1: the client proves that it has a key.
   const { profile } = demandsOn(zone, client)
-  if (profile !== undefined) return `${profile} asks for keys of the client itself`
+  if (profile !== undefined) return `${profile} requires keys of the client itself`
   return urls.isOwnIssuer(zone, issuer) ? 'its issuer is this server' : undefined
 }
 

@@ -46,7 +46,7 @@ export interface Attempt {
   readonly clientId: string
   /** The claim `client_auth_method` of the tokens issued; undefined for a non-empty secret. */
   readonly clientAuthMethod: ClientAuthMethodClaim | undefined
-  /** Who vouched for the client, if it was another: for the audit trail, once it is verified. */
+  /** The issuer that asserted the client, if not the client itself: for the audit trail, once verified. */
   readonly evidence?: string
   /**
    * Whether the credential is the client's. For an unknown client, returns false after the same time. Throws
@@ -59,7 +59,7 @@ export interface Attempt {
 export interface SecretGuesses {
   /** For a secret that was verified before. */
   check(from: RequestOrigin, clientId: string): void
-  /** Counts the attempt unless it verifies; attempts at once with one secret, for one record of the client, are one. */
+  /** Counts the attempt unless it verifies; concurrent attempts with the same secret and client record count once. */
   attempt(
     from: RequestOrigin,
     tried: { readonly clientId: string; readonly secret: string; readonly client: Client | undefined },
@@ -74,7 +74,7 @@ export interface ClientAuthDeps {
   readonly passwords: Passwords
   readonly memory: SecretMemory
   readonly foreignKeys: ForeignKeys
-  /** Absent: there are no certificates of clients. */
+  /** Absent if client certificates are not read. */
   readonly mutualTls?: MutualTlsSettings | undefined
   readonly clock: Clock
   readonly urls: Urls
@@ -89,6 +89,6 @@ export interface ClientAuthMethod {
   recognises(request: ClientAuthRequest): boolean
   /** Reads the credential of a request that uses the method. Throws `invalid_client` for a malformed one. */
   read(request: ClientAuthRequest): Attempt
-  /** The method that it is for this client, where the request alone does not decide. */
+  /** The method for this client, if the request alone does not determine it. */
   forClient?(client: Client | undefined, request: ClientAuthRequest): ClientAuthMethod
 }

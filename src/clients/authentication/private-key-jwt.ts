@@ -23,7 +23,7 @@ import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthRequest } fro
 
 const MAX_CLIENT_ID_LENGTH = 255
 const MAX_JTI_LENGTH = 256
-/** Row C4: how far ahead an assertion may expire, and so how long its id is remembered. */
+/** Row C4: the maximum remaining lifetime of an assertion, and so how long its id is remembered. */
 const MAX_LIFETIME_SECONDS = 3600
 
 /** Clients sign request objects and proofs, too; libraries send no `typ`, `JWT`, or the one of RFC 7523bis. */
@@ -69,16 +69,16 @@ async function verifyAssertion(
     throw unauthorized('the audience of the assertion is not this server')
   if (client) checkDemands(assertion, client, zone, deps)
 
-  // Its id could not be remembered, and to fetch the keys may take long.
+  // Fail early: its id could not be stored, and fetching the keys may take long.
   if (behaviour.assertionOnce && store.isUnreachable()) throw new StoreUnreachable('the database is unreachable')
-  // An unknown client gets the same answer as one without keys.
+  // An unknown client gets the same response as one without keys.
   await checkSignature(assertion, { jwks: client?.jwks, jwksUri: client?.jwksUri }, { ...circumstances, ...deps })
   if (!behaviour.assertionOnce) return true
   // After the signature: a forged assertion must not use up the id of a genuine one.
   const id = digest(JSON.stringify(['private_key_jwt', assertion.subject, assertion.id]))
   const forgetAt = addSeconds(new Date(assertion.expiresAt * 1000), SKEW_SECONDS)
   if (!(await store.assertions.use(zone.id, id, forgetAt)))
-    throw unauthorized('the jti of the assertion was used before')
+    throw unauthorized('the jti of the assertion was already used')
   return true
 }
 

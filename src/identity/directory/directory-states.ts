@@ -1,5 +1,5 @@
-// What is remembered of a provider's directory between sign-ins: connections bound as its search account, and which of
-// its servers give no answer. Providers share nothing, and changed settings start again.
+// The state of a provider's directory between sign-ins: connections bound as its search account, and its unresponsive servers.
+// Providers share no state, and changed settings reset it.
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts'
 import type { FairQueue } from '../../base/fair-queue.ts'
@@ -11,7 +11,7 @@ import type { DirectorySettings, DirectoryUrl } from '../../providers/directory-
 export interface DirectoryState {
   /** Sign-ins under way at the directory; the others wait their turn. */
   readonly queue: FairQueue
-  /** The servers to ask now, in order: one without answers only once in a while, and then for one sign-in. */
+  /** The servers to try now, in order; an unresponsive one is tried only periodically, by one sign-in. */
   servers(): readonly DirectoryUrl[]
   answered(url: DirectoryUrl): void
   /** There was no connection, or no answer in time. */
@@ -24,25 +24,25 @@ export interface DirectoryState {
   drop(url: DirectoryUrl): void
 }
 
-/** The directories that were asked last. */
+/** The most recently used directories. */
 interface DirectoryStates {
   of(provider: string, settings: DirectorySettings): DirectoryState
   close(): void
 }
 
-/** Providers; beyond that the one asked longest ago is forgotten. */
+/** Providers; beyond that the least recently used one is dropped. */
 const MAX_DIRECTORIES = 1000
 /** Sign-ins at one directory at the same time, and waiting ones: in total, and of one network. */
 const MAX_SIGN_INS = 8
 const MAX_WAITING = { all: 200, zone: 200, network: 50 }
-/** After so many failures one after the other a server is asked once in a while only. */
+/** After this many consecutive failures a server is tried only periodically. */
 const MAX_FAILURES = 3
 const RETRY_MS = 10_000
 /** Directories and firewalls forget connections that are idle for minutes. */
 const IDLE_MS = 60_000
-/** So that no firewall on the way forgets it, which would cost a sign-in the time limit. */
+/** Below the idle timeout of firewalls; a dropped connection would cost a sign-in the full time limit. */
 const KEEP_ALIVE_MS = 15_000
-/** Afterwards the account is verified again. */
+/** After this time the account is verified again. */
 const LIFE_MS = 5 * 60_000
 
 interface Kept {
@@ -51,7 +51,7 @@ interface Kept {
   readonly timer: NodeJS.Timeout
 }
 
-/** Makes the memory of one process. */
+/** One instance serves the process. */
 export function createDirectoryStates({ clock }: { readonly clock: Clock }): DirectoryStates {
   const states = new Map<string, { readonly fingerprint: string; readonly directory: Forgettable }>()
 

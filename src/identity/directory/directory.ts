@@ -1,5 +1,5 @@
 // Authenticates users against a directory (LDAP, RFC 4511): failover between its servers, and what is kept of it for the
-// next sign-in; password-check.ts is the conversation. base/outbound.ts and message-stream.ts limit the time and data that a directory may take.
+// next sign-in; password-check.ts has the LDAP operations. base/outbound.ts and message-stream.ts limit time and data of a directory.
 // See docs/decisions/0017-ldap-directories.md.
 import { hasControlCharacter } from '../../base/control-characters.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -35,7 +35,7 @@ export interface DirectoryAttempt {
   readonly password: string
   /** The zone of the provider and the remote address, for their share of connections and hashing. */
   readonly requester?: Requester
-  /** The provider whose directory is asked again and again; without it, nothing is kept and every server is asked. */
+  /** The provider whose connections are kept; without it, nothing is kept and every server is tried. */
   readonly provider?: string
 }
 
@@ -57,7 +57,7 @@ export interface DirectoryDeps {
 
 /** For all addresses together. */
 const TIMEOUT_MS = 5000
-/** Characters. No directory has longer names, and its error for such a DN could differ from that for any other. */
+/** Characters. No directory has longer names, and its error for such a DN could differ from the usual one. */
 const MAX_NAME_LENGTH = 1000
 
 const BAD_CREDENTIALS = { outcome: 'bad-credentials' } as const
@@ -100,7 +100,7 @@ export function createDirectories(deps: DirectoryDeps): Directories {
 const NO_REQUESTER: Requester = { zoneId: '', address: undefined }
 const NOT_ASKED: DirectoryResult = {
   outcome: 'unreachable',
-  reason: 'no server answered the last sign-ins; one of the next will try again',
+  reason: 'no server responded to recent sign-ins; a later one will try again',
   because: 'no-answer',
 }
 
@@ -113,15 +113,15 @@ interface Question {
   readonly withinMs: number
 }
 
-/** Asks one server; a second time if the connection that was kept had ended. */
+/** Tries one server; retries once if a kept connection had been closed. */
 async function askServer(question: Question, deps: DirectoryDeps): Promise<DirectoryResult> {
   const { settings, attempt, directory, url, withinMs } = question
   const { requester } = attempt
   const share = requester && ({ zoneId: requester.zoneId, purpose: directory ? 'directory' : 'background' } as const)
-  /** The connection of the search account; one that was kept is not closed by the end of the talk. */
+  /** The connection of the search account; a kept one stays open afterwards. */
   let account: KeepableSession | undefined
   let isOver = false
-  /** Whether the time passes here, and not at the directory. */
+  /** Whether the delay is on this server and not at the directory. */
   let isComparing = false
   const passwords: DirectoryDeps['passwords'] = {
     async verify(...compared) {
@@ -157,7 +157,7 @@ async function askServer(question: Question, deps: DirectoryDeps): Promise<Direc
     directory?.answered(url)
     return result
   } catch (cause) {
-    // What depends on the name that was typed, such as an entry of too many bytes or a costly hash, must not bar the others.
+    // Failures that depend on the typed name, such as an oversized entry or an expensive hash, must not block other users.
     const isSilent = cause instanceof OutboundError && (cause.failure === 'timeout' || cause.failure === 'unreachable')
     if (isSilent && !isComparing) directory?.failed(url)
     return resultOf(cause, url)

@@ -72,4 +72,5 @@ export async function findGroups(
   return [...found.values()]
 }
 
-const tooMany = (): DirectoryError => new DirectoryError('misconfigured', `the groups are more than ${MAX_GROUPS}`)
+const tooMany = (): DirectoryError =>
+  new DirectoryError('misconfigured', `the user is in more than ${MAX_GROUPS} groups`)

@@ -26,7 +26,7 @@ interface Element {
 
 /** Thrown for bytes that are not a valid LDAP response. */
 export class NotLdap extends Error {
-  constructor(message = 'answered what is no LDAP') {
+  constructor(message = 'sent data that is not LDAP') {
     super(message)
     this.name = 'NotLdap'
   }
@@ -72,7 +72,7 @@ function elementsIn(bytes: Buffer, { start, end }: Omit<Element, 'tag'>): readon
   return found
 }
 
-const tooManyParts = (): NotLdap => new NotLdap('answered too much')
+const tooManyParts = (): NotLdap => new NotLdap('sent too much data')
 
 /** The message without its controls, which are never requested; throws `NotLdap` for anything but an expected response. */
 export function checkedMessage(bytes: Buffer): Buffer {

@@ -8,7 +8,7 @@ interface LoginName {
   readonly text: string
   /** Whether no other entry of the directory can be found by it. */
   readonly isUnique: boolean
-  /** Whether it is what was typed, which the directory found this entry alone by. */
+  /** Whether it equals the typed name, by which the directory found only this entry. */
   readonly isTyped: boolean
 }
 

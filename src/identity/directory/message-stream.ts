@@ -117,4 +117,4 @@ export class MessageStream extends Duplex {
   }
 }
 
-const tooMuch = (): Error => new Error('answered too much')
+const tooMuch = (): Error => new Error('sent too much data')

@@ -20,7 +20,7 @@ export async function readFilter(text: string, member: string): Promise<FilterTe
     try {
       return ldap.FilterParser.parseString(text)
     } catch {
-      throw new UnusableDirectory(`${member} is no filter`)
+      throw new UnusableDirectory(`${member} is not a filter`)
     }
   }
   parse()

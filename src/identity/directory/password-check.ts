@@ -44,7 +44,7 @@ export async function checkPassword(request: DirectoryRequest): Promise<Director
       : await searchAndCheck(request, profile)
   if (!found) return BAD_CREDENTIALS
   const { entry, session } = found
-  // Of several attributes that users are found by, some may be their own to change, and groups have members by name.
+  // If users are found by several attributes, they may be able to change some of them, but groups list members by name.
   const { text: userName } = loginNameOf({ typedName: attempt.userName, entry }, settings)
   const groups = await asMisconfigured('groups', findGroups(settings.groups, { entry, userName }, session))
   return { outcome: 'found', entry, groups }
@@ -138,7 +138,7 @@ async function searchAndCheck(
   }
   const name = comparison.attribute.toLowerCase()
   const stored = (whole.attributes.get(name) ?? []).slice(0, MAX_STORED_PASSWORDS)
-  // Users write their own entry in many directories: together the values may take no longer than one.
+  // In many directories users can write their own entry: all values together may take no longer than one.
   let left = 1
   for (const value of stored) {
     left -= costOf(value)

@@ -1,4 +1,4 @@
-// TLS with a directory: whose certificates count, and for which name.
+// TLS with a directory: which certificates are trusted, and for which name.
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
@@ -11,7 +11,7 @@ export interface TlsTrust {
   readonly authorities: string | undefined
 }
 
-/** A context costs as much as a handshake with it, so those of the authorities asked last are kept. */
+/** Creating a context costs as much as a handshake, so the most recently used ones are cached. */
 const MAX_CONTEXTS = 100
 const contexts = new Map<string, SecureContext>()
 

@@ -88,7 +88,7 @@ export async function openSession(
     try {
       socket = stream.detach()
     } catch {
-      throw new DirectoryError('unreachable', 'something else follows the answer to StartTLS')
+      throw new DirectoryError('unreachable', 'unexpected data after the response to StartTLS')
     }
   }
   // `skipSSLVerification` applies to ldaps only; with StartTLS the certificate is always verified.
@@ -145,7 +145,7 @@ async function translated<T>(stream: MessageStream, run: () => Promise<T>): Prom
     }
     const { code } = cause
     const { name, failure = 'misconfigured' } = RESULTS.get(code) ?? {}
-    throw new DirectoryError(failure, `answered with result code ${code}${name ? ` (${name})` : ''}`)
+    throw new DirectoryError(failure, `responded with result code ${code}${name ? ` (${name})` : ''}`)
   }
 }
 

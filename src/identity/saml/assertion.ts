@@ -1,4 +1,4 @@
-// Reads assertions: finds the one that counts, has it decrypted and verified, and gives only that to the statement's reader.
+// Reads assertions: finds the relevant one, decrypts and verifies it, and passes only that to the statement's reader.
 import type { KeyObject } from 'node:crypto'
 import { decryptedText, notDecrypted } from './encryption.ts'
 import { SamlProblem } from './problem.ts'
@@ -15,7 +15,7 @@ const isEncrypted = (element: XmlElement): boolean => isNamed(element, 'Encrypte
 export function readBearerAssertion(base64url: string, expected: Omit<Expectation, 'inResponseTo'>): SamlStatement {
   const text = decodeXml(base64url)
   const root = parseXml(text)
-  if (!isAssertion(root) && !isEncrypted(root)) throw new SamlProblem('not-xml', 'it is no assertion')
+  if (!isAssertion(root) && !isEncrypted(root)) throw new SamlProblem('not-xml', 'it is not an assertion')
   checkAssertions(root, root)
   checkSignaturePlaces(root, isEncrypted(root) ? [] : [root])
   const assertion = verifiedAssertion(text, root, expected)
@@ -27,7 +27,7 @@ export function readBearerAssertion(base64url: string, expected: Omit<Expectatio
 export function checkAssertions(root: XmlElement, assertion: XmlElement): void {
   const found = [...elementsOf(root)].filter(({ name }) => name === 'Assertion' || name === 'EncryptedAssertion')
   if (found.length !== 1 || found[0] !== assertion) {
-    throw new SamlProblem('several-assertions', 'there is not exactly one assertion, in its place')
+    throw new SamlProblem('several-assertions', 'there must be exactly one assertion, in its place')
   }
 }
 
@@ -41,7 +41,7 @@ export function verifiedAssertion(
   return verifiedPart(text, element, provider.signingKeys).element
 }
 
-/** Every failure in here is the same refusal, so that an attacker cannot learn how far a changed text got. */
+/** Every failure gives the same refusal, so that an attacker cannot learn how far modified ciphertext was processed. */
 function decryptedAssertion(
   element: XmlElement,
   { keys, decryptionKeys }: { readonly keys: readonly KeyObject[]; readonly decryptionKeys: readonly KeyObject[] },
@@ -49,7 +49,7 @@ function decryptedAssertion(
   const text = decryptedText(element, decryptionKeys)
   try {
     const root = parseXml(text)
-    if (!isAssertion(root)) throw new SamlProblem('not-xml', 'it is no assertion')
+    if (!isAssertion(root)) throw new SamlProblem('not-xml', 'it is not an assertion')
     checkAssertions(root, root)
     if (!signatureOf(root)) throw new SamlProblem('no-signature', 'it is not signed')
     checkSignaturePlaces(root, [root])

@@ -17,7 +17,7 @@ const CONTENT_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2001/04/xmlenc#aes256-cbc',
 ])
 
-/** Of the key of the content. RSA 1.5 answers Bleichenbacher's questions (XML Encryption 1.1 §5.5.1). */
+/** Of the key of the content. RSA 1.5 is vulnerable to Bleichenbacher's attack (XML Encryption 1.1 §5.5.1). */
 const KEY_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
   'http://www.w3.org/2009/xmlenc11#rsa-oaep',
@@ -27,7 +27,7 @@ const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#'
 
 const failed = (detail: string): SamlProblem => new SamlProblem('decryption', detail)
 
-/** For every failure from the decryption up to the signature within, to the letter: see `CONTENT_ALGORITHMS`. */
+/** The identical error for every failure from the decryption up to the inner signature: see `CONTENT_ALGORITHMS`. */
 export const notDecrypted = (): SamlProblem => failed('it does not decrypt to an assertion that the provider signed')
 
 /**
@@ -36,10 +36,10 @@ export const notDecrypted = (): SamlProblem => failed('it does not decrypt to an
  */
 export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): string {
   const [data, second] = childrenNamed(element, 'EncryptedData', NAMESPACES.encryption)
-  if (!data || second) throw failed('there is not one EncryptedData')
+  if (!data || second) throw failed('there must be exactly one EncryptedData')
   const encryptedKeys = [...elementsOf(element)].filter(({ name }) => name === 'EncryptedKey')
   const [encryptedKey, otherKey] = encryptedKeys
-  if (!encryptedKey || otherKey) throw failed('there is not one EncryptedKey')
+  if (!encryptedKey || otherKey) throw failed('there must be exactly one EncryptedKey')
   const content = partsOf(data)
   const key = partsOf(encryptedKey)
   if (!CONTENT_ALGORITHMS.has(content.algorithm) || !KEY_ALGORITHMS.has(key.algorithm)) {
@@ -67,7 +67,7 @@ const ADDRESS = /^[A-Za-z0-9:/.#_-]{1,100}$/
 function partsOf(element: XmlElement): Parts {
   const child = (parent: XmlElement, name: string, namespace: string = NAMESPACES.encryption): XmlElement => {
     const [found, second] = childrenNamed(parent, name, namespace)
-    if (!found || second) throw failed(`there is not one ${name}`)
+    if (!found || second) throw failed(`there must be exactly one ${name}`)
     return found
   }
   const method = child(element, 'EncryptionMethod')

@@ -86,18 +86,20 @@ export function externalUserOf(statement: SamlStatement, mapping: Mapping): Exte
 function stableName(nameId: SamlNameId, mapping: Mapping): string {
   const { value, format = UNSPECIFIED, nameQualifier, spNameQualifier } = nameId
   const { config, entityId, ownEntityId, requestedFormatOnly } = mapping
-  // SAML Core §8.3.8: another one at every sign-in. Everyone would get a new account each time.
+  // SAML Core §8.3.8: differs at every sign-in, so users would get a new account each time.
   if (format === TRANSIENT) throw unstable('the NameID is transient: the provider must send one that stays the same')
-  // SAML Core §8.3.7: of other qualifiers, the same value may be another user.
-  if (nameQualifier !== undefined && nameQualifier !== entityId) throw unstable('the NameID is of another name space')
+  // SAML Core §8.3.7: with other qualifiers, the same value may be another user.
+  if (nameQualifier !== undefined && nameQualifier !== entityId)
+    throw unstable('the NameID belongs to another name space')
   if (spNameQualifier !== undefined && spNameQualifier !== ownEntityId) {
     throw unstable('the NameID is for another service provider')
   }
   const requested = config.nameID || UNSPECIFIED
   if (requestedFormatOnly && requested !== UNSPECIFIED && format !== requested) {
-    throw unstable('the NameID is not of the format that the record asks for (nameID)')
+    throw unstable('the NameID does not have the format that the record requires (nameID)')
   }
-  if (!isLine(value) || value !== value.trim()) throw unstable('the NameID is no name of one line')
+  if (!isLine(value) || value !== value.trim())
+    throw unstable('the NameID must be a single line without surrounding white space')
   return value
 }
 

@@ -1,4 +1,4 @@
-// Single logout (SAML Core §3.7): asks providers to log a user out, reads their requests, and answers them.
+// Single logout (SAML Core §3.7): sends logout requests to providers, and reads and answers theirs.
 import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -79,7 +79,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
       return sentTo(endpoint, { kind: 'SAMLResponse', xml, relayState, key: own.active })
     }
 
-  /** With keys that it published a moment ago, too. */
+  /** Also tries keys that the provider has published since. */
   async function verified(record: IdentityProvider, message: LogoutMessage): Promise<Verified> {
     const provider = await providers.read(record, 'background')
     const request = resultOrProblem(() => verifiedRequest(message, provider))
@@ -140,7 +140,7 @@ function verifiedRequest({ xml, query }: LogoutMessage, provider: SamlProvider):
   const root = parseXml(query === undefined ? verifiedText(xml, signingKeys) : xml)
   const { ID: id, Version: version } = root.attributes
   if (!isNamed(root, 'LogoutRequest', PROTOCOL) || version !== '2.0' || !isUsableId(id)) {
-    throw new SamlProblem('not-xml', 'it is no LogoutRequest')
+    throw new SamlProblem('not-xml', 'it is not a LogoutRequest')
   }
   checkIssuer(root, entityId)
   return { root, id, provider }
@@ -171,7 +171,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
   const { value: externalId, format = UNSPECIFIED } = nameIn(root, { provider, own })
   const sids = childrenNamed(root, 'SessionIndex', PROTOCOL).map(({ text }) => text)
   if (sids.length > MAX_SESSIONS || !sids.every(isUsableId))
-    throw new SamlProblem('subject', 'its sessions are unusable')
+    throw new SamlProblem('subject', 'its session indexes are invalid')
   return {
     id,
     usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1),
@@ -189,7 +189,7 @@ function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider
   const name = nameIdOf({ ...root, children })
   const { nameQualifier = provider.entityId, spNameQualifier = own.entityId } = name
   if (nameQualifier !== provider.entityId || spNameQualifier !== own.entityId) {
-    throw new SamlProblem('name-id', 'the NameID is of another name space')
+    throw new SamlProblem('name-id', 'the NameID belongs to another name space')
   }
   return name
 }
@@ -215,7 +215,7 @@ export function requestAnsweredBy(xml: string): string | undefined {
   return id.length > MAX_ID_LENGTH ? '' : id
 }
 
-/** Of this binding, else of the other one. */
+/** The endpoint of this binding, else of the other one. */
 function endpointIn(endpoints: Endpoints, first: keyof Endpoints = 'redirect'): Endpoint | undefined {
   const bindings = first === 'redirect' ? (['redirect', 'post'] as const) : (['post', 'redirect'] as const)
   for (const binding of bindings) {
@@ -228,7 +228,7 @@ function endpointIn(endpoints: Endpoints, first: keyof Endpoints = 'redirect'): 
 const sentTo = ({ binding, url }: Endpoint, message: OutgoingMessage): Destination =>
   binding === 'redirect' ? redirectTo(url, message) : postTo(url, message)
 
-/** UAA: the parameters of the logout, which are judged again at the return (row L7). */
+/** UAA: the parameters of the logout, which are checked again at the return (row L7). */
 function relayStateOf(returnTo: string): string | undefined {
   const { searchParams } = new URL(returnTo)
   return searchParams.size === 0 ? undefined : JSON.stringify(Object.fromEntries(searchParams))

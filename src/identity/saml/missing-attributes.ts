@@ -1,4 +1,4 @@
-// Logs which mapped attributes a provider did not send. Nothing else shows that a mapping has a wrong name.
+// Logs which mapped attributes a provider did not send, since nothing else reveals a wrong name in a mapping.
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { quoted } from './problem.ts'

@@ -1,5 +1,5 @@
-// What the metadata of an identity provider gives us: keys that its signatures are verified with, and addresses that browsers
-// are sent to. One reader, for the record's author and for every sign-in.
+// Reads the metadata of an identity provider: the keys that verify its signatures, and its endpoints. Used both to validate
+// records and at every sign-in.
 import { X509Certificate } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { isWithinRsaLimits } from '../../base/certificates/rsa-limits.ts'
@@ -36,11 +36,11 @@ export function readProviderMetadata(text: string, now: Date): SamlProvider {
   const metadata = readSamlMetadata(text)
   if (metadata.outcome === 'unreadable') throw unusable(metadata.problem)
   const { entityId, provider } = metadata
-  if (!provider) throw unusable('it describes no identity provider of SAML 2.0 (IDPSSODescriptor)')
+  if (!provider) throw unusable('it has no SAML 2.0 identity provider (IDPSSODescriptor)')
   const validUntil = earliest(metadata)
-  if (validUntil && validUntil <= now) throw unusable('it is not valid any more (validUntil)')
+  if (validUntil && validUntil <= now) throw unusable('it is no longer valid (validUntil)')
   const signingKeys = keysOf(provider.signing)
-  if (signingKeys.length === 0) throw unusable('it has no certificate of a key that can be used to verify signatures')
+  if (signingKeys.length === 0) throw unusable('it has no certificate with a key that can verify signatures')
   const signOn = endpointsIn(provider.signOn)
   const logout = endpointsIn(provider.logout)
   const cacheSeconds = shortest(metadata)
@@ -57,7 +57,7 @@ export function readProviderMetadata(text: string, now: Date): SamlProvider {
 
 const unusable = (detail: string): SamlProblem => new SamlProblem('metadata', detail)
 
-/** Enough for any rollover; every key is tried on a signature that none of them made. */
+/** Enough for any rollover; a signature by an unknown key is tried with every key. */
 const MAX_KEYS = 10
 
 /**
@@ -81,7 +81,7 @@ export function strongKeys(all: readonly KeyObject[], holder: string): readonly 
   const keys = new Map(
     all.filter(isStrong).map(key => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]),
   )
-  if (keys.size > MAX_KEYS) throw unusable(`${holder} has more than ${MAX_KEYS} keys that sign`)
+  if (keys.size > MAX_KEYS) throw unusable(`${holder} has more than ${MAX_KEYS} signing keys`)
   return [...keys.values()]
 }
 

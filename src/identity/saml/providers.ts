@@ -27,7 +27,7 @@ export interface SamlProviders {
   isOut(record: IdentityProvider): boolean
   /** What the metadata says that the provider is; undefined while there is no usable metadata. */
   entityIdOf(record: IdentityProvider): Promise<string | undefined>
-  /** As its address has it now: for a signature that no known key made. Undefined if it was fetched a moment ago. */
+  /** Fetches the metadata now, for a signature by an unknown key. Undefined if it was fetched recently. */
   renew(record: IdentityProvider): Promise<SamlProvider | undefined>
 }
 
@@ -70,13 +70,13 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
   }
 
   const sourceOf = (record: IdentityProvider, address: string): Source<SamlProvider> => ({
-    // What it may hold depends on the record too.
+    // The record also decides which metadata is acceptable.
     key: JSON.stringify([record.zoneId, address, digest(JSON.stringify(trustOf(record)))]),
     zoneId: record.zoneId,
     get: share => get(record, address, share),
   })
 
-  /** Whether it is the one that the record was written for: an address must not turn into another provider. */
+  /** Whether its entity id is that of the record: the document at a URL must not change to another provider. */
   function checked(record: IdentityProvider, provider: SamlProvider | undefined): SamlProvider {
     if (!provider) throw unusable('it cannot be fetched')
     const { externalKey } = record
@@ -84,7 +84,7 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
       throw unusable('its entityID is not the one that the record was written with')
     }
     if (provider.validUntil && provider.validUntil <= clock.now()) {
-      throw unusable('it is not valid any more (validUntil)')
+      throw unusable('it is no longer valid (validUntil)')
     }
     return provider
   }
@@ -151,7 +151,7 @@ export async function fetchMetadata(outbound: Outbound, address: string, share: 
     // The decoder drops a byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer()).trimStart()
   } catch {
-    throw new OutboundError('bad-answer', 'the answer is no UTF-8')
+    throw new OutboundError('bad-answer', 'the response is not UTF-8')
   }
 }
 

@@ -27,7 +27,7 @@ export function checkRedirectSignature(
   const signature = parts.get('Signature')
   if (signature === undefined || algorithm === undefined) throw new SamlProblem('no-signature', 'it is not signed')
   if (message === undefined || (parts.has('SAMLRequest') && parts.has('SAMLResponse'))) {
-    throw new SamlProblem('bad-signature', 'there is not one message')
+    throw new SamlProblem('bad-signature', 'there must be exactly one message')
   }
   const name = decoded(algorithm.slice('SigAlg='.length))
   const allowed = Object.hasOwn(SIGNATURE_ALGORITHMS, name) ? SIGNATURE_ALGORITHMS[name] : undefined
@@ -39,7 +39,7 @@ export function checkRedirectSignature(
   const isGenuine = usable.some(key =>
     (['ieee-p1363', 'der'] as const).some(dsaEncoding => verify(allowed.hash, signed, { key, dsaEncoding }, bytes)),
   )
-  if (!isGenuine) throw new SamlProblem('bad-signature', 'no key of the provider fits')
+  if (!isGenuine) throw new SamlProblem('bad-signature', 'no key of the provider matches')
 }
 
 function decoded(text: string): string {

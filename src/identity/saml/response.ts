@@ -19,7 +19,7 @@ const SUCCESS = 'urn:oasis:names:tc:SAML:2.0:status:Success'
 export function readResponse(base64: string, expected: Expectation): SamlStatement {
   const text = decodeXml(base64)
   const { root, nodes } = parseCounted(text)
-  if (!isNamed(root, 'Response', NAMESPACES.protocol)) throw new SamlProblem('not-xml', 'it is no response')
+  if (!isNamed(root, 'Response', NAMESPACES.protocol)) throw new SamlProblem('not-xml', 'it is not a response')
   const isSigned = signatureOf(root) !== undefined
   const assertion = assertionOf(root, isSigned)
   checkSignaturePlaces(root, [root, ...(assertion.name === 'Assertion' ? [assertion] : [])])
@@ -39,7 +39,7 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   // Its own signature is compared in the message as it came: the canonical text of the response need not have every namespace
   // that it takes along (Exclusive XML Canonicalization §3). What is read is what both signed.
   if (!isPlain && verifiedAssertion(text, assertion, expected).attributes['ID'] !== inner.attributes['ID']) {
-    throw new SamlProblem('bad-signature', 'another assertion is signed')
+    throw new SamlProblem('bad-signature', 'the signature covers another assertion')
   }
   return readStatement(inner, expected, { needsAuthentication: true })
 }
@@ -66,7 +66,7 @@ function checkEnvelope(
   { isSigned }: { readonly isSigned: boolean },
 ): void {
   const { Version: version, Destination: destination, InResponseTo: answers } = response.attributes
-  if (version !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
+  if (version !== '2.0') throw new SamlProblem('not-xml', 'it has another version')
   checkStatus(response)
   if (destination === undefined ? isSigned : destination !== recipient) {
     throw new SamlProblem('destination', `it is for ${mismatchText(destination, recipient)}`) // Bindings §3.5.5.2
@@ -89,5 +89,5 @@ function checkStatus(response: XmlElement): void {
   const [inner] = code ? childrenNamed(code, 'StatusCode', NAMESPACES.protocol) : []
   const [message] = status ? childrenNamed(status, 'StatusMessage', NAMESPACES.protocol) : []
   const words = [value, inner?.attributes['Value'], message?.text].filter(each => each !== undefined)
-  throw new SamlProblem('status', `the provider said ${words.map(quoted).join(', ')}`, inner?.attributes['Value'])
+  throw new SamlProblem('status', `the provider returned ${words.map(quoted).join(', ')}`, inner?.attributes['Value'])
 }

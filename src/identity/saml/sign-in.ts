@@ -1,4 +1,4 @@
-// Signs users in at a SAML identity provider (SAML 2.0 Profiles §4.1): the request, and what its answer proves.
+// Signs users in at a SAML identity provider (SAML 2.0 Profiles §4.1): sends the request and verifies the response.
 import { stopwatch } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { pauseToMultipleOf } from '../../base/pause.ts'
@@ -40,7 +40,7 @@ interface SamlSignInDeps {
   readonly log: { refusal(message: string): void }
 }
 
-/** Where and by what a message came. */
+/** The endpoint and the binding of a received message. */
 interface MessageContext {
   readonly zone: AddressedZone
   /** The absolute URL that it must be meant for. */
@@ -89,7 +89,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
   const { store, clock, behaviour, providers, serviceProviders } = deps
   const logMissingAttributes = createMissingAttributes(deps.log)
 
-  /** Verifies with the keys that are known, and once with those that its address has now: the provider may have new ones. */
+  /** Verifies with the known keys, and retries once with freshly fetched ones: the provider may have rotated them. */
   async function verified(
     record: IdentityProvider,
     demand: Demand,
@@ -132,10 +132,10 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
         ownEntityId: own.entityId,
         requestedFormatOnly: behaviour.requestedNameIdOnly,
       })
-      // Last of all checks, so that nothing that is refused uses up what would be good.
+      // The last check, so that a refused message does not consume a valid assertion.
       const id = digest(JSON.stringify(['saml', record.originKey, statement.assertionId]))
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
-        throw new SamlProblem('replay', 'the assertion was used before')
+        throw new SamlProblem('replay', 'the assertion was already used')
       }
       logMissingAttributes(record, statement)
       return { outcome: 'genuine', externalUser, statement }

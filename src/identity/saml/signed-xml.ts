@@ -1,5 +1,5 @@
-// Verifies XML signatures. xml-crypto canonicalizes and compares; this file decides what may be asked of it, and gives out
-// nothing but the bytes that were verified, parsed again. Callers never see anything else of the document.
+// Verifies XML signatures. xml-crypto canonicalizes and compares; this file restricts its input, and returns only the verified
+// bytes, parsed again. Callers never see any other part of the document.
 import { createHash, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
@@ -45,7 +45,7 @@ const inSignature = (element: XmlElement): boolean => element.namespace === NAME
 /** The signature of the element: its only one, a direct child. Undefined if there is none. */
 export function signatureOf(element: XmlElement): XmlElement | undefined {
   const [signature, second] = childrenNamed(element, 'Signature', NAMESPACES.signature)
-  if (second) throw bad('there are two signatures in one place')
+  if (second) throw bad('an element has two signatures')
   return signature
 }
 
@@ -84,7 +84,7 @@ export function verifiedPart(text: string, element: XmlElement, keys: readonly K
   const id = element.attributes['ID'] ?? ''
   const algorithm = checkShape(signature, id)
   const canonical = checked(text, id, { algorithm, keys })
-  if (canonical === undefined) throw bad('no key of the provider fits, or it was changed')
+  if (canonical === undefined) throw bad('no key of the provider matches, or the content was changed')
   return sameElement(canonical, element, id)
 }
 
@@ -95,7 +95,7 @@ const CANONICAL: XmlLimits = { bytes: 4 * MAX_MESSAGE_BYTES, nodes: 4 * MAX_SIGN
 function sameElement(canonical: string, { name, namespace }: XmlElement, id: string): Verified {
   const signed = canonical === '' ? undefined : parseXml(canonical, CANONICAL)
   if (!signed || !isNamed(signed, name, namespace) || signed.attributes['ID'] !== id) {
-    throw bad('something else is signed')
+    throw bad('the signature covers something else')
   }
   return { text: canonical, element: signed }
 }
@@ -137,7 +137,8 @@ function checkShape(signature: XmlElement, id: string): Algorithm {
     const allowed = CHILDREN[part.name] ?? []
     const isIn = ({ name, namespace }: XmlElement): boolean =>
       namespace === NAMESPACES.signature && allowed.includes(name)
-    if (!part.children.every(isIn) || part.children.length > allowed.length) throw bad(`${part.name} has other parts`)
+    if (!part.children.every(isIn) || part.children.length > allowed.length)
+      throw bad(`${part.name} has unexpected children`)
     if (part.text.trim() !== '') throw bad(`${part.name} has text`)
   }
   const [keyInfo] = childrenNamed(signature, 'KeyInfo', NAMESPACES.signature)
@@ -155,7 +156,7 @@ function checkShape(signature: XmlElement, id: string): Algorithm {
   if (!allowed) throw notAllowed('signature')
   for (const value of [only(signature, 'SignatureValue'), only(reference, 'DigestValue')]) {
     if (value.children.length > 0 || value.text.length > MAX_VALUE_LENGTH || !VALUE.test(value.text)) {
-      throw bad(`${value.name} is no base64`)
+      throw bad(`${value.name} is not base64`)
     }
   }
   return { name, ...allowed, digestName, digest }
@@ -183,7 +184,7 @@ const notAllowed = (what: string): SamlProblem => new SamlProblem('algorithm', `
 /** The child of this name; its text, if it has any, is whole. */
 function only(parent: XmlElement, name: string): XmlElement {
   const [found, second] = childrenNamed(parent, name, NAMESPACES.signature)
-  if (!found || second) throw bad(`there is not one ${name}`)
+  if (!found || second) throw bad(`there must be exactly one ${name}`)
   return found
 }
 
@@ -264,11 +265,11 @@ function signatureNode(text: string, id: string): Element {
   const errorHandler = (): void => void (complaints += 1)
   const { documentElement: root } = new DOMParser({ errorHandler }).parseFromString(text, 'text/xml')
   // xml-crypto parses the text again, and would print its warnings.
-  if (complaints > 0) throw bad('two parsers do not agree on it')
+  if (complaints > 0) throw bad('two parsers disagree about it')
   const parents = [root, ...childElements(root)].filter(element => element.getAttribute('ID') === id)
   const found = parents.flatMap(childElements).filter(({ localName }) => localName === 'Signature')
   const [signature, second] = found
-  if (!signature || second) throw bad('there is not one signature')
+  if (!signature || second) throw bad('there must be exactly one signature')
   return signature
 }
 

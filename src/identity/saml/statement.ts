@@ -9,7 +9,7 @@ import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
-/** What an assertion must fit. */
+/** What an assertion must match. */
 export interface Expectation {
   readonly provider: { readonly entityId: string; readonly signingKeys: readonly KeyObject[] }
   /** Ours, which the audience must contain. */
@@ -79,11 +79,11 @@ export function readStatement(
   { needsAuthentication }: { readonly needsAuthentication: boolean },
 ): SamlStatement {
   const { now } = expected
-  if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it is of another version')
+  if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it has another version')
   checkIssuer(assertion, expected.provider.entityId)
   const { ID: assertionId = '' } = assertion.attributes
   // A signature of the enclosing response need not name it, and it is known by its id when it comes again.
-  if (!isShort(assertionId)) throw new SamlProblem('not-xml', 'it has no id, or a long one')
+  if (!isShort(assertionId)) throw new SamlProblem('not-xml', 'its id is missing or too long')
   const issuedAt = instantOf(assertion, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
   const issued = `it was issued at ${timeAndNow(issuedAt, now)}`
@@ -118,7 +118,7 @@ export function checkIssuer(element: XmlElement, entityId: string): void {
 
 function one(parent: XmlElement, name: string, reason: SamlReason): XmlElement {
   const [found, second] = inAssertion(parent, name)
-  if (!found || second) throw new SamlProblem(reason, `there is not one ${name}`)
+  if (!found || second) throw new SamlProblem(reason, `there must be exactly one ${name}`)
   return found
 }
 
@@ -127,7 +127,7 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
   const unknown = conditions.children.find(
     ({ name, namespace }) => namespace !== NAMESPACES.assertion || !CONDITIONS.has(name),
   )
-  if (unknown) throw new SamlProblem('condition', `it has a condition that is not known: ${quoted(unknown.name)}`)
+  if (unknown) throw new SamlProblem('condition', `it has an unknown condition: ${quoted(unknown.name)}`)
   const restrictions = inAssertion(conditions, 'AudienceRestriction')
   const audiences = restrictions.map(restriction => inAssertion(restriction, 'Audience').map(({ text }) => text))
   // Each has to be met (§2.5.1.4).
@@ -151,7 +151,7 @@ function checkPeriod(element: XmlElement, now: Date): Date | undefined {
   return until
 }
 
-/** The end of a bearer confirmation that fits (SAML Profiles §4.1.4.2, RFC 7522 §3 item 5). */
+/** The end of a matching bearer confirmation (SAML Profiles §4.1.4.2, RFC 7522 §3 item 5). */
 function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
   const bearers = inAssertion(subject, 'SubjectConfirmation').filter(
     ({ attributes }) => attributes['Method'] === BEARER,
@@ -173,9 +173,10 @@ function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, 
   const { Recipient: to, InResponseTo: answers } = data.attributes
   if (to !== recipient) throw new SamlProblem('recipient', `it is for ${mismatchText(to, recipient)}`)
   checkInResponseTo(answers, inResponseTo)
-  if (data.attributes['NotBefore'] !== undefined) throw new SamlProblem('subject', 'a bearer has no NotBefore')
+  if (data.attributes['NotBefore'] !== undefined)
+    throw new SamlProblem('subject', 'a bearer confirmation must not have NotBefore')
   const until = checkPeriod(data, now)
-  if (!until) throw new SamlProblem('subject', 'its confirmation has no end')
+  if (!until) throw new SamlProblem('subject', 'its confirmation has no NotOnOrAfter')
   return until
 }
 
@@ -183,7 +184,7 @@ function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, 
 export function checkInResponseTo(named: string | undefined, expected: Expectation['inResponseTo']): void {
   if (expected === 'any') return
   const wanted = expected === 'none' ? undefined : expected.id
-  if (named !== wanted) throw new SamlProblem('in-response-to', 'it answers another request')
+  if (named !== wanted) throw new SamlProblem('in-response-to', 'it responds to another request')
 }
 
 interface Authentication extends Pick<SamlStatement, 'authenticatedAt' | 'sessionIndex' | 'sessionEndsAt'> {
@@ -217,7 +218,7 @@ function readAuthentication(
       .map(({ text }) => text.trim()),
   )
   if (authnContext && authnContext.length > 0 && !classes.some(each => authnContext.includes(each))) {
-    throw new SamlProblem('authn-context', `the person signed in by ${quoted(classes.join(' '))}`)
+    throw new SamlProblem('authn-context', `the user signed in by ${quoted(classes.join(' '))}`)
   }
   const [authenticatedAt] = times
   const sessionIndex = statements[0]?.attributes['SessionIndex']
@@ -235,23 +236,23 @@ const isShort = (text: string): boolean => text !== '' && text.length <= MAX_NAM
 /** Characters of ids of messages and of sessions; a logout request names a session as the sign-in did. */
 export const MAX_ID_LENGTH = 1024
 
-/** Whether it can be remembered, as an id of a message or of a session. */
+/** Whether it is short enough to be stored as the id of a message or session. */
 export const isUsableId = (text: string | undefined): text is string =>
   text !== undefined && text !== '' && text.length <= MAX_ID_LENGTH && isStorable(text)
 
-/** The name of the user: white space around it would make it another one in another place. */
+/** The name of the user: with surrounding white space, other code could treat it as another name. */
 export function nameIdOf(parent: XmlElement): SamlNameId {
   if (inAssertion(parent, 'EncryptedID').length > 0) {
     throw new SamlProblem('decryption', 'encrypted names are not supported')
   }
   const { text: value, attributes, children } = one(parent, 'NameID', 'name-id')
   if (!isShort(value) || value !== value.trim() || children.length > 0) {
-    throw new SamlProblem('name-id', 'the name is empty, too long or has characters that no name has')
+    throw new SamlProblem('name-id', 'the name is empty, too long or has invalid characters')
   }
   const { Format: format, NameQualifier: nameQualifier, SPNameQualifier: spNameQualifier } = attributes
   // They are kept with the session, for logout.
   if ([format, nameQualifier, spNameQualifier].some(each => (each ?? '').length > MAX_ADDRESS_LENGTH)) {
-    throw new SamlProblem('name-id', 'what qualifies the name is too long')
+    throw new SamlProblem('name-id', 'the qualifiers of the name are too long')
   }
   return {
     value,
@@ -291,8 +292,8 @@ export function instantOf({ attributes }: XmlElement, name: string): Date | unde
   const text = attributes[name]
   if (text === undefined) return undefined
   const time = INSTANT.test(text) ? new Date(text) : undefined
-  // `Date` takes 31 February for 3 March.
+  // `Date` parses 31 February as 3 March.
   const isReal = time && !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 10) === text.slice(0, 10)
-  if (!isReal) throw new SamlProblem('not-xml', `${name} is no time in UTC`)
+  if (!isReal) throw new SamlProblem('not-xml', `${name} is not a time in UTC`)
   return time
 }

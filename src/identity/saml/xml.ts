@@ -1,4 +1,4 @@
-// Parses SAML messages, strictly: what another parser could read in a second way is refused, and so is what would cost much.
+// Parses SAML messages strictly: refuses anything that another parser could read differently, or that is expensive.
 import { SaxesParser } from 'saxes'
 import { SamlProblem } from './problem.ts'
 
@@ -41,7 +41,7 @@ export const MAX_MESSAGE_BYTES = 256 * 1024
  * groups has about as many, or one in 400 where each value says its type.
  */
 export const MAX_SIGNED_NODES = 1500
-/** What takes as long as one node: characters of text, and references to characters, `&amp;` as well as `&#65;`. */
+/** Amounts that take as long as one node: characters of text, and character references, `&amp;` as well as `&#65;`. */
 const CHARACTERS_PER_NODE = 360
 const REFERENCES_PER_NODE = 45
 /** Any message of 256 kB takes less than 50 ms. */
@@ -159,7 +159,7 @@ const notXml = (what: string): SamlProblem => new SamlProblem('not-xml', `it is 
  */
 function checkNamespace(uri: string): void {
   if (uri !== '' && !/^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}"'<>&]+$/u.test(uri))
-    throw notXml('a relative or odd namespace')
+    throw notXml('a relative or invalid namespace')
 }
 
 /**
@@ -167,7 +167,7 @@ function checkNamespace(uri: string): void {
  * behind the signatures rejects names with characters beyond the first plane.
  */
 function checkName(local: string): void {
-  if (!/^[\p{L}_][^\u{10000}-\u{10ffff}]*$/u.test(local)) throw notXml('an odd name')
+  if (!/^[\p{L}_][^\u{10000}-\u{10ffff}]*$/u.test(local)) throw notXml('an invalid name')
 }
 
 /** Every element of the tree, the root first. */

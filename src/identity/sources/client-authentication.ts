@@ -1,4 +1,4 @@
-// How this server proves itself at a provider's token endpoint: by a secret (RFC 6749 §2.3.1), or by a JWT that it signs with a
+// How this server authenticates at a provider's token endpoint: by a secret (RFC 6749 §2.3.1), or by a JWT that it signs with a
 // key of the record or of the zone (RFC 7523 §2.2, OpenID Connect Core §9).
 import { createPrivateKey } from 'node:crypto'
 import { SignJWT } from 'jose/jwt/sign'
@@ -32,7 +32,7 @@ interface ZoneSigningKey {
   sign(type: string, payload: object): Promise<string>
 }
 
-/** What a request to the token endpoint has because of it. */
+/** The headers and form fields that it adds to a token request. */
 interface ClientProof {
   readonly outcome: 'proof'
   readonly headers: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ interface ClientProof {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** Proves this server to a provider; the refusal says why the record makes that impossible. */
+/** Authenticates this server to a provider; the refusal says why the record does not allow that. */
 type ClientAuthentication = (
   provider: IdentityProvider,
   at: { readonly tokenUrl: string; readonly relyingPartyId: string },
@@ -138,7 +138,8 @@ function checkZoneKey({ zoneId }: IdentityProvider, key: ZoneSigningKey, own: Js
   if (key.publicKeyPem === undefined) throw new UnusableKey('the zone signs with a shared secret')
   const kid = stringOf(own['kid'])
   if (kid !== undefined && kid !== key.keyId) throw new UnusableKey('the zone does not sign with the key of that kid')
-  if (stringOf(own['iss']) !== undefined) throw new UnusableKey('jwtClientAuthentication.iss needs a key beside it')
+  if (stringOf(own['iss']) !== undefined)
+    throw new UnusableKey('jwtClientAuthentication.iss requires jwtClientAuthentication.key')
 }
 
 async function signWith(pem: string, own: JsonRecord, payload: Readonly<Record<string, unknown>>): Promise<string> {

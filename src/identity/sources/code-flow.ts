@@ -120,11 +120,13 @@ export function createCodeExchange(deps: ClientAuthenticationDeps & { outbound: 
     try {
       const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })
       const answer = isForm(response) ? formObject(await response.text()) : parseObject(await response.text())
-      if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
+      if (response.status >= 500) return unavailable(`the token endpoint responded with status ${response.status}`)
       // GitHub: answers 200 with an error.
       if (response.status !== 200 || memberOf(answer, 'error') !== undefined)
         return refuse('untrusted', REFUSED, `${response.status} ${errorOf(answer)}`)
-      return answer ? { outcome: 'tokens', tokens: answer } : unavailable('the token endpoint answered no JSON object')
+      return answer
+        ? { outcome: 'tokens', tokens: answer }
+        : unavailable('the token endpoint did not return a JSON object')
     } catch (error) {
       if (error instanceof OutboundError) return unavailable(error.message)
       throw error
@@ -134,7 +136,7 @@ export function createCodeExchange(deps: ClientAuthenticationDeps & { outbound: 
 
 const REFUSED = 'The provider did not accept the code.'
 
-/** GitHub: answers so unless asked for JSON, and some providers ignore what they are asked for. */
+/** GitHub: responds with a form unless JSON is requested, and some providers ignore `Accept`. */
 const isForm = ({ headers }: Response): boolean =>
   /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 

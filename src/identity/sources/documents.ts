@@ -1,5 +1,5 @@
-// What providers publish about themselves at a URL, such as discovery documents and SAML metadata: cached, fetched once for all
-// who wait, and kept for a while when it cannot be fetched again. Does not know how a document is fetched or read.
+// Documents that providers publish at a URL, such as discovery documents and SAML metadata: cached, fetched once for concurrent
+// callers, and used for a while when they cannot be refreshed. Does not know how a document is fetched or parsed.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createFairCache } from '../../base/fair-cache.ts'
@@ -39,7 +39,7 @@ interface Documents<T> {
 }
 
 const CACHE_SECONDS = 600
-/** A provider that says less would be asked at every sign-in. */
+/** Minimum, so that a provider with a shorter lifetime is not fetched at every sign-in. */
 const MIN_CACHE_SECONDS = 60
 /** Pause after a failure, since every sign-in would fetch the document again. */
 const PAUSE_SECONDS = 30
@@ -47,7 +47,7 @@ const PAUSE_SECONDS = 30
 const STALE_SECONDS = 60 * 60
 /** Of all zones: their administrators choose how many there are, and displace only their own. */
 const MAX_DOCUMENTS = 10_000
-/** Documents that pages have fetched beside them at a time, for each zone: a page may show a thousand providers. */
+/** Concurrent background fetches for pages, per zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
 
 interface Entry<T> extends CachedDocument<T> {
@@ -69,7 +69,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     return entry.document
   }
 
-  /** What was fetched, even if it is stale, unless that was too long ago. */
+  /** The cached document, even if it is stale, unless it is too old. */
   function validOf(key: string): Entry<T> | undefined {
     const found = entries.get(key)
     return found && addSeconds(found.fetchedAt, STALE_SECONDS) > clock.now() ? found : undefined
@@ -80,7 +80,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     const fetched = await get({ zoneId, purpose })
     const now = clock.now()
     const before = validOf(key)
-    if (fetched.outcome === 'paused') return before?.document // nothing was learnt, so nothing is cached
+    if (fetched.outcome === 'paused') return before?.document // no result to cache
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
       const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
@@ -97,7 +97,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     return pending
   }
 
-  /** Fetches the document beside a page. */
+  /** Fetches the document in the background of a page. */
   function refresh(source: Source<T>): void {
     const { key, zoneId } = source
     const count = refreshes.get(zoneId) ?? 0

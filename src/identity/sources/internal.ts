@@ -46,7 +46,7 @@ export const afterSignIn = (user: User, now: Date): User => ({
   ...(user.lastLogonAt && { previousLogonAt: user.lastLogonAt }),
 })
 
-/** Why the right password is not enough; undefined if it is. */
+/** Why the correct password is not enough; undefined if it is. */
 export async function problemOf(
   { zone, user, opensSession }: { readonly zone: Zone; readonly user: User; readonly opensSession: boolean },
   { findOutstandingDemand }: Pick<SourceDeps, 'findOutstandingDemand'>,
@@ -64,7 +64,7 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   const now = clock.now()
   const failuresSince = addSeconds(now, -policy.countFailuresWithin)
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
-  /** As a guess does at a known user: a hash, a write and a look at the failures. */
+  /** The same work as for a known user: a hash, a write and a read of the failures. */
   const takeAsLong = async (): Promise<void> => {
     await passwords.verifyPlaceholder(attempt.password, requester)
     await store.events.recordNothing(now)

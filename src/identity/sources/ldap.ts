@@ -19,7 +19,7 @@ export interface LdapDeps {
   readonly directories: Directories
   readonly vault: Vault
   readonly behaviour: Behaviour
-  /** Why a directory could not be asked, for operators only. */
+  /** Why a directory could not be used, for operators only. */
   readonly log: { refusal(message: string): void }
 }
 

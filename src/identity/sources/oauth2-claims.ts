@@ -18,7 +18,9 @@ export function identifierIn(claims: ForeignClaims, mappings: unknown): Identifi
   if (named !== undefined) {
     if (typeof named !== 'string' || named === '') return 'attributeMappings.external_id must name one claim'
     const value = identifier(memberOf(claims, named))
-    return value === undefined ? `the claim of attributeMappings.external_id is no identifier` : { claim: named, value }
+    return value === undefined
+      ? `the claim of attributeMappings.external_id is not an identifier`
+      : { claim: named, value }
   }
   const [sub, id] = [memberOf(claims, 'sub'), memberOf(claims, 'id')]
   const claim = isGiven(sub) ? 'sub' : 'id'

@@ -1,5 +1,5 @@
 // Signs users in at OAuth 2.0 providers that have no OpenID Connect, such as GitHub: by the authorization code flow, then by
-// what the userinfo endpoint answers to the access token, or else by the access token itself if it is a signed JWT. See
+// the userinfo endpoint, or else by the access token itself if it is a signed JWT. See
 // docs/decisions/0025-identifying-oauth-2-users.md.
 import type { Outbound } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
@@ -49,7 +49,7 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
   const redeem = createCodeExchange(deps)
   const check = createTokenCheck(deps)
 
-  /** Asks the userinfo endpoint or, where the record has none, verifies the access token. */
+  /** Calls the userinfo endpoint or, if the record has none, verifies the access token. */
   async function claimsOf(
     provider: IdentityProvider,
     settings: Oauth2Settings,
@@ -59,7 +59,7 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
     const type: unknown = Reflect.get(tokens, 'token_type')
     // RFC 6749 §7.1. Providers that leave the type out mean this one.
     if (typeof type === 'string' && type.toLowerCase() !== 'bearer') {
-      return refuse('untrusted', 'The provider gave no bearer token.')
+      return refuse('untrusted', 'The provider did not return a bearer token.')
     }
     const { userInfoUrl } = settings
     const share = shareOf(provider)
@@ -67,7 +67,7 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
       const answer = await readUserinfo(outbound, userInfoUrl, { accessToken, share })
       return answer.outcome === 'described' ? { ...answer, claims: withoutAuthentication(answer.claims) } : answer
     }
-    if (typeof accessToken !== 'string') return unavailable('the provider gave no access token')
+    if (typeof accessToken !== 'string') return unavailable('the provider did not return an access token')
     const checked = await check(accessToken, settings, share)
     return checked.outcome === 'refused' ? checked : { outcome: 'described', claims: checked.claims }
   }
@@ -87,12 +87,12 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
     async finish({ code, error, iss }, attempt) {
       const { config }: OidcRecord = provider
       const settings = settingsOf(config)
-      if (!settings) return unavailable('the addresses of the provider are not complete')
+      if (!settings) return unavailable('the endpoints of the provider are incomplete')
       if (iss !== undefined && settings.ownIssuer !== undefined && iss !== settings.ownIssuer) {
-        return refuse('untrusted', 'The answer is from another provider.') // RFC 9207 §2.4
+        return refuse('untrusted', 'The response is from another provider.') // RFC 9207 §2.4
       }
       if (error !== undefined) return { outcome: 'declined', error }
-      if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
+      if (code === undefined) return refuse('untrusted', 'The response has neither a code nor an error.')
       const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
       const described = await claimsOf(provider, settings, redeemed.tokens)
@@ -154,7 +154,8 @@ function read(
   now: Date,
 ): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | RedirectRefusal {
   const identifier = identifierIn(claims, config.attributeMappings)
-  if (typeof identifier === 'string') return refuse('untrusted', 'The provider names no stable identifier.', identifier)
+  if (typeof identifier === 'string')
+    return refuse('untrusted', 'The provider did not send a stable identifier.', identifier)
   const { claim, value } = identifier
   try {
     const externalUser = externalUserOf({ ...claims, [claim]: value, sub: value }, config, now)

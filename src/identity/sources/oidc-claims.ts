@@ -33,7 +33,7 @@ export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now
   if (!isLine(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleString(claims, name, claimFor(name))
   const sub = claims['sub']
-  if (!isShortString(sub)) throw new UnmappableClaims('The token does not say whom it speaks of (sub)')
+  if (!isShortString(sub)) throw new UnmappableClaims('The token has no subject (sub)')
   const email = attribute('email')
   const givenName = attribute('given_name')
   const familyName = attribute('family_name')
@@ -65,7 +65,7 @@ export type MappingConfig = Pick<
   'attributeMappings' | 'externalGroupsWhitelist' | 'groupMappingMode' | 'storeCustomAttributes'
 >
 
-/** The claims that an attribute is mapped to, each once: reading one again and again would multiply it. */
+/** The claims that an attribute is mapped to, each once: a repeated claim would multiply its values. */
 export const claimsFor = (mappings: unknown, attribute: string): readonly string[] => [
   ...new Set(
     [memberOf(mappings, attribute)].flat().filter((name): name is string => typeof name === 'string' && name !== ''),
@@ -76,7 +76,7 @@ export const claimsFor = (mappings: unknown, attribute: string): readonly string
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
   Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
 
-/** The groups: none without the claim, nor where the record maps none, so that earlier groups are removed. */
+/** The groups; empty without the claim or a mapping, so that earlier groups are removed. */
 function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups {
   const named = claimsFor(config.attributeMappings, 'external_groups')
   const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim))))].filter(isShortString)

@@ -15,7 +15,7 @@ import { refuse } from './oidc-token.ts'
 import type { TokenCheck } from './oidc-token.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
-/** Age up to which a token counts. Providers send it at once, and repeat it at most for a while. */
+/** Maximum age of a token. Providers send it immediately, and retry only for a short time. */
 const MAX_AGE_SECONDS = 300
 /** Accepted clock difference. */
 const SKEW_SECONDS = 60
@@ -43,17 +43,17 @@ function noticeIn(token: string, now: Date): LogoutNotice | string {
   const read = decoded(token)
   if (!read) return 'The logout token is malformed.'
   const { type, claims } = read
-  if (!TYPES.has(type)) return 'The token is of another type.'
+  if (!TYPES.has(type)) return 'The token has another type.'
   const { events, sub, sid, jti, iat } = claims
   if (!isJsonRecord(events) || !isJsonRecord(events[EVENT])) return 'The token has no logout event.'
-  if ('nonce' in claims) return 'A logout token has no nonce.'
+  if ('nonce' in claims) return 'A logout token must not have a nonce.'
   if (!isText(jti)) return 'The logout token has no jti.'
   if ((sub ?? sid) === undefined || ![sub, sid].every(each => each === undefined || isText(each))) {
     return 'The logout token has neither a sub nor a sid.'
   }
   const seconds = epochSeconds(now)
   if (typeof iat !== 'number' || iat < seconds - MAX_AGE_SECONDS || iat > seconds + SKEW_SECONDS) {
-    return 'The logout token is too old, or from the future.'
+    return 'The logout token is too old or from the future.'
   }
   return {
     id: jti,

@@ -66,7 +66,7 @@ export function createOidcPassword(deps: OidcRedirectDeps): (provider: IdentityP
       try {
         const response = await outbound.fetch(tokenUrl, { method: 'POST', headers, body: body.toString(), share })
         const answer = parseObject(await response.text())
-        if (response.status >= 500) return unavailable(`the token endpoint answered ${response.status}`)
+        if (response.status >= 500) return unavailable(`the token endpoint responded with status ${response.status}`)
         if (response.status !== 200)
           return refuse('unusable', 'Bad credentials', `${response.status} ${errorOf(answer)}`)
         const idToken: unknown = answer && Reflect.get(answer, 'id_token')

@@ -70,7 +70,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
     settings: RedirectSettings,
     { share, ...expected }: Omit<ExpectedIdToken, 'relyingPartyId'> & { readonly share: OutboundShare },
   ): Promise<VerifiedToken | ExternalRefusal> {
-    if (typeof idToken !== 'string') return refuse('untrusted', 'The provider gave no ID token.')
+    if (typeof idToken !== 'string') return refuse('untrusted', 'The provider did not return an ID token.')
     const checked = await check(idToken, settings, share)
     if (checked.outcome === 'refused') return checked
     return idTokenProblem(checked, { ...expected, relyingPartyId: settings.relyingPartyId }) ?? checked
@@ -104,10 +104,10 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
     async finish(answer, attempt) {
       const { purpose } = shareOf(provider)
       const settings = redirectSettings(await deps.settings.read(provider, { wanted: 'endpoints', purpose }))
-      if (!settings) return unavailable('the addresses of the provider are not known')
+      if (!settings) return unavailable('the endpoints of the provider are unknown')
       const hasIssuer = kindsOf(provider.config).has('id_token') && answer['id_token'] !== undefined
       if (!isFromProvider(answer, settings, hasIssuer))
-        return refuse('untrusted', 'The answer is from another provider.')
+        return refuse('untrusted', 'The response is from another provider.')
       deps.settings.peek(provider, 'logout') // fetches it where it is unknown, so that the logout need not wait
       const { error, code, id_token: idToken, access_token: accessToken } = answer
       if (error !== undefined) return { outcome: 'declined', error }
@@ -126,7 +126,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       if (shown?.outcome === 'refused') return shown
       if (shown && !kinds.has('code'))
         return complete(shown, idToken, read(shown.claims, { userInfoUrl, accessToken, share }))
-      if (code === undefined) return refuse('untrusted', 'The answer has neither a code nor an error.')
+      if (code === undefined) return refuse('untrusted', 'The response has neither a code nor an error.')
       const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
       const { access_token: ownToken, id_token: ownIdToken } = redeemed.tokens as Readonly<Record<string, unknown>> // a JSON object
@@ -134,7 +134,7 @@ export function createOidcRedirect(deps: OidcRedirectDeps): (provider: IdentityP
       if (checked.outcome === 'refused') return checked
       // OpenID Connect Core §3.3.3.6
       if (shown && shown.claims['sub'] !== checked.claims['sub']) {
-        return refuse('untrusted', 'The two ID tokens speak of different people.')
+        return refuse('untrusted', 'The two ID tokens have different subjects.')
       }
       return complete(checked, ownIdToken, read(checked.claims, { userInfoUrl, accessToken: ownToken, share }))
     },

@@ -60,7 +60,7 @@ export const refuse = (reason: ExternalRefusal['reason'], description: string, d
 function strongKey(pem: string): KeyObject {
   const key = createPublicKey(pem)
   if (isWithinRsaLimits(key)) return key
-  throw new Error('the RSA key of the provider has too few or too many bits, or too long an exponent')
+  throw new Error('the RSA key of the provider has too few or too many bits, or its exponent is too long')
 }
 
 /** Uses only keys from the provider's record or its discovery document. */
@@ -162,12 +162,12 @@ export function idTokenProblem({ claims, alg }: VerifiedToken, expected: Expecte
   if (party) return party
   const { accessToken, code, isFromBrowser = false } = expected
   if (code !== undefined && codeHash !== leftHalfHash(code, alg)) {
-    return refuse('untrusted', 'The token does not belong to the code beside it.')
+    return refuse('untrusted', 'The hash in the token does not match the code.')
   }
   if (tokenHash === undefined && !(isFromBrowser && accessToken !== undefined)) return undefined
   return typeof accessToken === 'string' && tokenHash === leftHalfHash(accessToken, alg)
     ? undefined
-    : refuse('untrusted', 'The token does not belong to the access token beside it.')
+    : refuse('untrusted', 'The hash in the token does not match the access token.')
 }
 
 /** Uses the hash of the signature algorithm; for Ed25519 that is SHA-512 (RFC 8032 §5.1). */

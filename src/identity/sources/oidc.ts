@@ -93,7 +93,7 @@ function read(
   now: Date,
 ): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | ExternalRefusal {
   // A logout token has the issuer and audience of an ID token (Back-Channel Logout §2.4).
-  if ('events' in claims) return refuse('untrusted', 'The token is not one of a sign-in.')
+  if ('events' in claims) return refuse('untrusted', 'The token is not from a sign-in.')
   try {
     return { outcome: 'genuine', externalUser: externalUserOf(claims, config, now) }
   } catch (error) {

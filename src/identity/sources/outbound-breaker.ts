@@ -12,7 +12,7 @@ export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Ou
     const origin = URL.canParse(address) ? new URL(address).origin : address
     const key = JSON.stringify([share?.zoneId, origin])
     if (!breaker.admits(key))
-      throw new OutboundError('paused', `${origin}: did not answer several times, and is not asked now`)
+      throw new OutboundError('paused', `${origin}: did not respond several times, and is paused`)
     try {
       const answer = await send()
       breaker.report(key, 'answered')
@@ -20,7 +20,7 @@ export function withBreaker(outbound: Outbound, { clock }: { clock: Clock }): Ou
     } catch (error) {
       const isSilent =
         error instanceof OutboundError && (error.failure === 'timeout' || error.failure === 'unreachable')
-      // Nothing is known of a server that was not asked.
+      // No request was sent, so the outcome is unknown.
       const isUnknown =
         error instanceof OutboundBusy || (error instanceof OutboundError && error.failure === 'forbidden')
       if (!isUnknown) breaker.report(key, isSilent ? 'failed' : 'answered')

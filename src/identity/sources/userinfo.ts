@@ -1,4 +1,4 @@
-// Asks a provider's userinfo endpoint about a user, with the access token that it gave for them (RFC 6750 §2.1).
+// Calls a provider's userinfo endpoint with the access token of the user (RFC 6750 §2.1).
 import { isJsonRecord } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
@@ -12,25 +12,26 @@ type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims 
 const isAccessToken = (value: unknown): value is string => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)
 
 /**
- * Reads the claims. The access token is that of a token response, unchecked. Every failure but `OutboundBusy` is `unavailable`: the provider
- * refuses a token that it has just given, or answers something other than a JSON object.
+ * Reads the claims. The access token is that of a token response, unverified. Every failure except `OutboundBusy` is `unavailable`:
+ * the provider refuses a token that it has just issued, or does not return a JSON object.
  */
 export async function readUserinfo(
   outbound: Outbound,
   url: string,
   { accessToken, share }: { readonly accessToken: unknown; readonly share: OutboundShare },
 ): Promise<Userinfo> {
-  if (!isAccessToken(accessToken)) return { outcome: 'unavailable', detail: 'the provider gave no access token' }
+  if (!isAccessToken(accessToken))
+    return { outcome: 'unavailable', detail: 'the provider did not return an access token' }
   const authorization = `Bearer ${accessToken}`
   // GitHub refuses requests without a user agent.
   const headers = { accept: 'application/json', authorization, 'user-agent': 'Latchkey' }
   try {
     const response = await outbound.fetch(url, { headers, share })
     if (response.status !== 200) {
-      return { outcome: 'unavailable', detail: `the userinfo endpoint answered ${response.status}` }
+      return { outcome: 'unavailable', detail: `the userinfo endpoint responded with status ${response.status}` }
     }
     const claims = parse(await response.arrayBuffer())
-    if (!claims) return { outcome: 'unavailable', detail: 'the userinfo endpoint answered no JSON object' }
+    if (!claims) return { outcome: 'unavailable', detail: 'the userinfo endpoint did not return a JSON object' }
     return { outcome: 'described', claims }
   } catch (error) {
     if (error instanceof OutboundError) return { outcome: 'unavailable', detail: error.message }

@@ -64,7 +64,7 @@ export function samlMetadataEndpoints(
         on<{ Params: { alias: string } }>('GET /saml/metadata/alias/:alias', async (request, reply) => {
           const provider = await serviceProviders.of(request.zone)
           if (request.params.alias !== provider.entityId) {
-            throw new PageError(404, 'There is no such entity id here.')
+            throw new PageError(404, 'The entity id in the path is not that of this zone.')
           }
           return send(request, reply, provider)
         })

@@ -1,5 +1,5 @@
-// The audit trail as it is stored: one chain of entries for each zone, numbered from 1. The hash of an entry covers the one
-// before it, so that a change, a deletion or an insertion shows.
+// The stored audit trail: one chain of entries per zone, numbered from 1. The hash of an entry covers the one before it, so
+// that changes, deletions and insertions can be detected.
 import { isStorable } from '../../base/storable-text.ts'
 import type { AuditEvent, AuditEventType } from './event.ts'
 

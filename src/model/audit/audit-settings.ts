@@ -1,11 +1,11 @@
 import type { AuditEventType } from './event.ts'
 
-/** A program that is sent the audit trail. */
+/** A webhook that receives the audit trail. */
 export interface AuditWebhook {
-  /** What it has received is kept under this name. */
+  /** Its position in the trail is stored under this name. */
   readonly name: string
   readonly url: string
-  /** Signs what is sent. */
+  /** Signs the requests. */
   readonly key: Buffer
   /** Ids of zones; absent: all. */
   readonly zones?: readonly string[]

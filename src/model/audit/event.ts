@@ -24,7 +24,7 @@ export interface AuditEvent {
 /** The origin of an event: the address, the user agent, and the client and the user of the token. */
 export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clientId' | 'actor'>
 
-/** In the data of `ApprovalModifiedEvent` for a client that keeps no approval. */
+/** In the data of `ApprovalModifiedEvent` for a client whose approvals were all removed. */
 export const ALL_REVOKED = 'all revoked'
 
 /**

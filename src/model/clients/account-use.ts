@@ -1,4 +1,4 @@
-// What a client may do with the account of the user whose token it has, beyond the scopes that the user approved.
+// What a client may do with a user's account by the user's token, beyond the approved scopes.
 import type { Behaviour } from '../compatibility.ts'
 import { isPairwiseIn } from '../tokens/subject.ts'
 import type { Zone } from '../zones/zone.ts'

@@ -15,13 +15,13 @@ interface ClientDemands {
   readonly signedRequests: boolean
   /** Authorization responses are signed (JARM). */
   readonly signedResponses: boolean
-  /** Nothing but a code comes from the authorization endpoint, for a redirect URI that the request names, with PKCE by S256. */
+  /** The authorization endpoint returns only codes; requests must have a redirect URI and PKCE with S256. */
   readonly codeWithProofOnly: boolean
-  /** How long a code is good at most. */
+  /** Maximum lifetime of a code, in seconds. */
   readonly codeSeconds: number
   /** Tokens are bound to their sender. */
   readonly bound: boolean
-  /** The methods of client authentication that count; all that it has a credential for if absent. */
+  /** The accepted methods of client authentication; if absent, all that it has a credential for. */
   readonly authMethods: readonly string[] | undefined
   /** An assertion names the issuer as its audience, and nothing else. */
   readonly issuerAsAudience: boolean
@@ -59,7 +59,7 @@ type DemandingMembers = Pick<
   'profile' | 'tokenEndpointAuthMethod' | 'requirePushedRequests' | 'requireSignedRequestObject'
 >
 
-/** Cheap: asked by every token request. */
+/** Must be cheap: called for every token request. */
 export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers): ClientDemands {
   const profile = profileOf(zone, client)
   const isFapi = profile !== undefined

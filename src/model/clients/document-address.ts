@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../base/loopback.ts'
 
 const MAX_LENGTH = 255
 
-/** Whether the id is meant as an address; no other id has a slash. */
+/** Whether the id is intended as a URL; no other id has a slash. */
 export const isAddress = (clientId: string): boolean =>
   clientId.startsWith('https://') || clientId.startsWith('http://')
 

@@ -44,7 +44,7 @@ type SubjectMembers = Pick<
 
 interface SubjectRule {
   readonly wire: string
-  /** The value in comparable form; undefined for one that can match nothing. */
+  /** The value in canonical form; undefined for one that can never match. */
   readonly expected: (members: SubjectMembers) => string | undefined
   readonly isSet: (members: SubjectMembers) => boolean
   readonly found: (names: CertificateNames) => readonly string[]

@@ -13,7 +13,7 @@ export interface RegistrationPolicy {
   readonly maxClients: number
   readonly scopes: readonly string[]
   readonly grantTypes: readonly string[]
-  /** What they may name as `resource`. */
+  /** The allowed values of `resource`. */
   readonly resources: readonly string[]
 }
 
@@ -42,13 +42,13 @@ function isRegistrableScope(scope: string, service: Service): boolean {
   return !isOwn && !scope.includes('*') && !/[\s,]/.test(scope) && !isRestricted(scope, service)
 }
 
-/** Why the scopes of a zone's policy cannot be; completes the name of the member. */
+/** The problem of the scopes of a zone's policy, as a predicate of the member's name. */
 export function scopesProblem(
   { scopes = [] }: NonNullable<Zone['config']['registration']> = {},
   service: Service,
 ): string | undefined {
   const wrong = scopes.find(scope => !isRegistrableScope(scope, service))
-  return wrong === undefined ? undefined : `must not have ${wrong}, which is not for clients that register themselves`
+  return wrong === undefined ? undefined : `must not have ${wrong}, which self-registered clients cannot have`
 }
 
 /** The policy of the zone, with its defaults. */
@@ -69,7 +69,7 @@ export function registrationPolicy({ config }: Pick<Zone, 'config'>, service: Se
   }
 }
 
-/** Whether an administrator gave the client what no registration gives: then its own token changes it no longer. */
+/** Whether an administrator gave the client more than a registration can; its registration token can then no longer change it. */
 export function isElevated(
   client: Client,
   { resources }: Pick<RegistrationPolicy, 'resources'>,

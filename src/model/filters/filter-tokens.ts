@@ -29,7 +29,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const DOUBLE_QUOTED = /"(?:[^"\\]|\\[^])*"/y
 const SINGLE_QUOTED = /'(?:[^'\\]|\\[^])*'/y
 
-/** Each expression is tried once where a piece begins, and none of them has two ways to fit: the cost is the length. */
+/** Each expression is tried once per token and cannot match in two ways, so the cost is linear. */
 export function readTokens(text: string, dialect: FilterDialect): Token[] {
   const tokens: Token[] = []
   let at = 0
@@ -49,7 +49,7 @@ export function readTokens(text: string, dialect: FilterDialect): Token[] {
       token.kind !== ']' &&
       !/[ \t\r\n]/.test(text.charAt(token.at - 1))
     ) {
-      throw new InvalidFilter(`a blank is missing at ${token.at + 1}`)
+      throw new InvalidFilter(`a space is missing at ${token.at + 1}`)
     }
     tokens.push(token)
   }
@@ -77,8 +77,8 @@ function readToken({ first, at, take, dialect, before }: Place): Token {
   if (double !== undefined) return { kind: 'value', value: stringOf(double, at), at }
   const single = dialect === 'uaa' ? take(SINGLE_QUOTED) : undefined
   if (single !== undefined) return { kind: 'value', value: stringOf(requoted(single), at), at }
-  if (first === '"' || first === "'") throw new InvalidFilter(`the string at ${at + 1} has no end`)
-  throw new InvalidFilter(`the character at ${at + 1} has no meaning`)
+  if (first === '"' || first === "'") throw new InvalidFilter(`the string at ${at + 1} is not terminated`)
+  throw new InvalidFilter(`unexpected character at ${at + 1}`)
 }
 
 function numberOf(text: string, at: number): number {
@@ -91,7 +91,7 @@ function stringOf(quoted: string, at: number): string {
   try {
     return String(JSON.parse(quoted))
   } catch (cause) {
-    throw new InvalidFilter(`the string at ${at + 1} has a character or an escape that JSON does not know`, { cause })
+    throw new InvalidFilter(`the string at ${at + 1} has a character or an escape that is not valid JSON`, { cause })
   }
 }
 

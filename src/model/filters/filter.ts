@@ -120,7 +120,7 @@ function createParser(text: string, dialect: FilterDialect): Parser {
 
   function group(opening: Token, inside: Inside): Filter {
     const closes = opening.kind === '[' ? ']' : ')'
-    if (inside.depth === MAX_NESTING) throw new InvalidFilter(`it is nested more than ${MAX_NESTING} deep`)
+    if (inside.depth === MAX_NESTING) throw new InvalidFilter(`it has more than ${MAX_NESTING} levels of nesting`)
     const brackets = inside.brackets || opening.kind === '['
     const content = joined('or', { depth: inside.depth + 1, brackets })
     const closing = next()
@@ -223,7 +223,7 @@ const URN = /^urn(?::[\w$.-]+)+$/i
 function attributeOf({ text, at }: Token & { kind: 'word' }, dialect: FilterDialect): string {
   const { schema, name } = dialect === 'scim' ? splitName(text) : { name: text }
   if (!ATTRIBUTE.test(name) || (schema !== undefined && !URN.test(schema)))
-    throw new InvalidFilter(`the word at ${at + 1} is no name of an attribute`)
+    throw new InvalidFilter(`the word at ${at + 1} is not an attribute name`)
   return text
 }
 

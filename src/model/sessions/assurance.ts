@@ -61,7 +61,7 @@ export function tokenClasses(acr: readonly string[] | undefined): readonly strin
   return shown.length > 0 ? shown : undefined
 }
 
-/** How a provider is asked for a level above 1, by the mapping of its record; a word that is no level is asked for as it is. */
+/** The provider's class for a level above 1, by the mapping of its record; other values are passed on unchanged. */
 export function classesFor(word: string, mapping: unknown): readonly string[] {
   if (!isLevel(word)) return [word]
   if (word === '1') return []

@@ -39,7 +39,7 @@ export const SECOND_FACTOR_PATH = '/second_factor'
 /** The page of a required new password. */
 export const PASSWORD_CHANGE_PATH = '/force_password_change'
 
-/** The second factor, which `/oauth/authorize` also demands for what a request asks (step-up). */
+/** The second factor, which `/oauth/authorize` also requires for the level of a request (step-up). */
 export const SECOND_FACTOR: SignInDemand = {
   name: 'second-factor',
   path: SECOND_FACTOR_PATH,

@@ -1,5 +1,5 @@
-// The level that an application asks of a sign-in: by `acr_values` of its request (OpenID Connect Core §3.1.2.1, RFC 9470 §4),
-// or by the client's own policy. Both can only ask for more than the zone does.
+// The level that an application requires of a sign-in: by `acr_values` of its request (OpenID Connect Core §3.1.2.1, RFC 9470
+// §4), or by the client's own policy. Both can only require more than the zone.
 import { lowestOf, stronger } from './assurance.ts'
 import type { Level } from './assurance.ts'
 import { asksForSecondFactor, isAbout, methodsFor } from '../users/second-factor.ts'

@@ -23,7 +23,7 @@ export function confirmationIn(cnf: unknown): Confirmation | 'unknown' | undefin
   return entries.length > 0 && entries.every(isKnown) ? cnf : 'unknown'
 }
 
-/** Whether the request proves everything that `bound` asks for; nothing satisfies `unknown`. */
+/** Whether the request proves everything that `bound` requires; nothing satisfies `unknown`. */
 export const isMet = (bound: Confirmation | 'unknown' | undefined, proven: Confirmation = {}): boolean =>
   bound === undefined ||
   (bound !== 'unknown' && CONFIRMATION_MEMBERS.every(name => (bound[name] ?? proven[name]) === proven[name]))

@@ -8,13 +8,13 @@ export const DEVICE_CODE_SECONDS = 600
 /** Seconds between two requests of the device; five more after each that comes too soon (RFC 8628 §3.5). */
 export const POLL_SECONDS = 5
 
-/** How often one code may be entered: limits attempts by anyone who reads it off another's screen. */
+/** How often one code may be entered: limits attempts by anyone who sees it on another's screen. */
 export const MAX_ENTRIES = 10
 
 /** 34 bits, which cannot be guessed in ten minutes at the allowed rate. */
 const USER_CODE_LENGTH = 8
 
-/** Longer input is no code, however many separators it has. */
+/** Longer input is not a code, regardless of separators. */
 const MAX_INPUT_LENGTH = 64
 
 /** The request of a device. */
@@ -22,7 +22,7 @@ export interface DeviceRequest {
   readonly codeDigest: string
   readonly userCodeDigest: string
   readonly clientId: string
-  /** As the request named them; none for all that the client may have. */
+  /** The requested scopes; empty for all that the client may have. */
   readonly scopes: readonly string[]
   readonly remoteAddress?: string | undefined
   readonly userAgent?: string | undefined

@@ -1,4 +1,4 @@
-// Pushed authorization requests (RFC 9126): what is kept between the push and the answer.
+// Pushed authorization requests (RFC 9126): the data stored between the push and the response.
 
 /** A request that a client pushed. */
 export interface PushedRequest {
@@ -10,7 +10,7 @@ export interface PushedRequest {
   readonly parameters: string
   /** Whether they came in a request object. */
   readonly isSigned: boolean
-  /** Until when a browser may bring it. */
+  /** Until when a browser may present it. */
   readonly expiresAt: Date
   /** Until when a browser that used it in time may use it again. */
   readonly keptUntil: Date
@@ -19,7 +19,7 @@ export interface PushedRequest {
 /** What every `request_uri` of this server begins with (RFC 9126 §2.2). */
 export const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
-/** How long a browser has to bring a pushed request; FAPI 2.0 allows less than 600 seconds. */
+/** Lifetime of a pushed request until a browser presents it; FAPI 2.0 allows less than 600 seconds. */
 export const PUSHED_SECONDS = 90
 
 /** How long users have for signing in and approving, once the request has come. */

@@ -14,10 +14,10 @@ const refuse = (description: string): OAuthError => new OAuthError('invalid_targ
  */
 export function namedResources(values: readonly string[], { resources = [] }: Client): readonly string[] {
   const named = [...new Set(values.filter(value => value !== ''))]
-  if (named.length > MAX_RESOURCES) throw refuse(`There are more than ${MAX_RESOURCES} resources`)
+  if (named.length > MAX_RESOURCES) throw refuse(`A request must not have more than ${MAX_RESOURCES} resources`)
   for (const resource of named) {
     if (!isAbsoluteUri(resource)) throw refuse('A resource must be an absolute URI without a fragment')
-    if (!resources.includes(resource)) throw refuse('This client may not ask for a token for this resource')
+    if (!resources.includes(resource)) throw refuse('This client may not request a token for this resource')
   }
   return named
 }
@@ -39,6 +39,6 @@ export function resourcesFor(
 
 function stillAllowed(granted: readonly string[], { resources = [] }: Client): readonly string[] {
   const left = granted.filter(resource => resources.includes(resource))
-  if (left.length === 0) throw refuse('This client may no longer ask for a token for the resources that were granted')
+  if (left.length === 0) throw refuse('This client may no longer request a token for the granted resources')
   return left
 }

@@ -48,7 +48,7 @@ const matchesAny = (patterns: readonly string[], scope: string): boolean =>
   patterns.some(pattern => scopeMatches(pattern, scope))
 
 /**
- * Those that no rule removes. `removerOf` answers with the rule, so that a decision and its explanation are one and the same.
+ * Those that no rule removes. `removerOf` returns the rule, so that a decision and its explanation use the same code.
  */
 function filterScopes(
   scopes: Iterable<string>,

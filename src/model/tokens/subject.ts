@@ -1,4 +1,4 @@
-// What a client calls a user: the `sub` of ID tokens, userinfo and logout tokens (OpenID Connect Core §8).
+// The subject of a user for a client: the `sub` of ID tokens, userinfo and logout tokens (OpenID Connect Core §8).
 import type { Vault } from '../../base/secrets.ts'
 import type { Client } from '../clients/client.ts'
 import type { Behaviour } from '../compatibility.ts'
@@ -6,7 +6,7 @@ import { supportsProtocol } from '../zones/protocols.ts'
 import type { User } from '../users/user.ts'
 import type { Zone } from '../zones/zone.ts'
 
-/** Names users for clients. */
+/** Computes subjects. */
 export interface Subjects {
   /** The id of the account, or for a pairwise client one that only its sector knows. Never changes. */
   of(zone: Zone, client: Client, user: Pick<User, 'id'>): string

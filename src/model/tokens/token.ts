@@ -41,19 +41,19 @@ export type Redemption =
   /** The proof sent with it was used before; the code is unchanged. */
   | { readonly outcome: 'replayed' }
 
-/** The id of a proof that counts once (RFC 9449 §11.1), as it is kept. */
+/** The stored id of a single-use proof (RFC 9449 §11.1). */
 export interface ProofId {
   readonly idDigest: string
   readonly expiresAt: Date
 }
 
 /** The description of the refusal of a proof that was used before. */
-export const PROOF_USED = 'The proof was used before'
+export const PROOF_USED = 'The proof was already used'
 
 /** Lifetime of a passcode. */
 export const PASSCODE_SECONDS = 300
 
-/** What a one-time code is for; it can be redeemed for this only. */
+/** The purpose of a one-time code; it can be redeemed only for this. */
 export type CodePurpose =
   /** Copied from the browser to a program that cannot show a sign-in page. */
   | 'passcode'
@@ -80,7 +80,7 @@ export interface OneTimeCode {
   readonly userId?: string
   /** The account's `passwordRevision` when the code was created; absent where the code outlives a new password. */
   readonly passwordRevision?: string
-  /** What else it stands for: a text that its purpose understands. */
+  /** Additional data, in the format of its purpose. */
   readonly data?: string
   readonly codeDigest: string
   readonly expiresAt: Date

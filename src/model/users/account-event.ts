@@ -1,4 +1,4 @@
-// What happened to an account, as its owner is shown it: a small part of the audit trail, kept for a while.
+// Recent events of an account as shown to its owner: a small, temporary part of the audit trail.
 import { canonicalAddress, withoutPort } from '../../base/network-address.ts'
 import { ALL_REVOKED } from '../audit/event.ts'
 import type { AuditEvent, AuditEventType } from '../audit/event.ts'
@@ -24,7 +24,7 @@ export interface AccountEvent {
   readonly userId: string
   readonly type: AccountEventType
   readonly at: Date
-  /** Whether it was done for the user, by an administrator or a client; then it has neither address nor device. */
+  /** Whether an administrator or a client did it for the user; it then has neither address nor device. */
   readonly byOther: boolean
   readonly remoteAddress?: string
   /** See `keptUserAgent`. */
@@ -68,7 +68,7 @@ export function accountEventOf(event: AuditEvent, at: Date): AccountEvent | unde
     type,
     at,
     byOther,
-    // The address of an administrator is not the user's to know.
+    // The address of an administrator must not be shown to the user.
     ...(!byOther && remoteAddress !== undefined && { remoteAddress }),
     ...(!byOther && userAgent !== undefined && { userAgent }),
     ...(clientId !== undefined && WITH_CLIENT.has(type) && { clientId }),

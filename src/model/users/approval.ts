@@ -3,13 +3,13 @@ import type { ApprovalFields } from '../../records/approval.ts'
 /** A user's stored decision about one scope for one client. */
 export interface Approval extends ApprovalFields {}
 
-/** Whether the decision still counts. */
+/** Whether the decision is still valid. */
 export const isCurrent = (approval: Approval, now: Date): boolean => approval.expiresAt > now
 
-/** A decision on the approval page holds for a month. */
+/** A decision on the approval page is valid for a month. */
 export const APPROVAL_SECONDS = 30 * 86_400
 
-/** A decision that an API is sent without an end holds for half an hour. */
+/** A decision sent to an API without an expiry is valid for half an hour. */
 export const REQUESTED_APPROVAL_SECONDS = 30 * 60
 
 /** The clients that had an approval before and have none now, regardless of denials. */

@@ -3,9 +3,9 @@
 import { normalized } from '../../base/normalized.ts'
 import { emailDomainOf } from '../zones/identity-provider.ts'
 
-/** What is added to a word to satisfy a rule, such as a year and two marks, and guessed with it. */
+/** Characters added to a word to satisfy a rule, such as a year and two marks, which guessing programs try too. */
 const MAX_DECORATION = 6
-/** Longer passwords are in no list; bounds the work. */
+/** Longer passwords are not in the list; limits the work. */
 const MAX_CHECKED_LENGTH = 255
 const MIN_WORD_LENGTH = 3
 

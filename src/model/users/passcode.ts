@@ -6,7 +6,7 @@ import type { SignIn } from '../sessions/session.ts'
 
 const GROUPED_LENGTH = 20 // 100 bits, in groups of four
 const PLAIN_LENGTH = 32 // 192 bits
-/** Longer input is no code, however many separators it has. */
+/** Longer input is not a passcode, regardless of separators. */
 const MAX_INPUT_LENGTH = 64
 
 /** A new passcode, as it is compared: without the separators that it is shown with. */
@@ -35,13 +35,13 @@ export interface PasscodeSignIn extends Partial<Pick<SignIn, 'authenticatedAt'>>
   readonly isRemembered: boolean
 }
 
-/** As a passcode is stored with it. */
+/** Its stored form. */
 export const formatPasscodeSignIn = (
   { authenticatedAt, amr, acr }: SignIn,
   { isRemembered }: { readonly isRemembered: boolean },
 ): string => JSON.stringify({ at: authenticatedAt.getTime(), amr, acr, isRemembered })
 
-/** Reads it; of a passcode of an older version nothing is known. */
+/** Parses the stored form; a passcode of an older version has no data. */
 export function parsePasscodeSignIn(text: string | undefined): PasscodeSignIn {
   const kept = text === undefined ? undefined : parseJson(text)
   const at = memberOf(kept, 'at')

@@ -1,6 +1,6 @@
 /** A passkey: a public-key credential of a user (Web Authentication Level 3 §4). */
 export interface Passkey {
-  /** Ours, random: names it in forms and APIs. */
+  /** Our random id, used in forms and APIs. */
   readonly id: string
   readonly userId: string
   /** The authenticator's, base64url; unique in the zone. */
@@ -16,7 +16,7 @@ export interface Passkey {
   readonly isBackedUp: boolean
   /** Whether a trusted attestation says that hardware protects the private key. */
   readonly isAttested: boolean
-  /** What the user calls it. */
+  /** The name given by the user. */
   readonly name: string
   readonly createdAt: Date
   readonly lastUsedAt?: Date
@@ -32,7 +32,7 @@ export interface Totp {
   readonly lastUsedAt?: Date
 }
 
-/** What stands in for a second factor once: a code of the user's own, or one that an administrator gave. */
+/** A single-use replacement for a second factor: a recovery code, or a code issued by an administrator. */
 export type FactorCodeKind = 'recovery' | 'bypass'
 
 /** The codes that a user still has. */

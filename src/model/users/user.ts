@@ -16,7 +16,7 @@ export function fullName(user: User): string | undefined {
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
-/** What users can be called by, in the order of forms. */
+/** The names of a user, in the order of forms. */
 export const OWN_NAMES = ['givenName', 'familyName', 'displayName'] as const
 /** Characters; as many as UAA's columns have. */
 export const MAX_NAME_LENGTH = 255
@@ -25,7 +25,7 @@ export const MAX_NAME_LENGTH = 255
 export const preferredLanguage = (user: User | undefined): string | undefined =>
   (user?.profile?.preferredLanguage || user?.profile?.locale)?.replaceAll('_', '-')
 
-/** What makes two user names the same: neither case nor the Unicode form counts, nor the width of a letter (NFKC). */
+/** The key by which user names are compared: ignores case, Unicode form and letter width (NFKC). */
 export const userNameKey = (userName: string): string => normalized(normalized(userName, 'NFKC').toLowerCase(), 'NFKC')
 
 /** A name that looks like an e-mail address is used as one. */

@@ -120,7 +120,7 @@ function createCompiler(): (pattern: string) => Matcher | PatternError {
   }
 }
 
-const TOO_MUCH = new PatternError('is too much work beside those before it')
+const TOO_MUCH = new PatternError('exceeds the total cost limit of its list')
 /** Detecting an invalid pattern costs time, too. */
 const INVALID_PATTERN_WEIGHT = 20
 

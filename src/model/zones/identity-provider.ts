@@ -11,7 +11,7 @@ export const LOGIN_SERVER_ORIGIN = 'login-server'
 /** The origin of users of a directory; a zone has one at most. */
 export const LDAP_ORIGIN = 'ldap'
 
-/** Origins that are meant for one kind of provider, whether or not the zone has it. */
+/** Origins reserved for one type of provider, whether or not the zone has it. */
 export const RESERVED_ORIGINS: ReadonlySet<string> = new Set([LDAP_ORIGIN, 'keystone', 'unknown'])
 
 /** UAA's words for a user of a SAML provider whose account an administrator must make first. */

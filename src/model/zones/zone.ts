@@ -79,7 +79,7 @@ const DEFAULT_PROMPTS: readonly Prompt[] = [
   { name: 'password', type: 'password', text: 'Password' },
 ]
 
-/** Whether the words are those that every zone begins with, which pages know in every language. */
+/** Whether the texts are the defaults, which pages have in every language. */
 export const isDefaultPrompt = ({ name, text }: Prompt): boolean =>
   DEFAULT_PROMPTS.some(prompt => prompt.name === name && prompt.text === text)
 

@@ -27,7 +27,7 @@ const REPEATED = [
 /** Those of a login server, which names the user. */
 const REPEATED_TO_LOGIN_SERVER = [...REPEATED, 'source', 'username', 'user_id', 'origin'] as const
 
-/** The question, and how the request and its addresses are written. */
+/** The approval request, and how the authorization request and its URLs are written. */
 interface ApprovalModelParts {
   readonly question: ApprovalQuestion
   /** The parameters of the request. */
@@ -74,7 +74,7 @@ export function approvalModel(authorization: AuthorizationRequest, parts: Approv
   return { auth_request: request, ...shared, client_id: clientId, original_uri: originalUri }
 }
 
-/** UAA: the request as its own object has it. */
+/** UAA: the request in the form of its own object. */
 function requestInUaa(
   { client, target, responseType }: AuthorizationRequest,
   { question, form, toLoginServer, noneScope }: ApprovalModelParts,

@@ -1,5 +1,5 @@
-// Approval of scopes: the page, its answer, and the records of what was decided. What was asked is kept in the session and
-// never taken from the answer, which only says yes or no.
+// Approval of scopes: the page, its form, and the records of the decisions. The request is stored in the session and
+// never read from the form, which only approves or denies.
 import type { FastifyReply } from 'fastify'
 import type { Approval } from '../../model/users/approval.ts'
 import { displayName } from '../../model/clients/client.ts'
@@ -69,7 +69,7 @@ export async function askForApproval(
   return pages.send(reply, page)
 }
 
-/** The query of the request that the page's form answers, once only; undefined when the browser was sent to sign in. */
+/** The query of the stored request, which can be answered once; undefined when the browser was redirected to sign-in. */
 export async function takePendingRequest(
   { request, reply }: Pick<AuthorizeContext, 'request' | 'reply'>,
   answer: Form,
@@ -78,7 +78,7 @@ export async function takePendingRequest(
   const shown = answer.get('form_redirect_uri')
   const signedIn = await sessions.signedIn(request)
   if (!signedIn) {
-    // The session ended while the page was open: the question is asked again after a new sign-in.
+    // The session ended while the page was open: the page is shown again after a new sign-in.
     const path = ownPath(urls.addressesOf(request.zone), shown)
     const isOurs = path?.startsWith(`${AUTHORIZE_PATH}?`) === true
     await denial.askToSignIn(request, reply, isOurs ? { path, reauthenticate: false } : undefined)
@@ -97,7 +97,7 @@ export async function takePendingRequest(
   return query
 }
 
-/** Records the answer of the approval page; refuses when the user denied, or approved what was not asked. */
+/** Records the answer of the approval page; refuses when the user denied, or approved scopes that were not requested. */
 export async function recordApproval(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, answer, scopes } = context
   if (!answer || !scopes || scopes instanceof OAuthError) return

@@ -18,7 +18,7 @@ import { LOGIN_REQUIRED } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
 
-/** Finds the user who is signed in in this browser, or the user of the bearer token. */
+/** Finds the user of the browser session or of the bearer token. */
 export async function findAuthenticatedUser(
   context: AuthorizeContext,
   { store, sessions, behaviour }: AuthorizeDeps,
@@ -28,9 +28,9 @@ export async function findAuthenticatedUser(
   if (program?.by === 'token') {
     const { bearer } = program
     if (!bearer.user) throw new Error('the token has no user')
-    // A token outlives its provider; it begins nothing new.
+    // A token can outlive its provider, but must not start a new grant.
     if (!(await store.providers.isOpen(request.zone.id, bearer.user.origin))) return
-    // A token from a passcode has no `auth_time`; then its own age is all that is known.
+    // A token from a passcode has no `auth_time`; its issue time is used instead.
     const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
     const { amr, acr } = signInOf(bearer.claims, request.zone, behaviour)
     context.authenticatedUser = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
@@ -76,7 +76,7 @@ export async function readIdTokenHint(context: AuthorizeContext, { reader, store
   throw new RedirectRefusal(found(context.asked.target), new OAuthError('invalid_request', description))
 }
 
-/** What the scope rules leave of the request for this user; their refusal waits for the questions before it. */
+/** Applies the scope rules for this user; a refusal is reported only after the earlier steps, such as sign-in. */
 export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: AuthorizeDeps): Promise<void> {
   const { client, requestedScopes } = checkedRequest(context)
   const groups = await groupsOf(context.request.zone, found(context.authenticatedUser).user)
@@ -134,7 +134,7 @@ async function readOriginal(request: FastifyRequest, reader: AuthorizeDeps['read
   return token
 }
 
-/** Whether a program calls with the token of a user: a bearer, for a code, naming its client. */
+/** Whether a program calls with the bearer token of a user, requesting a code for a client. */
 export const isCall = (request: FastifyRequest, form: Form): boolean =>
   bearerHeader(request) !== undefined &&
   (form.get('response_type') ?? '').startsWith('code') &&

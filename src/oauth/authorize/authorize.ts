@@ -60,7 +60,7 @@ const STANDARD: readonly Check[] = [
   requireScopesForTokens,
 ]
 
-/** `compatibility: uaa`: sign-in comes first, and some checks are later, or not there (rows A1, A3, A4, A8, A12, A14, A20). */
+/** `compatibility: uaa`: sign-in comes first, and some checks are later or omitted (rows A1, A3, A4, A8, A12, A14, A20). */
 const UAA: readonly Check[] = [
   findAuthenticatedUser,
   setHeaders,
@@ -93,7 +93,7 @@ async function firstStep(checks: readonly Check[], context: AuthorizeContext, de
   return { kind: 'respond', scopes: found(context.granted) }
 }
 
-/** Makes the checks and the step that they lead to; a refusal goes to the client once its redirect URI is verified. */
+/** Runs the checks and the step that they lead to; a refusal goes to the client once its redirect URI is verified. */
 async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
   const { request, reply } = sent
   const { standardAuthorizeChecks, standardSilentErrors } = deps.behaviour
@@ -103,7 +103,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
     const step = await firstStep(standardAuthorizeChecks ? STANDARD : UAA, context, deps)
     return await perform(step, context, deps)
   } catch (error) {
-    // The request is made again after the sign-in, and then recorded, with its user.
+    // The request is repeated after the sign-in, and then recorded with its user.
     if (error instanceof RedirectRefusal && (await needsSignInFirst(context, error, deps))) return signIn(context, deps)
     record(error, context, deps)
     if (error instanceof RedirectRefusal) return refuse(context, error, deps)
@@ -132,7 +132,7 @@ async function needsSignInFirst(
   return client?.registration !== undefined && (await sessions.signedIn(request)) === undefined
 }
 
-/** Stores what is refused to a known client, except `login_required`. */
+/** Records refusals of known clients, except `login_required`. */
 function record(
   error: unknown,
   { request, params, asked, authenticatedUser }: AuthorizeContext,
@@ -175,7 +175,7 @@ async function perform(step: Step, context: AuthorizeContext, deps: AuthorizeDep
 export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
   const { sessions, denial, csrf, urls, behaviour } = deps
   const config = {
-    access: { by: 'anyone', because: 'the flow itself asks who is there, and sends the browser to sign in' },
+    access: { by: 'anyone', because: 'the flow itself authenticates the user, by redirecting to sign-in' },
     audience: 'page',
   } as const
 
@@ -212,7 +212,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     const form = bodyForm(request) ?? EMPTY_FORM
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
-    const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: silence needs no value either
+    const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: prompt=none needs no CSRF token either
     // An approval by a user who is no longer signed in has no effect: the user is asked to sign in.
     const mustProve = isAnswer ? (await sessions.signedIn(request)) !== undefined : !isOpen
     if (mustProve && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
@@ -248,7 +248,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
   }
 }
 
-/** What the specification fixes for this endpoint, redirects included. */
+/** The specified headers of this endpoint, also on redirects. */
 async function setHeaders(context: AuthorizeContext, { urls, behaviour, csrf }: AuthorizeDeps): Promise<void> {
   const { request, reply, silent, program } = context
   if (silent) {
@@ -265,7 +265,7 @@ async function setHeaders(context: AuthorizeContext, { urls, behaviour, csrf }: 
 /** A longer query might not fit into the head of a request. */
 const MAX_QUERY_LENGTH = 8000
 
-/** The query to come back with; characters that browsers leave bare, such as a backslash, would be refused then. */
+/** The query for the return; encodes characters that browsers leave unencoded, such as a backslash, which would be refused. */
 function keptQuery(request: FastifyRequest): string {
   const query = rawQuery(request)
   const form = queryForm(request)

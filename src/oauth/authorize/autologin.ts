@@ -5,7 +5,7 @@ import { isNavigation } from '../../web/requests/navigation.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { findAuthenticatedUser } from './authenticated-user.ts'
 
-/** Signs the user in before the sign-in page is shown; the code of another client counts as none. */
+/** Signs the user in before the sign-in page is shown; ignores the code of another client. */
 export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
   const { request, reply, form, params, silent, program, answer } = context
   const code = form.get('code')
@@ -33,7 +33,7 @@ export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDep
     case 'good':
       await sessions.signIn(request, reply, result.user, result)
       await findAuthenticatedUser(context, deps)
-      // A password that was just checked meets every demand for a fresh sign-in.
+      // A password that was just checked satisfies `prompt=login` and `max_age`.
       if (context.asked.forceLogin !== undefined)
         context.asked = { ...context.asked, forceLogin: false, maxAge: undefined }
   }

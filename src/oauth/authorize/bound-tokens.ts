@@ -1,4 +1,4 @@
-// What an authorization request says of the sender that its tokens will be bound to.
+// Which sender an authorization request binds its tokens to.
 import { OAuthError } from '../../model/oauth-error.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { found } from './context.ts'
@@ -13,16 +13,16 @@ export function readKeyThumbprint(context: AuthorizeContext, deps: AuthorizeDeps
   const jkt = context.params.get('dpop_jkt')
   if (jkt === undefined || !supportsProtocol(context.request.zone, 'dpop', deps.behaviour)) return
   if (!THUMBPRINT.test(jkt)) {
-    throw refusal(context, deps, new OAuthError('invalid_request', 'The dpop_jkt must be a thumbprint of SHA-256'))
+    throw refusal(context, deps, new OAuthError('invalid_request', 'The dpop_jkt must be a SHA-256 thumbprint'))
   }
   context.asked = { ...context.asked, jkt }
 }
 
-/** A token in a redirect is not bound, which clients with bound tokens exclude (RFC 9449 §5.2, RFC 8705 §3.4). */
+/** Refuses tokens in a redirect, which cannot be bound, to clients with bound tokens (RFC 9449 §5.2, RFC 8705 §3.4). */
 export function refuseUnboundTokens(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const client = found(context.asked.client)
   if (!found(context.asked.responseType).has('token')) return
   if (client.dpopBoundTokens !== true && client.certificateBoundTokens !== true) return
-  const description = 'The tokens of this client are bound to it, which those of a redirect cannot be'
+  const description = 'The tokens of this client must be bound to it, and tokens in a redirect cannot be'
   throw refusal(context, deps, new OAuthError('unauthorized_client', description))
 }

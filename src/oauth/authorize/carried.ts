@@ -15,7 +15,7 @@ export const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
 /** What this endpoint adds to the URL of a request with which the browser comes back. */
 export const MARKS: readonly string[] = [ASKED_FOR_HINT, ASKED_FOR_AGE, ACCOUNT_WAS_CHOSEN]
 
-/** When and how the request first came, sealed: a URL cannot claim anything else, and counts in one browser only. */
+/** When and how the request first arrived, encrypted, so that a URL cannot forge it; valid in one browser only. */
 export const BEGUN = 'begun'
 
 /** The parameters that the endpoint or a page of the sign-in reads, including those that are refused after the sign-in. */

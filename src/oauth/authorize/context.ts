@@ -1,4 +1,4 @@
-// An authorization request on its way through the checks of authorize.ts: what came, and what the checks found so far.
+// The context of an authorization request in the checks of authorize.ts: its input, and the results of the checks so far.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Cache } from '../../base/cache.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -96,7 +96,7 @@ export interface AuthorizeDeps extends RefusalDeps {
   readonly log: { fault(message: string, cause: unknown): void; refusal(message: string): void }
 }
 
-/** What `prompt` and `max_age` ask of the sign-in (OpenID Connect Core §3.1.2.1). */
+/** What `prompt` and `max_age` require of the sign-in (OpenID Connect Core §3.1.2.1). */
 export interface Demands {
   /** No page may be shown. */
   readonly silent: boolean
@@ -146,13 +146,13 @@ export interface RequestSource {
   readonly kind: 'object' | 'pushed'
   /** Whether a key of the client signed the parameters. */
   readonly isSigned: boolean
-  /** What the browser sent: our own marks are there, and never among the parameters. */
+  /** What the browser sent, including our own marks, which are never among the parameters. */
   readonly sent: Form
-  /** When the request first came; undefined if it comes now. */
+  /** When the request first arrived; undefined if this is the first time. */
   readonly begunAt?: Date | undefined
-  /** Digest of the pushed request, which the answer uses up. */
+  /** Digest of the pushed request, which the response consumes. */
   readonly pushedDigest?: string
-  /** What the answer uses up of a signed one that names itself: its digest, and until when it is remembered. */
+  /** For a signed request with a `jti`, which is answered once: its digest, and until when that is stored. */
   readonly once?: { readonly idDigest: string; readonly until: Date }
 }
 
@@ -167,7 +167,7 @@ export interface AuthorizeContext {
   readonly source?: RequestSource
   /** `prompt=none`: no page may be shown. */
   readonly silent: boolean
-  /** Set when the request itself proves who is there: no session, no cookie, no page. */
+  /** Set when the request itself authenticates the user: no session, no cookie, no page. */
   readonly program?:
     | { readonly by: 'token'; readonly bearer: VerifiedToken }
     | { readonly by: 'password' }
@@ -177,7 +177,7 @@ export interface AuthorizeContext {
 
   asked: Partial<AuthorizationRequest>
   authenticatedUser?: AuthenticatedUser | undefined
-  /** The `sub` of `id_token_hint`, and the client that calls the user so. */
+  /** The `sub` of `id_token_hint`, and the client that it was issued to. */
   hinted?: { readonly subject: string; readonly client: Client }
   /** What the scope rules leave of the request for this user, or their refusal. */
   scopes?: GrantedScopes | OAuthError
@@ -193,8 +193,8 @@ export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'sour
   (source?.sent ?? form).get(mark) !== undefined
 
 /**
- * Whether the user has signed in since the request first came, which meets what it asks of the sign-in. At another provider the
- * user may have signed in before: at most so many seconds before the request.
+ * Whether the user has signed in since the request first arrived, which satisfies `prompt=login` and `max_age`. The sign-in at
+ * another provider may be earlier: at most so many seconds before the request.
  */
 export function signedInSince(
   { request: { visit }, source }: Pick<AuthorizeContext, 'request' | 'source'>,
@@ -206,9 +206,9 @@ export function signedInSince(
   return age <= seconds + PROVIDER_SKEW_SECONDS
 }
 
-/** What an earlier check found; a list of checks in the wrong order is a fault. */
+/** The result of an earlier check; throws if the checks are in the wrong order. */
 export function found<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('a check reads what no check before it has found')
+  if (value === undefined) throw new Error('a check reads a result that no earlier check has set')
   return value
 }
 

@@ -18,7 +18,7 @@ import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { RedirectRefusal } from './redirect.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 
-/** Whether the request says of itself that it carries credentials; looks at none. */
+/** Whether the request declares that it contains credentials; does not check them. */
 export function hasCredentials(request: FastifyRequest): boolean {
   if (!acceptsTokens(request.headers.accept)) return false
   const form = formOf(request)
@@ -26,7 +26,7 @@ export function hasCredentials(request: FastifyRequest): boolean {
   return form.get('source') === 'credentials' || (form.get('credentials') ?? '').startsWith('{')
 }
 
-/** Begins such a request; throws for GET. */
+/** Starts such a request; throws for GET. */
 export function credentialsContext(request: FastifyRequest, reply: FastifyReply): AuthorizeContext {
   request.audience = 'api'
   reply.removeHeader('pragma').removeHeader('expires').header('cache-control', 'no-store')
@@ -44,7 +44,7 @@ export function credentialsContext(request: FastifyRequest, reply: FastifyReply)
   }
 }
 
-/** Before the password is checked: a caller that may not send one must not learn whether it is right (row A20). */
+/** Runs before the password check: a caller without this right must not learn whether the password is correct (row A20). */
 export function requirePasswordGrant({ asked, program }: AuthorizeContext): void {
   if (program?.by !== 'password' || mayUseGrant(found(asked.client), 'password')) return
   throw new RedirectRefusal(found(asked.target), new OAuthError('unauthorized_client', 'Unauthorized grant type'))
@@ -72,7 +72,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: Author
     }
     case 'signed-in':
       context.authenticatedUser = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
-      // A password that was just sent meets every demand for a fresh sign-in.
+      // A password that was just sent satisfies `prompt=login` and `max_age`.
       context.asked = { ...asked, forceLogin: false, maxAge: undefined }
   }
 }

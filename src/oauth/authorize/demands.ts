@@ -1,5 +1,5 @@
-// The outstanding steps of the sign-in before anything is granted: to the zone, and to the request, which says how strong it must be
-// by `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4) and the policy of its client.
+// The steps of the sign-in that the zone and the request require before anything is granted. The request states the level by
+// `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4); the policy of its client can require one, too.
 import { levelOf } from '../../model/sessions/assurance.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -40,7 +40,7 @@ export function meet(demand: SignInDemand, { silent, asked }: AuthorizeContext, 
   throw new RedirectRefusal(target, new OAuthError('interaction_required', demand.description), mode)
 }
 
-/** Far more than any list of classes. */
+/** Longer than any realistic list of classes. */
 const MAX_ACR_VALUES_LENGTH = 1000
 
 /** Reads `acr_values`, which has no effect in a zone without second factors. */
@@ -62,12 +62,12 @@ export async function levelToReach(
   deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'verifiesAttestation'>,
 ): Promise<RequiredLevel | undefined> {
   const lacking = await lackingLevel(zone, question, deps)
-  // Without attestation, or after a passkey that is not hardware, asking for a hardware key would be futile.
+  // Requesting a hardware key is pointless without attestation, or after a passkey that is not hardware-bound.
   const isOutOfReach = lacking?.level === 'phrh' && (!deps.verifiesAttestation || levelOf(question.acr) === 'phr')
   return isOutOfReach ? { ...lacking, methods: [] } : lacking
 }
 
-/** Compares the sign-in with what the request and the client ask; what follows is for `nextStep` to decide. */
+/** Compares the sign-in with the requirements of request and client; `nextStep` decides what follows. */
 export async function findLackingLevel(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
   const { request, asked, program } = context
   const { user, acr } = found(context.authenticatedUser)
@@ -81,7 +81,7 @@ export async function findLackingLevel(context: AuthorizeContext, deps: Authoriz
   const isOutstanding =
     program.by === 'token' && (await deps.findOutstandingDemand(zone, user, { acr }))?.name === SECOND_FACTOR.name
   if (!isOutstanding && !context.lacking) return undefined
-  // A token cannot bring a second factor, and a password alone is none.
+  // Neither a token nor a password alone proves a second factor.
   if (program.by !== 'token') throw new OAuthError('mfa_required', MFA_REQUIRED)
   return { kind: 'refuse', error: 'interaction_required', description: SECOND_FACTOR.description }
 }

@@ -14,17 +14,17 @@ import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 
-/** The user who is signed in, as far as the decision depends on it. */
+/** What the decision needs to know about the signed-in user. */
 export interface SignedIn {
   readonly origin: string
   readonly authenticatedAt: Date
-  /** What the scope rules leave of the request for this user, or their refusal. */
+  /** The scopes that the rules allow this user, or their refusal. */
   readonly scopes: GrantedScopes | OAuthError
   /** Unexpired decisions for this client. */
   readonly approvals: readonly Approval[]
   /** Whether this very request was just approved on the page. */
   readonly justApproved: boolean
-  /** Set when the request's `id_token_hint` names another user; whether a sign-in was demanded for that already. */
+  /** Set when the request's `id_token_hint` names another user; whether a sign-in was already required for that. */
   readonly isAnother?: { readonly wasAsked: boolean }
   /** The level that the sign-in lacks for this request. */
   readonly lacking?: RequiredLevel | undefined
@@ -84,7 +84,7 @@ export function decide(context: AuthorizeContext, { clock, behaviour, subjects }
   return undefined
 }
 
-/** The order is that of the questions to a user: sign in? sign in again? which account? may this client? */
+/** The order of the steps: sign in, sign in again, select the account, approve the client. */
 export function nextStep(
   request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
   signedIn: SignedIn | undefined,
@@ -108,7 +108,7 @@ export function nextStep(
     return { kind: 'refuse', error, description: signedIn.scopes.message }
   }
   if (signedIn.lacking?.methods.length === 0) {
-    const description = `Nothing here reaches the level ${signedIn.lacking.level}`
+    const description = `No method of this zone reaches the level ${signedIn.lacking.level}`
     return { kind: 'refuse', error: 'unmet_authentication_requirements', description }
   }
   if (signedIn.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
@@ -127,19 +127,19 @@ export function nextStep(
     return { kind: 'refuse', error: 'access_denied', description: 'User denied access' }
   }
   if (behaviour.idTokenNeedsOpenid && request.responseType.has('id_token') && !scopes.includes('openid')) {
-    return { kind: 'refuse', error: 'invalid_scope', description: 'An ID token needs the scope openid' }
+    return { kind: 'refuse', error: 'invalid_scope', description: 'An ID token requires the scope openid' }
   }
   return { kind: 'respond', scopes }
 }
 
-/** What client and user have decided about each of the scopes. */
+/** The decisions of client and user about each scope. */
 export const scopeDecisions = (
   { client, forceConsent }: Pick<AuthorizationRequest, 'client' | 'forceConsent'>,
   scopes: readonly string[],
   approvals: readonly Approval[],
 ): readonly ScopeDecision[] =>
   scopes.map(scope => {
-    // With prompt=consent the client's autoapproval does not count, or a refusal would mean nothing.
+    // With prompt=consent the client's autoapproval is ignored; otherwise a refusal would have no effect.
     const isAutomatic = !forceConsent && isAutoApproved(client, scope)
     return { scope, state: isAutomatic ? 'approved' : storedState(scope, approvals), isAutomatic }
   })

@@ -22,13 +22,13 @@ import {
 import { requireSource } from './sources.ts'
 import { requireRedirectGrant, verifyRedirectUri } from './target.ts'
 
-/** Adds what it finds to the context, names the step that comes now instead of the next check, or throws a refusal. */
+/** Adds its result to the context, returns a step that replaces the remaining checks, or throws a refusal. */
 export type Check = (
   context: AuthorizeContext,
   deps: AuthorizeDeps,
 ) => Step | undefined | void | Promise<Step | undefined | void>
 
-/** Of parameters alone: it names no step. */
+/** A check of parameters only; returns no step. */
 type ParameterCheck = (context: AuthorizeContext, deps: AuthorizeDeps) => void | Promise<void>
 
 /** `compatibility: standard`, once the client is known. */
@@ -53,7 +53,7 @@ export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
   readAcrValues,
 ]
 
-/** `compatibility: uaa`, once the redirect URI is verified: at the authorization endpoint a check stands between the two. */
+/** `compatibility: uaa`, once the redirect URI is verified; the authorization endpoint has another check in between. */
 export const UAA_PARAMETERS: readonly ParameterCheck[] = [
   requireIdentityProvider,
   requireSource,

@@ -1,4 +1,4 @@
-// prompt and max_age (OpenID Connect Core §3.1.2.1): what a request asks of the user's sign-in, and how it is asked.
+// prompt and max_age (OpenID Connect Core §3.1.2.1): what a request requires of the sign-in, and the redirect to it.
 import { leavesDevice } from '../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -17,7 +17,7 @@ export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): b
   return promptWords ? wordsOf(prompt).has('none') : prompt.startsWith('none')
 }
 
-/** Reads `prompt` and `max_age`; `none` stands alone, unknown words are ignored. */
+/** Reads `prompt` and `max_age`; `none` cannot be combined, unknown values are ignored. */
 export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { params, program } = context
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
@@ -25,7 +25,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   const silent = isSilent(params, deps.behaviour)
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
-  // The URL of a source cannot be rewritten, as `without` does: the session records that the sign-in happened.
+  // The parameters of a source cannot be removed as `without` does; the session records that the sign-in happened.
   const isNewLogin = signedInSince(context, 0)
   const askedAge = age === undefined ? defaultAge(context) : Number(age)
   const maxAge = signedInSince(context, askedAge) ? undefined : askedAge
@@ -48,7 +48,7 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
     silent,
     forceLogin: words.has('login') && !isNewLogin,
     forceConsent: words.has('consent') || asksAlways(context),
-    // A token or password names its account.
+    // A token or password already identifies the account.
     chooseAccount:
       words.has('select_account') &&
       program === undefined &&
@@ -96,7 +96,7 @@ export async function signIn(
     await sessions.end(request, reply)
     return reply.redirect(urls.ofZone(request.zone) + path, 302)
   }
-  // Neither a session here nor one at the provider meets what the request demands.
+  // Neither a session here nor one at the provider satisfies the request.
   const isDemanded = behaviour.upstreamAuthTime && (asked.forceLogin === true || asked.maxAge === 0)
   const maxAge = behaviour.upstreamAuthTime ? asked.maxAge : undefined
   return denial.askToSignIn(request, reply, {
@@ -127,7 +127,7 @@ const MET_BY_SIGN_IN = ['login', 'select_account']
 const isMetBySignIn = (form: Form): boolean =>
   asksForAge(form) || MET_BY_SIGN_IN.some(word => wordsOf(form.get('prompt') ?? '').has(word))
 
-/** The query of the request without these words of `prompt`, and without these parameters. */
+/** The query of the request without these values of `prompt` and without these parameters. */
 function without(form: Form, words: readonly string[], parameters: readonly string[]): string {
   const left = [...wordsOf(form.get('prompt') ?? '')].filter(word => !words.includes(word))
   const rest = carriedQuery(form, ['prompt', ...parameters])

@@ -1,5 +1,5 @@
-// What answers `POST /oauth/par` (RFC 9126): authenticates the client, makes the checks of an authorization request that need
-// no user, and keeps the request until a browser brings its reference.
+// The handler of `POST /oauth/par` (RFC 9126): authenticates the client, runs those checks of an authorization request that need
+// no user, and stores the request until a browser presents its reference.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
@@ -42,11 +42,11 @@ const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/par', allowsNone: true,
 const ID_LENGTH = 43
 /** Characters of the stored parameters. */
 const MAX_PARAMETERS_LENGTH = 20_000
-/** Of one client: some hours of a busy application whose users all give up. */
+/** Per client: several hours of a busy application none of whose users complete the sign-in. */
 const MAX_KEPT = 20_000
-/** How long a count of a client's requests is believed. */
+/** How long a count of a client's requests is cached. */
 const RECOUNT_SECONDS = 5
-/** Clients whose requests are counted at once; the one counted first is dropped. */
+/** Number of cached counts; the oldest one is dropped. */
 const MAX_COUNTED = 1000
 
 /** Names the handler. */
@@ -94,7 +94,7 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
   return on => on('POST /oauth/par', push)
 }
 
-/** Refuses a client whose kept requests are too many; counts them now and then. */
+/** Refuses a client with too many pending requests; recounts them periodically. */
 function createKeptCounts({ store, clock }: Pick<PushDeps, 'store' | 'clock'>) {
   const counts = new Map<string, { readonly until: Date; kept: number }>()
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
@@ -118,10 +118,10 @@ interface Sent {
   readonly sent: Form
 }
 
-/** What of the form authenticates the client. */
+/** The form fields that authenticate the client. */
 const NOT_PARAMETERS = [...SECRETS, 'client_assertion_type', 'client_id']
 
-/** The parameters of the request: of its object if it has one, where nothing beside it counts (RFC 9126 §3). */
+/** The parameters of the request. If it has a request object, only those in the object count (RFC 9126 §3). */
 async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, deps: PushDeps): Promise<VerifiedObject> {
   if (sent.get('request_uri')) {
     throw new OAuthError('invalid_request', 'A pushed request cannot refer to another one') // RFC 9126 §2.1
@@ -169,7 +169,7 @@ interface Pushed {
   readonly isSigned: boolean
 }
 
-/** Makes the checks of the authorization endpoint; their refusals are the answer here. */
+/** Runs the checks of the authorization endpoint; their refusals become the response. */
 async function check({ form, client, isSigned, ...exchange }: Pushed, deps: PushDeps): Promise<void> {
   const context: AuthorizeContext = {
     ...exchange,

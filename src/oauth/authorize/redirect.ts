@@ -1,4 +1,4 @@
-// How the parameters of an authorization response travel back to the client, in success and in error.
+// How the parameters of an authorization response are returned to the client, in success and in error.
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
@@ -25,7 +25,7 @@ type LocationMode = Exclude<ResponseMode, 'form_post'>
 export class RedirectRefusal extends Error {
   readonly target: ResponseTarget
   readonly refusal: OAuthError
-  /** How it travels, where that is not the target's way for errors. */
+  /** How it is returned, if not in the target's default way for errors. */
   readonly mode: LocationMode | undefined
   constructor(target: ResponseTarget, refusal: OAuthError, mode?: LocationMode) {
     super(refusal.message, { cause: refusal })
@@ -36,7 +36,7 @@ export class RedirectRefusal extends Error {
   }
 }
 
-/** How an error travels: as the success would have (row R1). UAA: in the query unless an access token was asked for. */
+/** How an error is returned: like a success (row R1). UAA: in the query unless an access token was requested. */
 export function errorMode(
   { mode, type, isSigned }: ResponseTarget,
   { errorsLikeSuccess }: Pick<Behaviour, 'errorsLikeSuccess'>,
@@ -45,7 +45,7 @@ export function errorMode(
   return type?.has('token') === true ? 'fragment' : 'query'
 }
 
-/** UAA: how it travels that the user would have to sign in, or to choose a new password (row R7). */
+/** UAA: how the error is returned if the user has to sign in or choose a new password (row R7). */
 export const signInErrorMode = ({ type }: Pick<ResponseTarget, 'type'>): LocationMode =>
   type?.has('code') === false ? 'fragment' : 'query'
 

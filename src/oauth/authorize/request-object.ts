@@ -22,22 +22,22 @@ import { UnusableDocument } from '../../token/published-documents.ts'
 
 /** Characters: a sign-in keeps it with the URL to come back to, of 4,096. Longer requests can be pushed. */
 export const MAX_REQUEST_OBJECT_LENGTH = 3500
-/** Characters, where no browser carries it. */
+/** Characters, for an object that is pushed. */
 export const MAX_PUSHED_OBJECT_LENGTH = 32_768
 /** How far the clocks of client and server may differ. */
 const SKEW_SECONDS = 60
 /** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is valid from then. */
 const MAX_SECONDS = 3600
 
-/** How long a used object is remembered that is valid for longer, or without end. */
+/** How long a used object is remembered if it is valid for longer or has no expiry. */
 const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
-/** A request object on its way. */
+/** A received request object. */
 interface ReceivedObject {
   readonly jwt: string
   readonly client: Client
   readonly zone: AddressedZone
-  /** The time at which it must be valid: when it first came. */
+  /** The time at which it must be valid: when it first arrived. */
   readonly at: Date
 }
 
@@ -49,7 +49,7 @@ interface RequestObjectDeps {
 const refuse = (description: string, cause?: unknown, detail?: string): OAuthError =>
   new OAuthError('invalid_request_object', description, { cause, detail })
 
-/** What a verified object says. */
+/** The contents of a verified object. */
 export interface VerifiedObject {
   /** Form-encoded. */
   readonly parameters: string
@@ -68,7 +68,7 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
       if (!(cause instanceof UnusableDocument)) throw cause
       throw refuse('The client has no usable keys for its request object', cause, cause.message)
     })
-  if (!key) throw refuse('No key of the client fits the request object')
+  if (!key) throw refuse('No key of the client matches the request object')
   const claims = await deps.foreignKeys.inTurn(received.zone.id, () => verified(jwt, key, alg))
   checkClaims(claims, received, deps)
   const { jti, exp } = claims
@@ -95,9 +95,9 @@ function headerOf(jwt: string): { readonly alg?: string | undefined; readonly ki
     const isOfKind = TYPES.has(jwtType(typ))
     if (crit === undefined && isOfKind && (kid === undefined || typeof kid === 'string')) return { alg, kid }
   } catch (cause) {
-    throw refuse('The request object is no JWT', cause)
+    throw refuse('The request object is not a JWT', cause)
   }
-  throw refuse('The request object is a JWT of another kind')
+  throw refuse('The request object is a JWT of another type')
 }
 
 /** The algorithm, if the client may sign with it; `none` and shared secrets are not among the known ones. */
@@ -117,10 +117,10 @@ function algorithmOf({ jwt, client, zone }: ReceivedObject): string {
 
 async function verified(jwt: string, key: Parameters<typeof compactVerify>[1], alg: string): Promise<JsonRecord> {
   const { payload } = await compactVerify(jwt, key, { algorithms: [alg] }).catch((cause: unknown) => {
-    throw refuse('The signature of the request object is wrong', cause)
+    throw refuse('The signature of the request object is invalid', cause)
   })
   const claims = isUtf8(payload) ? parseJson(Buffer.from(payload).toString()) : undefined
-  if (!isJsonRecord(claims)) throw refuse('The request object is no JSON object')
+  if (!isJsonRecord(claims)) throw refuse('The request object is not a JSON object')
   return claims
 }
 
@@ -128,9 +128,9 @@ const isMoment = (value: unknown): value is number => typeof value === 'number' 
 
 function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, { urls }: RequestObjectDeps): void {
   const { client_id: clientId, iss, sub, aud, exp, nbf, iat } = claims
-  if (clientId !== client.clientId) throw refuse('The client_id of the request object is another one')
+  if (clientId !== client.clientId) throw refuse('The client_id of the request object is not that of the client')
   if (iss !== undefined && iss !== client.clientId) {
-    throw refuse('The request object has another issuer than the client')
+    throw refuse('The issuer of the request object is not the client')
   }
   // RFC 9101 §10.8: what names the client as its subject may be an assertion.
   if (sub === client.clientId) throw refuse('The request object must not have the client as its subject')
@@ -141,7 +141,7 @@ function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, {
   const isOurs = [aud].flat().some(one => ours.has(one))
   if (aud !== undefined && !isOurs) throw refuse('The audience of the request object is not this server')
   for (const moment of [exp, nbf, iat]) {
-    if (moment !== undefined && !isMoment(moment)) throw refuse('A time in the request object is no number')
+    if (moment !== undefined && !isMoment(moment)) throw refuse('A time in the request object is not a number')
   }
   const now = at.getTime() / 1000
   if (isMoment(exp) && now >= exp + SKEW_SECONDS) throw refuse('The request object has expired')
@@ -152,11 +152,11 @@ function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, {
   if (aud === undefined) throw refuse('The request object must name this server as its audience')
   if (!isMoment(nbf) || !isMoment(exp)) throw refuse('The request object must have nbf and exp')
   if (nbf < now - MAX_SECONDS - SKEW_SECONDS || exp > nbf + MAX_SECONDS) {
-    throw refuse('The request object must not be good for longer than an hour')
+    throw refuse('The request object must not be valid for longer than an hour')
   }
 }
 
-/** Of the JWT itself (RFC 7519 §4.1), and what belongs to other requests. */
+/** Claims of the JWT itself (RFC 7519 §4.1), and parameters of other requests. */
 const NOT_PARAMETERS: ReadonlySet<string> = new Set([
   'iss',
   'sub',
@@ -179,7 +179,7 @@ function encode(claims: JsonRecord): string {
   try {
     return pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
   } catch (cause) {
-    throw refuse('The request object has text that is not Unicode', cause) // half of a surrogate pair
+    throw refuse('The request object has text that is not valid Unicode', cause) // half of a surrogate pair
   }
 }
 

@@ -49,7 +49,7 @@ export function refuseUnsupported(context: AuthorizeContext, deps: AuthorizeDeps
   }
 }
 
-/** Reads `response_type`, and refuses a `response_mode` that does not suit it. */
+/** Reads `response_type`, and refuses a `response_mode` that it does not allow. */
 export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { params, asked } = context
   const { behaviour } = deps
@@ -62,19 +62,19 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
   }
   const { type } = target
   if (!type) throw refusal(context, deps, new OAuthError('unsupported_response_type', 'Unsupported response types'))
-  // Its codes need a proof; what comes through the browser needs none.
+  // Its codes need a proof of possession; tokens in a redirect have none.
   const isCodeAlone = type.size === 1 && type.has('code')
   if (found(asked.client).registration?.byDocument && !isCodeAlone) {
-    throw refusal(context, deps, new OAuthError('unauthorized_client', 'This client may only ask for a code'))
+    throw refusal(context, deps, new OAuthError('unauthorized_client', 'This client may only request a code'))
   }
   const { zone } = context.request
   const mode = behaviour.responseModes ? params.get('response_mode') : undefined
   if (mode !== undefined && !suitableDelivery(mode, { type, zone }, behaviour)) {
-    const description = 'The response_mode is unknown, or does not suit the response_type'
+    const description = 'The response_mode is unknown or not allowed for the response_type'
     throw refusal(context, deps, new OAuthError('invalid_request', description))
   }
   if (demandsOn(zone, found(asked.client)).signedResponses && !target.isSigned) {
-    throw refusal(context, deps, new OAuthError('invalid_request', 'This client must ask for signed responses'))
+    throw refusal(context, deps, new OAuthError('invalid_request', 'This client must request signed responses'))
   }
   context.asked = { ...asked, responseType: type }
 }
@@ -87,7 +87,7 @@ export function requireGrantForType(context: AuthorizeContext, deps: AuthorizeDe
   throw refusal(context, deps, new OAuthError('unauthorized_client', description))
 }
 
-/** Reads `nonce`, and what else travels into the tokens. */
+/** Reads `nonce` and other values that become claims. */
 export function readTokenParameters(context: AuthorizeContext): void {
   const nonce = context.params.get('nonce')
   const azAttr = azAttrOf(context.params)
@@ -109,16 +109,16 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   const challenge = params.get('code_challenge')
   const named = params.get('code_challenge_method')
-  // RFC 9700 §2.1.1: without a credential, PKCE is all that ties the code to the client.
+  // RFC 9700 §2.1.1: without a credential, only PKCE binds the code to the client.
   const client = found(asked.client)
   const isBare = (strictPkce && !hasCredential(client)) || client.registration?.byDocument === true
   const needsS256 = isBare && found(asked.responseType).has('code')
   if (challenge === undefined) {
-    if (strictPkce && named !== undefined) throw refuse('A code_challenge_method needs a code_challenge')
+    if (strictPkce && named !== undefined) throw refuse('A code_challenge_method requires a code_challenge')
     if (needsS256) throw refuse('This client must send a code_challenge of method S256')
     return
   }
-  if (strictPkce && named === undefined) throw refuse('A code_challenge needs a code_challenge_method')
+  if (strictPkce && named === undefined) throw refuse('A code_challenge requires a code_challenge_method')
   const method = named ?? 'plain'
   if (!isCodeChallengeMethod(method)) {
     throw refuse(`Unsupported code challenge method. Supported: [${CODE_CHALLENGE_METHODS.join(', ')}]`)
@@ -148,7 +148,7 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
   const refuse = (error: OAuthErrorCode, description: string): Error =>
     refusal(context, deps, new OAuthError(error, description))
   const isCodeAlone = found(responseType).size === 1 && found(responseType).has('code')
-  if (!isCodeAlone) throw refuse('unauthorized_client', 'This client may only ask for a code')
+  if (!isCodeAlone) throw refuse('unauthorized_client', 'This client may only request a code')
   if (namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
   if (codeChallengeMethod !== 'S256') {
     throw refuse('invalid_request', 'This client must send a code_challenge of method S256')

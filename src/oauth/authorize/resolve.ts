@@ -1,4 +1,4 @@
-// Fetches, verifies and finds the parameters of requests that do not bring them. Loaded on first use.
+// Finds the parameters of requests that refer to them: fetches and verifies request objects. Loaded on first use.
 import { addSeconds } from '../../base/clock.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
@@ -21,10 +21,10 @@ import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
 import { refusal } from './refusal.ts'
 import { verifyRedirectUri } from './target.ts'
 
-/** Kept beside the source for the pages of the sign-in, which do not open it; the endpoint reads those of the source. */
+/** Repeated beside the source for the sign-in pages, which do not read it; the endpoint uses those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']
 
-/** How a request first came. */
+/** How a request first arrived. */
 interface Begun {
   readonly at: Date
   /** Whether its object was fetched: the browser comes back with the object itself. */
@@ -34,7 +34,7 @@ interface Begun {
 /** A request whose parameters were found. */
 interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDigest' | 'once'> {
   readonly parameters: string
-  /** How the browser names it when it comes back. */
+  /** How the browser refers to it on return. */
   readonly name: 'request' | 'request_uri'
   readonly value: string
   readonly isFetched?: boolean
@@ -96,7 +96,7 @@ async function find(
   const twice = ['request', 'request_uri'].find(name => params.repeated.includes(name))
   if (twice !== undefined) throw new OAuthError('invalid_request', `The parameter ${twice} must not be repeated`)
   if (value !== undefined && reference !== undefined) {
-    throw new OAuthError('invalid_request', 'A request has either request or request_uri') // RFC 9101 §5
+    throw new OAuthError('invalid_request', 'A request must not have both request and request_uri') // RFC 9101 §5
   }
   if (reference?.startsWith(PUSHED_PREFIX)) return findPushed(reference, asked, deps)
   const jwt = value ?? (await fetchObject(reference ?? '', asked, deps))
@@ -106,7 +106,7 @@ async function find(
   }
   const { zone, client, begun, now } = asked
   const { parameters, once } = await readObject({ jwt, client, zone, at: begun?.at ?? now }, deps)
-  // What a client publishes at an address is for many (OpenID Connect Core §6.2).
+  // An object that a client publishes at a URL can be used many times (OpenID Connect Core §6.2).
   const isFetched = value === undefined || begun?.isFetched === true
   const used = isFetched ? undefined : once
   return {
@@ -128,9 +128,9 @@ async function findPushed(
   const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
   const pushed = await store.pushedRequests.find(zone.id, pushedDigest)
   const isInTime = pushed && (now < pushed.expiresAt || (begun && begun.at < pushed.expiresAt))
-  // The same text as for another client's, so that callers cannot learn what exists.
+  // The same message as for another client's request, so that callers cannot probe for existing ones.
   if (!pushed || !isInTime || pushed.clientId !== client.clientId) {
-    throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, has expired or was used')
+    throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, expired or already used')
   }
   const { parameters, isSigned } = pushed
   return { kind: 'pushed', isSigned, pushedDigest, parameters, name: 'request_uri', value: reference }
@@ -172,7 +172,7 @@ async function download(address: string, client: Client, outbound: Outbound): Pr
   return response.text()
 }
 
-/** Where the request names a redirect URI of the client itself, the refusal goes there as that of any request. */
+/** If the request itself has a registered redirect URI, the refusal is sent there like that of any request. */
 function refusalTo(
   client: Client,
   { context, cause }: { readonly context: AuthorizeContext; readonly cause: OAuthError },
@@ -190,7 +190,7 @@ function refusalTo(
   return refusal(outer, deps, cause)
 }
 
-/** What the seal is for: one request of one client, in one browser. Programs, which have none, vouch for themselves. */
+/** The encryption context: one request of one client, in one browser. Programs have no browser and share an empty one. */
 const sealOf = ({ request }: AuthorizeContext, { clientId }: Client, of: { value: string; browser: string }): string =>
   JSON.stringify(['begun request', request.zone.id, clientId, digest(of.value), of.browser])
 
@@ -232,7 +232,7 @@ function queryOf(
     const text = form.get(hint)
     return text === undefined ? [] : [[hint, text]]
   })
-  // A silent request shows no page to come back from.
+  // A request with prompt=none shows no page to return from.
   const browser = program || isSilent(form, behaviour) ? '' : csrf.browserFor(request, reply)
   const begun = `${begunAt.toISOString()}${isFetched ? ` ${FETCHED}` : ''}`
   const pairs = [

@@ -5,7 +5,7 @@ import { mayUseGrant } from '../../model/clients/client.ts'
 /** A part of a response: one word of `response_type`. */
 type ResponseWord = 'code' | 'token' | 'id_token'
 
-/** A response type: a set of words, whose order means nothing (RFC 6749 §3.1.1). */
+/** A response type: a set of words in any order (RFC 6749 §3.1.1). */
 export type ResponseType = ReadonlySet<ResponseWord>
 
 /** The combinations of the specified interface, as discovery lists them. */
@@ -30,7 +30,7 @@ export function withoutIdToken(type: ResponseType): ResponseType | undefined {
   return left.size > 0 ? left : undefined
 }
 
-/** How parameters travel (§2.1 there, OAuth 2.0 Form Post Response Mode). */
+/** How parameters are returned (§2.1 there, OAuth 2.0 Form Post Response Mode). */
 export type ResponseMode = 'query' | 'fragment' | 'form_post'
 
 /** Every mode, as discovery lists them. */
@@ -46,7 +46,7 @@ export interface ResponseDelivery {
   readonly isSigned: boolean
 }
 
-/** What a `response_mode` asks for; undefined for an unknown one. */
+/** The parsed `response_mode`; undefined for an unknown one. */
 export function parseResponseMode(text: string, type: ResponseType | undefined): ResponseDelivery | undefined {
   const isSigned = SIGNED_RESPONSE_MODES.some(mode => mode === text)
   if (text === 'jwt') return { mode: defaultMode(type), isSigned } // JARM §2.3.4

@@ -57,7 +57,7 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
   }
   // At once: tokens issued by the second of two concurrent responses must not be returned.
   const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
-  if (!isFirst) throw new PageError(400, 'The request was answered already.', { code: 'invalid_request_uri' })
+  if (!isFirst) throw new PageError(400, 'The request has already been answered.', { code: 'invalid_request_uri' })
   if (silent && !program) sessions.setCurrentUser(reply, found(context.authenticatedUser).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
   return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
@@ -81,7 +81,7 @@ export async function refuse(
   await useUp(context, deps)
   const isLoginRequired = silent && refusal.error === 'login_required'
   if (isLoginRequired && request.user === undefined && !program) sessions.setCurrentUser(reply, undefined)
-  // UAA: a new password that is due travels as a missing sign-in does, unlike an approval of the same code (row R7).
+  // UAA: a required new password is returned like a missing sign-in, unlike an approval with the same code (row R7).
   const isPasswordDue = !target.isSigned && refusal.error === 'interaction_required' && mode !== undefined
   const isStateExpected = isLoginRequired || (silent && isPasswordDue)
   const shared = sharedParameters(context, { target, isStateExpected }, deps)
@@ -194,7 +194,7 @@ function sharedParameters(
   { target, isStateExpected }: { readonly target: ResponseTarget; readonly isStateExpected: boolean },
   { behaviour, random, urls }: AuthorizeDeps,
 ): ResponseParameters {
-  // It is a digest of the account's id, which a pairwise client could compare with ids that others know.
+  // It is a digest of the account's id, which a pairwise client could compare with ids known to others.
   const mayCompare = !asked.client || !isPairwiseIn(request.zone, asked.client, behaviour)
   const withState = !program && mayCompare && (behaviour.sessionState || isStateExpected)
   return {

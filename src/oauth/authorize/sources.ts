@@ -1,5 +1,5 @@
 // Where the parameters of an authorization request come from: the request itself, a request object (RFC 9101), or what the
-// client pushed before (RFC 9126). Of the latter two the client vouches for every parameter, so nothing beside them counts.
+// client pushed before (RFC 9126). In the latter two the client asserts every parameter, so parameters beside them are ignored.
 import { loadOnce } from '../../base/load-once.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
@@ -25,7 +25,7 @@ export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps)
   return (await resolver()).resolve(context, deps)
 }
 
-/** What the request, its client or its zone demands of the source. */
+/** What the request, its client or its zone requires of the source. */
 export function requireSource(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const { pushed, signedRequests } = demandsOn(context.request.zone, found(context.asked.client))
   const refuse = (error: OAuthErrorCode, description: string): Error =>

@@ -34,12 +34,12 @@ export async function findClient(context: AuthorizeContext, { store, behaviour }
   context.asked = { ...context.asked, client }
 }
 
-/** The author of a metadata document, who cannot see our log, gets the fact that the document fails, without details. */
+/** Tells the author of a metadata document, who cannot read our log, that the document is invalid, without details. */
 function unknownClient(clientId: string, zone: Zone, behaviour: Behaviour): string {
   const description = `No client with requested id: ${clientId.slice(0, 255)}`
   if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return description
   const problem = documentUrlProblem(clientId)
-  return `${description} (${problem === undefined ? 'its document cannot be used' : `the address ${problem}`})`
+  return `${description} (${problem === undefined ? 'its metadata document is invalid' : `the address ${problem}`})`
 }
 
 const NOT_REDIRECTING = 'A redirect_uri can only be used by implicit or authorization_code grant types.'

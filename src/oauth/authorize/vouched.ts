@@ -17,7 +17,7 @@ import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import { providerNotAllowed } from './credentials.ts'
 
-/** Whether the request says of itself that a login server sent it; UAA: the first type of `Accept` must be JSON. */
+/** Whether the request declares that a login server sent it; UAA: the first type of `Accept` must be JSON. */
 export function isVouched(request: FastifyRequest): boolean {
   const sent = (name: string): string | undefined => queryForm(request).get(name) ?? bodyForm(request)?.get(name)
   const isMeant = sent('source') === 'login' || sent('login')?.startsWith('{') === true
@@ -27,7 +27,7 @@ export function isVouched(request: FastifyRequest): boolean {
   throw new PageError(406, 'A request with source=login must be sent with Accept: application/json.')
 }
 
-/** Begins such a request: verifies the token before anything else is read. */
+/** Starts such a request: verifies the token before anything else is read. */
 export async function vouchedContext(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,6 +1,6 @@
 // Unregistered clients: their id is the address of a document that describes them (OAuth Client ID Metadata
-// Document). The document is fetched when its client is met, kept in memory for a while, and never stored. Who may use
-// what is decided as for clients that register themselves.
+// Document). The document is fetched on demand, cached in memory, and never stored. Its client has the same rights as
+// clients that register themselves.
 import { createCache } from '../../base/cache.ts'
 import type { Cache } from '../../base/cache.ts'
 import { addSeconds } from '../../base/clock.ts'
@@ -46,7 +46,7 @@ const STALE_SECONDS = 24 * 60 * 60
 const PAUSE_SECONDS = 60
 /** Of one zone; untrusted callers choose the addresses. */
 const MAX_KEPT = 200
-/** Ids of one zone whose documents were of use: no flood of other addresses keeps these from being fetched again. */
+/** Ids of one zone whose documents were valid: a flood of other addresses cannot prevent fetching these again. */
 const MAX_KNOWN = 2000
 const MAX_ZONES = 1000
 
@@ -58,11 +58,11 @@ interface Kept {
   readonly client?: Client
   readonly fetchAfter: Date
   readonly forgetAt: Date
-  /** What the reading depended on: another policy of the zone reads the document again. */
+  /** The policy that it was read with; if the zone's policy changes, the document is read again. */
   readonly zone: Zone['config']
 }
 
-/** What is kept of one zone. What failed is apart, so that invented addresses displace no document. */
+/** The cache of one zone. Failures are stored separately, so that invented addresses displace no document. */
 interface OfZone {
   readonly usable: Cache<Kept>
   readonly failed: Cache<Kept>
@@ -75,12 +75,12 @@ const nothingYet = (): OfZone => ({
   known: createCache(MAX_KNOWN),
 })
 
-/** Whether the document may well be there. */
+/** Whether the document may still exist. */
 const isUnreachable = (cause: unknown): boolean =>
   cause instanceof OutboundBusy ||
   (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
 
-/** Makes that. */
+/** One instance serves the process; documents are cached in its memory. */
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
   const zones = createCache<OfZone>(MAX_ZONES)

@@ -36,10 +36,10 @@ export async function readDocument(
   deps: ReadingDeps,
 ): Promise<Client> {
   const { service, behaviour, clock } = deps
-  if (!isJsonRecord(sent)) throw refuse('it is no JSON object')
+  if (!isJsonRecord(sent)) throw refuse('it is not a JSON object')
   if (memberOf(sent, 'client_id') !== clientId) throw refuse('its client_id is not its address')
   for (const name of ['client_secret', 'client_secret_expires_at']) {
-    if (memberOf(sent, name) !== undefined) throw refuse(`it has ${name}, which everybody could read`)
+    if (memberOf(sent, name) !== undefined) throw refuse(`it has ${name}, which would be public`)
   }
   // A client without a secret has no authentication, unless the document says how.
   const method = memberOf(sent, 'token_endpoint_auth_method') ?? 'none'
@@ -78,7 +78,7 @@ export async function readDocument(
   }
 }
 
-/** One document serves many servers: what it asks for and this zone does not give is left out. */
+/** One document serves many servers: requested values that this zone does not allow are left out. */
 function narrowed(
   sent: JsonRecord,
   policy: { readonly scopes: readonly string[]; readonly grantTypes: readonly string[] },
@@ -93,13 +93,13 @@ function narrowed(
   }
 }
 
-/** One document describes an application on the web and on devices: then the rules are those of devices. */
+/** If one document describes an application on the web and on devices, the rules for devices apply. */
 function isForDevices(sent: JsonRecord): boolean {
   const uris = memberOf(sent, 'redirect_uris')
   return Array.isArray(uris) && uris.some(uri => typeof uri === 'string' && !uri.toLowerCase().startsWith('https:'))
 }
 
-/** The host first, which cannot be forged; the name that the document claims only beside it. */
+/** The host comes first, because it cannot be forged; the self-asserted name follows. */
 function nameOf(clientId: string, name: unknown): string {
   const { host } = new URL(clientId)
   return typeof name === 'string' ? `${host} (${name})` : host
@@ -109,7 +109,7 @@ function nameOf(clientId: string, name: unknown): string {
 function requireOwnHost(uri: string, clientId: string): void {
   const { protocol, hostname } = new URL(uri)
   if (protocol !== 'https:' || isLoopbackHost(hostname) || isOnHostOf(uri, clientId)) return
-  throw refuse('a redirect URI is of another host than the document')
+  throw refuse('a redirect URI has another host than the document')
 }
 
 const isOnHostOf = (url: string, clientId: string): boolean => new URL(url).host === new URL(clientId).host

@@ -43,10 +43,10 @@ const ENDPOINT = { path: DEVICE_AUTHORIZATION_PATH, allowsNone: true, allowsAsse
 /** 256 bits. */
 const CODE_LENGTH = 43
 
-/** Far more than what a client can have; each pending code keeps them. */
+/** Longer than any client's scopes; stored with each pending code. */
 const MAX_SCOPE_LENGTH = 4000
 
-/** More than one equal code in 25 milliards has a reason that a further attempt does not end. */
+/** A collision has a probability of 1 in 25 billion, so repeated ones indicate a fault that retries do not fix. */
 const MAX_ATTEMPTS = 3
 
 /** `POST /oauth/device_authorization` (RFC 8628 §3.1). */

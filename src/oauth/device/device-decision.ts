@@ -1,4 +1,4 @@
-// What a user decided about a device: stored for the device, which asks for its tokens, and recorded.
+// Stores a user's decision about a device, which polls for its tokens, and records it in the audit trail.
 import type { FastifyRequest } from 'fastify'
 import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
@@ -16,7 +16,7 @@ export interface DeviceDecisionDeps extends DecisionDeps {
   readonly random: Random
 }
 
-/** The answer of a user: the scopes that the page showed, allowed or not. */
+/** The decision of a user: the scopes that the page showed, allowed or not. */
 interface DeviceDecision {
   readonly signedIn: SignedInUser
   readonly question: DeviceQuestion
@@ -58,7 +58,7 @@ export async function decideOnce(
   return true
 }
 
-/** What the user allowed counts for the next time, too, and is among what they can take back. */
+/** Stores the approvals, which also apply to later requests, and which the user can revoke. */
 async function recordApproval(
   request: FastifyRequest,
   { signedIn, question, scopes }: Omit<DeviceDecision, 'isAllowed'>,

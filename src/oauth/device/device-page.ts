@@ -1,5 +1,5 @@
-// The page where a user enters the code of a device and decides about it (RFC 8628 §3.3). A link may fill in the code, and
-// never more: who asks, from where and for what is shown first, to a signed-in user.
+// The page where a user enters the code of a device and decides about it (RFC 8628 §3.3). A link may only fill in the code:
+// a signed-in user always sees the client, its address and the scopes before deciding.
 import type { FastifyReply } from 'fastify'
 import { parseJson } from '../../base/json.ts'
 import { displayName } from '../../model/clients/client.ts'
@@ -43,7 +43,7 @@ export interface DevicePageDeps extends DeviceQuestionDeps, DeviceDecisionDeps {
   readonly service: Service
 }
 
-/** What a signed-in user is asked. */
+/** The device request that a signed-in user decides about. */
 interface AskedUser {
   readonly signedIn: SignedInUser
   readonly question: DeviceQuestion
@@ -158,7 +158,7 @@ async function acceptDecision(exchange: Exchange, asked: AskedUser, deps: Device
   const { signedIn, question } = asked
   const form = bodyForm(request) ?? EMPTY_FORM
   const isAllowed = form.get('user_oauth_approval') === 'true'
-  // What the client may ask for may be more by now than what the page said.
+  // The client's allowed scopes may have grown since the page was shown.
   const shown = parseJson(form.get('scopes') ?? '')
   const scopes = approvedScopes(question.scopes, scope => Array.isArray(shown) && shown.includes(scope))
   if (isAllowed && scopes.length === 0) return askForDecision(exchange, asked, deps)
@@ -168,7 +168,7 @@ async function acceptDecision(exchange: Exchange, asked: AskedUser, deps: Device
   return pages.send(reply, deviceDonePage(chrome, { clientName: displayName(question.client), isAllowed }))
 }
 
-/** In our words: a program can claim anything about itself. */
+/** Only our own text: a program can claim anything about itself. */
 function programOf({ userAgent }: DeviceRequest, { browsers }: Texts): string | undefined {
   const described = describeUserAgent(userAgent, browsers)
   return described === browsers.unknown ? undefined : described

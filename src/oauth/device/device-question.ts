@@ -1,4 +1,4 @@
-// Which device a user's code belongs to, and what the user may let it have.
+// Finds the device of a user code, and the scopes that the user can grant it.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
@@ -37,7 +37,7 @@ interface WaitingDevice {
   readonly client: Client
 }
 
-/** The same with what the user can let it have. */
+/** The same with the scopes that the user can grant. */
 export interface DeviceQuestion extends WaitingDevice {
   readonly scopes: GrantedScopes
 }
@@ -49,7 +49,7 @@ type DeviceExamination =
   /** The client requires a stronger sign-in. */
   | { readonly outcome: 'step-up'; readonly client: Client }
 
-/** Finds the device with the code and what it asks for, as far as this user can give it. */
+/** Finds the device with the code, and those of the requested scopes that this user can grant. */
 export async function examineCode(
   request: FastifyRequest,
   { signedIn, code }: { readonly signedIn: SignedInUser; readonly code: string | undefined },
@@ -74,7 +74,7 @@ export async function examineCode(
   }
 }
 
-/** The device with the code. Wrong codes are counted: by the user, who may have many addresses, and by the address. */
+/** The device with the code. Counts wrong codes per user, who may have many addresses, and per address. */
 function findWaitingDevice(
   request: FastifyRequest,
   { user, code }: { readonly user: User; readonly code: string | undefined },
@@ -90,6 +90,6 @@ function findWaitingDevice(
     const client = device && (await store.clients.find(zone.id, device.clientId))
     return device && client && mayUseGrant(client, TYPE) ? { code, device, client } : undefined
   }
-  // From the beginning, so that codes tried at once count, too.
+  // Counted before the check, so that concurrent attempts count too.
   return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(caller, enter, isWrong), isWrong)
 }

@@ -15,7 +15,7 @@ export const DEVICE_AUTHORIZATION_PATH = '/oauth/device_authorization'
 export const DEVICE_PATH = '/device'
 
 const page = {
-  access: { by: 'anyone', because: 'it asks to sign in itself, and only where the zone speaks the protocol' },
+  access: { by: 'anyone', because: 'it requires sign-in itself, and only if the zone supports the protocol' },
   audience: 'page',
 } as const
 

@@ -21,7 +21,7 @@ export const explainDeps = (services: ExplainServices): ExplainDeps => ({
   reader: createTokenReader(services),
 })
 
-/** Dependencies of explanations: what decides, and nothing that issues, counts, reports or asks others. */
+/** Dependencies of explanations: services that decide, none that issues, counts, reports or contacts providers. */
 export interface ExplainDeps extends DecisionDeps, Omit<PlanDeps, 'settings'> {
   readonly service: Service
   readonly settings: TokenSettings

@@ -1,4 +1,4 @@
-// Answers why: what a token, a refusal or a planned request comes from.
+// Explains a token, a refusal or a planned request.
 import type { AddressedZone } from '../../model/request.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'

@@ -11,13 +11,13 @@ export interface Reason {
 export interface ExplainedScope {
   readonly scope: string
   /**
-   * `undecided`: the user has to decide about it first. `not_asked`: the request names others. `absent`: the token does not
+   * `undecided`: the user has to decide about it first. `not_requested`: the request names others. `absent`: the token does not
    * have it, but a new one might.
    */
-  readonly outcome: 'granted' | 'removed' | 'undecided' | 'not_asked' | 'absent'
+  readonly outcome: 'granted' | 'removed' | 'undecided' | 'not_requested' | 'absent'
   readonly because: readonly Reason[]
   /** Of a token: what the records give today, where that is known. */
-  readonly today?: 'granted' | 'removed' | 'undecided' | 'not_asked' | undefined
+  readonly today?: 'granted' | 'removed' | 'undecided' | 'not_requested' | undefined
 }
 
 /** The kinds of tokens. */
@@ -38,10 +38,10 @@ export interface ExplainedClaim {
   readonly claim: string
   readonly token: ExplainedKind
   readonly outcome: 'present' | 'absent'
-  /** Left out where it is made for one token only, or is a hash. */
+  /** Omitted if it is unique to one token or is a hash. */
   readonly value?: unknown
   readonly because: readonly Reason[]
-  /** Of a token: the value that it would have today, where that is another one; null for none. */
+  /** For a token: the value in a new token, if it differs; null for none. */
   readonly today?: unknown
 }
 
@@ -52,7 +52,7 @@ export interface ExplainedRefusal extends Reason {
   readonly description: string
 }
 
-/** An answer that has only its decision as yet. */
+/** An explanation that has only its decision yet. */
 export const emptyExplanation = (decision: Explanation['decision']): Explanation => ({
   decision,
   request: {},
@@ -60,13 +60,13 @@ export const emptyExplanation = (decision: Explanation['decision']): Explanation
   tokens: [],
   claims: [],
   refusals: [],
-  still_owed: [],
+  outstanding: [],
   not_checked: [],
 })
 
 /** An answer to one of the three questions. */
 export interface Explanation {
-  /** `pending`: granted as soon as what is still owed is done. `valid` and `invalid` are of tokens. */
+  /** `pending`: granted once the outstanding steps are done. `valid` and `invalid` are for tokens. */
   readonly decision: 'granted' | 'pending' | 'refused' | 'valid' | 'invalid'
   /** The question as it was parsed. */
   readonly request: Readonly<Record<string, unknown>>
@@ -74,15 +74,15 @@ export interface Explanation {
   readonly tokens: readonly ExplainedToken[]
   readonly claims: readonly ExplainedClaim[]
   readonly refusals: readonly ExplainedRefusal[]
-  /** What the user or the client has to do first. */
-  readonly still_owed: readonly Reason[]
+  /** What the user or the client still has to do. */
+  readonly outstanding: readonly Reason[]
   /** What only a real request can show. */
   readonly not_checked: readonly string[]
-  /** Of a token: what a new one of the same grant would come to. */
-  readonly today?: Pick<Explanation, 'decision' | 'refusals' | 'still_owed' | 'not_checked'> | undefined
+  /** For a token: the result of the same grant now. */
+  readonly today?: Pick<Explanation, 'decision' | 'refusals' | 'outstanding' | 'not_checked'> | undefined
   /** For a token that is no longer valid: events of the audit trail since it was issued that may have ended it. */
   readonly events?: readonly ExplainedEvent[] | undefined
-  /** Of a refusal: what the audit trail has. The rest is what the same request would get now. */
+  /** For a refusal: the event of the audit trail. The other members are the result of the same request now. */
   readonly recorded?: RecordedEvent | undefined
 }
 

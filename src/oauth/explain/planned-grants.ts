@@ -1,5 +1,5 @@
-// What each grant would decide. The decisions are those of the grants themselves; here is what comes before them in a request:
-// the sign-in, the questions to the user, and what a plan cannot show.
+// What each grant would decide. The grants themselves decide; this file adds what precedes them in a request (sign-in,
+// approval), and lists what a plan cannot check.
 import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
@@ -53,7 +53,7 @@ async function planPassword(planning: Planning, deps: ExplainDeps): Promise<Auth
   const { zone, client } = request
   const user = userOf(planning)
   const { behaviour, service, clock } = deps
-  findings.notChecked.push('Whether the password is right.')
+  findings.notChecked.push('Whether the password is correct.')
   if (!allowsProvider(client, user.origin)) throw await barredProvider(planning, user, deps)
   await checkProvider(zone, user, deps)
   if (user.origin === service.name) {
@@ -95,7 +95,7 @@ async function planAssertion(type: AssertionGrantType, planning: Planning, deps:
   const { request, findings } = planning
   const { zone, client } = request
   const user = userOf(planning)
-  findings.notChecked.push('Whether the assertion is good.')
+  findings.notChecked.push('Whether the assertion is valid.')
   await requireUsableProvider(request, user, deps)
   if (user.origin === deps.service.name && !user.verified) throw refused({ reason: 'account-not-verified' }, deps)
   if (user.origin !== deps.service.name) findings.notChecked.push(FROM_PROVIDER)
@@ -105,7 +105,7 @@ async function planAssertion(type: AssertionGrantType, planning: Planning, deps:
   const unapproved = await approvalProblem(zone, grant, authorization.scopes, deps)
   if (unapproved !== undefined) {
     const detail = `The token is issued, but introspection, exchange and refresh refuse it until then: ${unapproved}.`
-    findings.stillOwed.push({ rule: 'approval-missing', detail })
+    findings.outstanding.push({ rule: 'approval-missing', detail })
   }
   return authorization
 }
@@ -124,7 +124,7 @@ async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Autho
   const { request, findings } = planning
   const { zone, params } = request
   const value = params.get('refresh_token')
-  if (value === undefined) throw missing('The question has no refresh_token, which this grant needs.')
+  if (value === undefined) throw missing('The body has no refresh_token, which this grant requires.')
   const token = await deps.reader.read({ zone, inspected: true }, value, 'refresh_token')
   const user = ownerOf(token, request, deps)
   findings.user = user
@@ -143,7 +143,7 @@ async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Autho
 async function planExchange(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
   const { request, findings } = planning
   if (request.params.get('subject_token') === undefined) {
-    throw missing('The question has no subject_token, which this grant needs.')
+    throw missing('The body has no subject_token, which this grant requires.')
   }
   findings.within = 'subject-token'
   const { authorization, user } = await authorizeByExchange(request, deps)

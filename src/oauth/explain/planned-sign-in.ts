@@ -44,29 +44,37 @@ async function planSignIn(planning: Planning, deps: ExplainDeps): Promise<Classe
   const until = await lockOf(planning, user, deps)
   if (until) {
     const detail = `Passwords of the account are refused until ${until.toISOString()}.`
-    findings.stillOwed.push({ rule: 'account-locked', detail })
+    findings.outstanding.push({ rule: 'account-locked', detail })
   }
   let acr: Classes
   for (;;) {
     const demand = await deps.findOutstandingDemand(zone, user, { acr })
     if (!demand) return acr
-    owe(findings, demand.name, demand.name === 'second-factor' ? ASKED_BY_ZONE : 'The user has to set a new password.')
+    addOutstanding(
+      findings,
+      demand.name,
+      demand.name === 'second-factor' ? ASKED_BY_ZONE : 'The user has to set a new password.',
+    )
     if (demand.name !== SECOND_FACTOR.name) return acr
     acr = withLevel('2')
   }
 }
 
-const ASKED_BY_ZONE = 'The policy of the zone asks the user for a second factor.'
+const ASKED_BY_ZONE = 'The policy of the zone requires a second factor of the user.'
 
 /** Notes the outstanding step; the plan continues as if it were done. */
-function owe(findings: Findings, rule: Reason['rule'], detail: string): void {
+function addOutstanding(findings: Findings, rule: Reason['rule'], detail: string): void {
   findings.isPending = true
-  findings.stillOwed.push({ rule, detail })
+  findings.outstanding.push({ rule, detail })
 }
 
 /** Notes that the client or the request asks for a higher level than the zone, and plans as if it were reached. */
 function reach({ level, methods }: RequiredLevel, acr: Classes, findings: Findings): Classes {
-  owe(findings, 'second-factor', `Client or request ask for a sign-in of level ${level}, by ${methods.join(' or ')}.`)
+  addOutstanding(
+    findings,
+    'second-factor',
+    `The client or the request requires a sign-in of level ${level}, by ${methods.join(' or ')}.`,
+  )
   return withLevel(level, acr)
 }
 
@@ -143,7 +151,7 @@ function grantedBy(step: Step, findings: Findings): GrantedScopes {
     case 'approve': {
       const namesOf = (state: string): readonly string[] =>
         step.scopes.filter(each => each.state === state).map(({ scope }) => scope)
-      owe(findings, 'approval-missing', `The user has to approve ${shortList(namesOf('undecided'))}.`)
+      addOutstanding(findings, 'approval-missing', `The user has to approve ${shortList(namesOf('undecided'))}.`)
       const denied = namesOf('denied')
       return approvedScopes(step.asked, scope => !denied.includes(scope))
     }
@@ -180,11 +188,11 @@ export async function planDevice(planning: Planning, deps: ExplainDeps): Promise
   requireAllowedProvider(client, user, behaviour)
   const lacking = await lackingLevel(zone, { client, user, acr: first }, deps)
   if (lacking?.methods.length === 0) {
-    throw new OAuthError('access_denied', 'The person did not allow this device', { rule: 'second-factor' })
+    throw new OAuthError('access_denied', 'The user denied the request of this device', { rule: 'second-factor' })
   }
   const acr = lacking ? reach(lacking, first, findings) : first
   const asked = userScopes(client, requested, await deps.groupsOf(zone, user), behaviour, because)
-  owe(findings, 'approval-missing', 'The user has to allow the device, with the code that it shows.')
+  addOutstanding(findings, 'approval-missing', 'The user has to allow the device, with the code that it shows.')
   const scopes = await stillGranted({ scopes: asked, user }, request, deps)
   const now = clock.now()
   const decision = { authenticatedAt: now, amr: ['pwd'], acr, grantId: random.hex(16) }

@@ -1,4 +1,4 @@
-// Explains a hypothetical request: it runs through the same rules as a real one, and leaves no trace.
+// Explains a hypothetical request: it is decided by the same rules as a real one, and has no side effects.
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -36,7 +36,7 @@ export async function explainPlanned(
   deps: ExplainDeps,
 ): Promise<Explanation> {
   const { because, removedBy } = createScopeNotes()
-  const findings: Findings = { isPending: false, stillOwed: [], notChecked: [] }
+  const findings: Findings = { isPending: false, outstanding: [], notChecked: [] }
   const params = paramsOf(planned)
   let client: Client | undefined
   let authorization: Authorization | undefined
@@ -47,10 +47,10 @@ export async function explainPlanned(
     findings.user = planned.user && (await findPlannedUser(zone, planned.user, deps))
     const of = { client, type: grant.type, params }
     if (grant.type === 'password') requireScopesForPassword(client, deps)
-    // The receiver of a user's token is no caller.
+    // The receiving client of a user token does not call the endpoint itself.
     if (grant.type !== 'user_token') requireGrantOfClient(zone, of, deps)
     requireGrantOfProfile(zone, of, deps)
-    findings.notChecked.push('Whether the client proves who it is.')
+    findings.notChecked.push('Whether the client authenticates.')
     const request = decidedRequest(zone, { client, params, because })
     const decided = await PLANS[grant.type](
       { request, acrValues: planned.acrValues, origin: originIn(planned), findings },
@@ -78,7 +78,7 @@ export async function explainPlanned(
     tokens: plan ? tokensOf(plan, deps) : [],
     claims: plan ? explainClaims(plan, deps) : [],
     refusals: refusal ? [refusal] : [],
-    still_owed: findings.stillOwed,
+    outstanding: findings.outstanding,
     not_checked: findings.notChecked,
   }
 }
@@ -94,7 +94,7 @@ async function requireSigningKeys(authorization: Authorization, deps: ExplainDep
 
 const originIn = ({ user }: PlannedRequest): string | undefined => (user && 'origin' in user ? user.origin : undefined)
 
-/** These refuse before every scope was looked at. */
+/** These refuse before all scopes were checked. */
 const BEFORE_ALL_SCOPES: ReadonlySet<Rule> = new Set(['client-scope', 'client-without-scopes', 'client-authorities'])
 async function scopesOf(
   zone: AddressedZone,
@@ -130,7 +130,7 @@ async function scopesOf(
   )
 }
 
-const OUTCOMES: readonly ExplainedScope['outcome'][] = ['granted', 'undecided', 'removed', 'not_asked']
+const OUTCOMES: readonly ExplainedScope['outcome'][] = ['granted', 'undecided', 'removed', 'not_requested']
 
 /** The tokens that the response would have. */
 function tokensOf({ facts, format, seconds }: TokenPlan, deps: ExplainDeps): readonly ExplainedToken[] {

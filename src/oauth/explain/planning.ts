@@ -15,7 +15,7 @@ export interface Findings {
   within?: DecidedScopes['within']
   /** Whether a requirement is outstanding without which nothing is granted. */
   isPending: boolean
-  readonly stillOwed: Reason[]
+  readonly outstanding: Reason[]
   readonly notChecked: string[]
 }
 
@@ -28,9 +28,9 @@ export interface Planning {
   readonly findings: Findings
 }
 
-/** The user of the question, required by this grant. */
+/** The user of the request, required by this grant. */
 export function userOf({ findings: { user } }: Planning): User {
-  if (!user) throw missing('The question names no user, whom this grant needs.')
+  if (!user) throw missing('The body names no user, which this grant requires.')
   if (user.active) return user
   throw new OAuthError('invalid_grant', 'Bad credentials', {
     rule: 'user-inactive',
@@ -38,7 +38,7 @@ export function userOf({ findings: { user } }: Planning): User {
   })
 }
 
-/** The refusal of an incomplete question. */
+/** The refusal of an incomplete request. */
 export const missing = (detail: string): OAuthError =>
   new OAuthError('invalid_request', 'A parameter is missing', { rule: 'missing-parameter', detail })
 

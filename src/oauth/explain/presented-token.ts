@@ -21,7 +21,7 @@ import { explainPlanned } from './planned.ts'
 import type { PlannedRequest } from './planned-request.ts'
 import { explainRefusal } from './refusal-details.ts'
 
-/** What a token is, by its value, or by its id if it is stored. */
+/** Finds a token by its value, or by its id if it is stored. */
 export async function explainToken(zone: AddressedZone, token: string, deps: ExplainDeps): Promise<Explanation> {
   try {
     const issued = await findToken(zone, token, deps)
@@ -72,13 +72,13 @@ async function explainIssued(
     tokens: [],
     claims: claimsIn(issued, today),
     refusals: refusal ? [refusal] : [],
-    still_owed: [],
+    outstanding: [],
     not_checked: notChecked(claims),
     ...(today && {
       today: {
         decision: today.decision,
         refusals: today.refusals,
-        still_owed: today.still_owed,
+        outstanding: today.outstanding,
         not_checked: today.not_checked,
       },
     }),
@@ -126,13 +126,14 @@ async function refusalOf(
 const withDetail = ({ error, status, message, rule }: OAuthError, detail: string): OAuthError =>
   new OAuthError({ error, status }, message, { rule, detail })
 
-/** An ID token says who signed in; the server takes it for a hint, and as an assertion as long as all of this holds. */
+/** An ID token identifies who signed in; the server accepts it as a hint, and as an assertion while these checks pass. */
 function checkIdToken({ issued, client, user }: Presented, { clock }: ExplainDeps): void {
   const { claims, expiresAt } = issued
   const refuse = (rule: Rule, description: string): OAuthError => new OAuthError('invalid_token', description, { rule })
   if (!(expiresAt > clock.now())) throw refuse('token-expired', 'The token expired')
   if (!client) throw refuse('unknown-client', 'The token refers to a non-existent client')
-  if (claims['user_id'] !== undefined && !user?.active) throw refuse('unknown-user', 'The account is gone')
+  if (claims['user_id'] !== undefined && !user?.active)
+    throw refuse('unknown-user', 'The account no longer exists or is inactive')
   const signature = claims['rev_sig']
   if (typeof signature === 'string' && !isCurrentSignature(signature, client, user)) {
     throw refuse('token-outdated', 'revocable signature mismatch')
@@ -146,7 +147,7 @@ function detailOf({ rule, message }: OAuthError, { issued, client, user, isOfUse
     case 'token-expired':
       return `It expired at ${timeOf(expiresAt) ?? 'an unknown time'}.`
     case 'token-unknown':
-      return 'It is one of those that are stored, and its row is gone: it was revoked, or its session or its user was ended.'
+      return 'It was stored and no longer is: it was revoked, its session ended, or its user was deleted.'
     case 'token-revoked':
       return 'A revocation of the token, its grant or its session is stored.'
     case 'token-outdated':
@@ -248,5 +249,5 @@ function claimsIn({ claims, kind }: IssuedToken, today: Explanation | undefined)
 
 function notChecked(claims: Claims): readonly string[] {
   const bound = claims['cnf'] === undefined ? [] : ['Whether the sender proves the key that the token is bound to.']
-  return ['Whether the API that is called is among its audience.', ...bound]
+  return ['Whether the API that is called is in its audience.', ...bound]
 }

@@ -1,4 +1,4 @@
-// Reads the body of `POST /explain`: one of three questions.
+// Parses the body of `POST /explain`: one of three kinds of question.
 import { isStorable } from '../../base/storable-text.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
@@ -12,7 +12,7 @@ export type Question =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'refusal'; readonly requestId?: string; readonly event?: number }
 
-/** As long as a token may be, and some more, so that a longer one is explained rather than refused. */
+/** Longer than a token may be, so that an oversized one is explained rather than refused. */
 const MAX_TOKEN_LENGTH = 65_536
 const MAX_LENGTH = 2000
 const MAX_RESOURCES = 20
@@ -36,11 +36,11 @@ const MEMBERS: ReadonlySet<string> = new Set([...PLANNED, 'token', 'request_id',
 /** Throws `invalid_request` for anything but one complete question. */
 export function readQuestion(body: JsonRecord): Question {
   const unknown = Object.keys(body).find(name => !MEMBERS.has(name))
-  if (unknown !== undefined) throw refuse(`There is no member ${unknown.slice(0, 100)}`)
+  if (unknown !== undefined) throw refuse(`Unknown member ${unknown.slice(0, 100)}`)
   const has = (name: string): boolean => body[name] !== undefined
   const kinds = [PLANNED.some(has), has('token'), has('request_id'), has('event')].filter(Boolean)
   if (kinds.length !== 1) {
-    throw refuse('A question has either client_id and grant_type, or token, or request_id, or event')
+    throw refuse('The body must have either client_id and grant_type, or token, or request_id, or event')
   }
   const token = textIn(body, 'token', MAX_TOKEN_LENGTH)
   if (token !== undefined) return { kind: 'token', token }
@@ -54,7 +54,7 @@ function plannedIn(body: JsonRecord): PlannedRequest {
   const text = (name: string): string | undefined => textIn(body, name, MAX_LENGTH)
   const clientId = text('client_id')
   const grantType = text('grant_type')
-  if (clientId === undefined || grantType === undefined) throw refuse('client_id and grant_type are needed')
+  if (clientId === undefined || grantType === undefined) throw refuse('client_id and grant_type are required')
   if (!(TOKEN_GRANT_TYPES as readonly string[]).includes(grantType)) {
     throw refuse(`grant_type must be one of ${TOKEN_GRANT_TYPES.join(', ')}`)
   }
@@ -81,11 +81,11 @@ function userIn(text: (name: string) => string | undefined): PlannedUser | undef
   const userName = text('username')
   const origin = text('origin')
   if (id !== undefined && (userName !== undefined || origin !== undefined)) {
-    throw refuse('A user has either user_id, or username and origin')
+    throw refuse('Use either user_id, or username and origin')
   }
   if (id !== undefined) return { id }
   if (userName !== undefined) return { userName, origin }
-  if (origin !== undefined) throw refuse('origin needs username')
+  if (origin !== undefined) throw refuse('origin requires username')
   return undefined
 }
 

@@ -26,7 +26,7 @@ export async function explainRecorded(
   const { trail, namesRequests } = deps
   if (!trail) throw notFound('This server does not store the audit trail (audit.enabled), so refusals are not kept')
   if (question.requestId !== undefined && !namesRequests) {
-    throw notFound('This server does not name requests (log.requests), so events have no request id: ask by event')
+    throw notFound('This server does not assign request ids (log.requests), so events have none: use event')
   }
   await trail.flush()
   const entry = await findEntry(zone, question, deps)
@@ -58,7 +58,7 @@ async function findEntry(
     const [entry] = entries
     if (entry?.number === event) return entry
     throw notFound(
-      `The audit trail of the zone has no event ${event}: it is excluded, older than is kept, or never was`,
+      `The audit trail of the zone has no event ${event}: it is excluded, older than the retention period, or never existed`,
     )
   }
   let before: number | undefined
@@ -70,7 +70,7 @@ async function findEntry(
     if (next === undefined) break
     before = next
   }
-  throw notFound('No failure of the zone in the audit trail has this request id, among the newest that were searched')
+  throw notFound('None of the newest failures in the audit trail of the zone has this request id')
 }
 
 const requestIdOf = ({ facts }: AuditEntry): unknown => memberOf(parseJson(facts), 'requestId')
@@ -123,10 +123,10 @@ function plannedFrom({ clientId }: AuditEntry, facts: Readonly<Record<string, st
 const NEEDS_TOKEN: ReadonlySet<string> = new Set(['refresh_token', 'urn:ietf:params:oauth:grant-type:token-exchange'])
 
 function missingIn({ type }: AuditEntry, facts: Readonly<Record<string, string>> | undefined): string {
-  if (!facts) return `An event ${type} does not say what was asked: only TokenRefusedEvent does.`
+  if (!facts) return `An event ${type} does not have the request: only TokenRefusedEvent does.`
   const grantType = facts['grant_type']
   if (grantType !== undefined && NEEDS_TOKEN.has(grantType)) {
-    return `What ${grantType} would get now: the token that was sent is not kept. Ask with it.`
+    return `The current result of ${grantType}: the token that was sent is not stored. Send it as token.`
   }
-  return 'What the request would get now: the event names no grant that can be planned.'
+  return 'The current result of the request: the event names no grant that can be planned.'
 }

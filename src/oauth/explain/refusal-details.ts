@@ -23,8 +23,7 @@ export async function explainRefusal(
 ): Promise<ExplainedRefusal> {
   const { rule = 'request' } = error
   const description = plainDescription(error.message, deps.behaviour)
-  const detail =
-    error.detail ?? (await detailOf(zone, error, { parties, deps })) ?? `This does not hold: ${RULES[rule]}`
+  const detail = error.detail ?? (await detailOf(zone, error, { parties, deps })) ?? `Rule not met: ${RULES[rule]}`
   return { rule, detail, error: error.error, description }
 }
 
@@ -51,15 +50,15 @@ async function detailOf(
     case 'provider-not-allowed':
       return (
         user &&
-        `The user is of the provider ${user.origin}; ${clientId} allows ${shortList(client.allowedProviders ?? [])}.`
+        `The user belongs to the provider ${user.origin}; ${clientId} allows ${shortList(client.allowedProviders ?? [])}.`
       )
     case 'provider-disabled':
-      return user && `The provider ${user.origin} is disabled, or there is none.`
+      return user && `The provider ${user.origin} is disabled or does not exist.`
     case 'required-group': {
       if (!user) return undefined
       const names = user.groupNames ?? (await deps.store.groups.namesOfUser(zone.id, user.id))
       const missing = client.requiredUserGroups.filter(group => !names.includes(group))
-      return `${clientId} wants its users to be in ${shortList(client.requiredUserGroups)}; the user is not in ${shortList(missing)}.`
+      return `${clientId} requires its users to be in ${shortList(client.requiredUserGroups)}; the user is not in ${shortList(missing)}.`
     }
     case 'token-exchange-rule': {
       const rules = (client.tokenExchange ?? []).map(each => `${shortList(each.subjects)} for ${each.audience}`)

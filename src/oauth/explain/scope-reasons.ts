@@ -37,15 +37,15 @@ export interface DecidedScopes {
   readonly removedBy: ScopeNotes['removedBy']
   /** The token whose scopes are the limit; absent where the user's groups are. */
   readonly within?: 'refresh-token' | 'subject-token' | undefined
-  /** Whether the rules stopped before they had seen every scope. */
+  /** Whether the rules stopped before checking every scope. */
   readonly isIncomplete?: boolean
-  /** Of the grants that ask for approval: what is known of each scope. */
+  /** For grants that require approval: the state of each scope. */
   readonly approvals?: ReadonlyMap<string, ApprovalRule> | undefined
   /** Why nothing is granted after all. */
   readonly refusal?: Reason | undefined
 }
 
-/** The first names of a list, for a sentence. */
+/** The first entries of a list, joined for a sentence. */
 export function shortList(names: readonly string[]): string {
   const maxNames = 8
   if (names.length === 0) return 'nothing'
@@ -74,7 +74,7 @@ export function explainClientScopes({
     }
     if (refusal) return { scope, outcome: 'removed', because: [own(scope), refusal] }
     if (removedBy.has(scope)) return { scope, outcome: 'granted', because: [own(scope), ...asked(scope, requested)] }
-    return { scope, outcome: 'not_asked', because: [notAsked(requested)] }
+    return { scope, outcome: 'not_requested', because: [notRequested(requested)] }
   })
 }
 
@@ -108,7 +108,7 @@ function explainUserScope(scope: string, { zone, decided, sources }: SourcesOfSc
     case undefined:
       break
     case 'requested-scope':
-      return { scope, outcome: 'not_asked', because: [source, notAsked(requested)] }
+      return { scope, outcome: 'not_requested', because: [source, notRequested(requested)] }
     case 'user-group':
       return removed(source)
     default:
@@ -133,7 +133,7 @@ const APPROVALS: Readonly<Record<ApprovalRule, string>> = {
 const asked = (scope: string, requested: readonly string[]): readonly Reason[] =>
   requested.includes(scope) ? [{ rule: 'requested-scope', detail: 'The request names it.' }] : []
 
-const notAsked = (requested: readonly string[]): Reason => ({
+const notRequested = (requested: readonly string[]): Reason => ({
   rule: 'requested-scope',
   detail: `The request names others only: ${shortList(requested)}.`,
 })

@@ -39,7 +39,8 @@ export const authorizationCode: Grant = {
       throw new OAuthError('invalid_grant', 'The authorization code is bound to another key') // RFC 9449 §10
     }
 
-    if (!user?.active) throw new OAuthError('invalid_grant', 'The account behind the authorization code is gone.')
+    if (!user?.active)
+      throw new OAuthError('invalid_grant', 'The account of the authorization code no longer exists or is inactive.')
     const { revocationSignature } = code
     // A new password, a new e-mail address or a revocation invalidates pending codes as it invalidates tokens.
     if (revocationSignature !== undefined && !isCurrentSignature(revocationSignature, client, user)) {

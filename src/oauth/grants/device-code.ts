@@ -18,7 +18,7 @@ export const deviceCode: Grant = {
   caller: 'client',
   async authorize(request, deps) {
     const { zone, client, params } = request
-    tokenFormatOf(params) // refused before the code is used up
+    tokenFormatOf(params) // refused before the code is consumed
     const decision = await decisionOf(request, deps)
     const user = await deps.store.users.findWithGroups(zone.id, decision.userId)
     // A new password, a new e-mail address or a revocation makes it invalid as it does tokens.
@@ -83,11 +83,11 @@ async function decisionOf(
     case 'pending':
       throw new OAuthError('authorization_pending', 'The request of the device has not been decided yet')
     case 'early':
-      throw new OAuthError('slow_down', 'Wait five seconds longer between two requests from now on')
+      throw new OAuthError('slow_down', 'Add five seconds to the polling interval')
     case 'expired':
       throw new OAuthError('expired_token', 'The device_code has expired')
     case 'denied':
-      throw new OAuthError({ error: 'access_denied', status: 400 }, 'The person did not allow this device')
+      throw new OAuthError({ error: 'access_denied', status: 400 }, 'The user denied the request of this device')
     case 'unknown':
       throw unknown()
   }

@@ -31,7 +31,7 @@ export interface DecidedRequest {
   readonly params: Params
   /** The claim `client_auth_method`; absent when the client authenticated with a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
-  /** What the request proved of its sender: what its tokens will be bound to. */
+  /** The proven key or certificate of the sender, to which the tokens will be bound. */
   readonly confirmation?: Confirmation | undefined
   /** Set where the request is explained. */
   readonly because?: ScopeTrace | undefined
@@ -40,7 +40,7 @@ export interface DecidedRequest {
 /** A token request whose caller is authenticated. */
 export interface GrantRequest extends RequestContext, DecidedRequest {
   readonly zone: AddressedZone
-  /** The proof of the request, for a grant with `usesProof`: to be used up together with what it redeems. */
+  /** The proof of the request, for a grant with `usesProof`, which consumes it together with the code or token. */
   readonly proof?: ProofId | undefined
   /**
    * Notes how to undo what the grant has used up. That is done if no tokens are issued because of a failure: a client that
@@ -51,7 +51,7 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
   readonly bearer?: VerifiedToken | undefined
 }
 
-/** What a decision may use. It reads, and nothing else: `/explain` decides the same without a request. */
+/** Read-only services for a decision: `/explain` makes the same decision without a request. */
 export interface DecisionDeps {
   readonly store: Store
   readonly reader: TokenReader

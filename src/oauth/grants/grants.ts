@@ -11,7 +11,7 @@ import { tokenExchange } from './token-exchange.ts'
 import { userToken } from './user-token.ts'
 
 /**
- * A new grant is a row in model/clients/grant-types.ts and a file in this folder; the compiler then asks for its entries here and in
+ * A new grant is a row in model/clients/grant-types.ts and a file in this folder; the compiler then requires its entries here and in
  * explain/planned-grants.ts. The client API, discovery and the OpenAPI document follow the row.
  */
 const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {

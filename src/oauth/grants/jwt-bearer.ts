@@ -38,14 +38,14 @@ export const jwtBearer: Grant = {
     const { iss: issuer, origin, cnf: confirmation } = claims
     if (typeof issuer !== 'string' || issuer === '') throw unusable('Issuer is missing in id_token', deps)
     if (!TYPES.has(jwtType(typ))) throw untrusted('The token is of another kind', deps)
-    // The thief of a sender-constrained token, whoever issued it, must not exchange it for an unbound one.
+    // A stolen sender-constrained token, whoever issued it, must not be exchangeable for an unbound one.
     if (confirmation !== undefined) throw untrusted('The token is bound to its sender', deps)
     const recipient = `${urls.ofZone(zone)}/oauth/token`
     const unmapped = `Unable to map issuer, ${issuer.slice(0, 200)} , to a single registered provider`
     const isOwn = urls.issuersOf(zone).includes(issuer)
     // A token without an origin is a client's own and has no user.
     if (isOwn && typeof origin !== 'string') throw unusable(unmapped, deps)
-    // Before a provider with the zone's own issuer makes an account of it: only the zone knows that it was revoked.
+    // Checked before a provider with the zone's own issuer creates an account: only the zone knows whether it was revoked.
     const own = isOwn ? await currentToken(request, { assertion, origin }, deps) : undefined
     const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
     const asserted = assertedUser(result, deps) ?? (own && (await ownUser(request, own, deps)))
@@ -82,7 +82,7 @@ interface CurrentToken {
   readonly user: AssertedUser['user']
 }
 
-/** Refuses a token that has expired or was revoked, and one whose user is gone. */
+/** Refuses a token that has expired or was revoked, and one whose user no longer exists. */
 async function currentToken(
   { zone }: GrantRequest,
   { assertion, origin }: { readonly assertion: string; readonly origin: unknown },
@@ -94,7 +94,7 @@ async function currentToken(
   const { claims, expiresAt } = token
   if (Number.isNaN(expiresAt.getTime())) throw untrusted('Token does not bear a valid EXP claim.', deps)
   if (expiresAt <= clock.now()) throw untrusted(`Token expired at ${expiresAt.toISOString()}`, deps)
-  // Of any kind: an access token of a client named `openid` looks like an ID token.
+  // Tokens of any kind: an access token of a client named `openid` looks like an ID token.
   if (claims['revocable'] === true && !token.stored) throw untrusted(REVOKED, deps)
   const user = await store.users.find(zone.id, String(claims['user_id']))
   if (!user?.active || user.origin !== origin) {
@@ -104,7 +104,7 @@ async function currentToken(
   return { token, user }
 }
 
-/** The user of a token that this zone issued. Counts as no new sign-in and updates no account. */
+/** The user of a token that this zone issued. Does not count as a new sign-in, and updates no account. */
 async function ownUser(
   { zone, client }: GrantRequest,
   { token, user }: CurrentToken,
@@ -152,7 +152,7 @@ async function checkNotRevoked(
 ): Promise<void> {
   const { store } = deps
   const { claims } = token
-  if (isExchanged(claims)) throw untrusted('An exchanged token is no assertion', deps)
+  if (isExchanged(claims)) throw untrusted('An exchanged token cannot be used as an assertion', deps)
   if (token.kind === 'access_token') {
     const read = await readOwn(() => deps.reader.read({ zone, inspected: true }, assertion), deps)
     if (!deps.behaviour.strictOwnAssertions) return

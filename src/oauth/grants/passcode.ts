@@ -57,7 +57,7 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   }
   if (redeemed === 'gone') throw refusal(behaviour.badCredentials, 'Invalid user.', service)
   const { owner, signIn } = redeemed
-  // What other providers say of a user's address does not decide whether the user may sign in.
+  // Whether another provider verified the address does not affect whether the user may sign in.
   if (!owner.verified && owner.origin === service.name) {
     audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
     throw refused({ reason: 'account-not-verified' }, deps)

@@ -50,7 +50,7 @@ export const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
     'The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use.',
 }
 
-/** The error for a request that no provider is asked about. */
+/** The error for a request that no provider can answer. */
 export function noProvider(
   reason: NoProvider,
   { behaviour, service }: Pick<GrantDeps, 'behaviour' | 'service'>,

@@ -67,7 +67,7 @@ export function ownerOf(
   throw new OAuthError(behaviour.badRefreshToken, 'Invalid refresh token.', { rule: 'refresh-token' })
 }
 
-/** Whether the token was rotated, and its client has had the time to ask once more. */
+/** Whether the token was rotated and cannot be retried any more. */
 export const isUsedUp = ({ stored }: VerifiedToken, deps: DecisionDeps): boolean =>
   stored?.usedAt !== undefined && !isWithinRetryWindow(stored.usedAt, deps)
 
@@ -237,7 +237,7 @@ async function reused(
   const { store, clock, behaviour, audit } = deps
   const grantId = token.claims['grant_id']
   if (behaviour.revokeReusedFamily && typeof grantId === 'string') {
-    // Kept longer than the refresh token lives: an access token issued shortly before its expiry outlives it.
+    // Stored longer than the lifetime of the refresh token, because an access token issued shortly before its expiry outlives it.
     await store.tokens.revokeGrant(zone.id, grantId, forgetGrantAt(zone, token.client, clock.now(), behaviour))
     const { clientId } = token.client
     const reason = 'refresh token used twice'

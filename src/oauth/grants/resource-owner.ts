@@ -92,7 +92,7 @@ export async function requireUsableProvider(
 /** The description of `mfa_required`. */
 export const MFA_REQUIRED = 'A second factor is required: sign in with a browser, or use a passcode.'
 
-/** The refusal of a sign-in without the second factor that is asked for. */
+/** The refusal of a sign-in without the required second factor. */
 export const lacksFactor = (to: Refusal | 'mfa_required' | 'invalid_grant' = 'mfa_required'): OAuthError =>
   new OAuthError(to, MFA_REQUIRED, { rule: 'second-factor' })
 

@@ -1,4 +1,4 @@
-// For grants whose scopes a user has decided about before: what is left of them now.
+// For grants whose scopes a user approved earlier: those that can still be granted.
 import { OAuthError } from '../../model/oauth-error.ts'
 import {
   approvedScopes,

@@ -66,7 +66,7 @@ export async function authorizeByExchange(
   const subject = await readToken(request, 'subject_token', deps)
   const { user } = subject
   if (!user) {
-    throw new OAuthError('invalid_request', 'The subject_token is not that of a person', { rule: 'subject-token' })
+    throw new OAuthError('invalid_request', 'The subject_token is not a token of a user', { rule: 'subject-token' })
   }
   requireBound(subject, request)
   const rule = ruleFor(client, subject, audienceIn(params))
@@ -95,7 +95,7 @@ export async function authorizeByExchange(
     expiresBefore: subject.expiresAt,
     issuedTokenType: ACCESS_TOKEN,
     ...(actor && { actor }),
-    // Anything that ends the grant of the one ends the other.
+    // Both belong to the same grant, so whatever ends the grant ends both.
     ...(grantId !== undefined && { grantId }),
     ...(format && { format }),
     ...(clientAuthMethod !== undefined && { clientAuthMethod }),
@@ -146,7 +146,7 @@ async function readToken(
   throw new OAuthError('invalid_request', `The ${name} is not meant for this client`, { rule: 'subject-token' })
 }
 
-/** RFC 8693 §2.1: the token would be for all that are named, and a rule is for one. */
+/** RFC 8693 §2.1: a token is for all named audiences, but a rule allows only one. */
 function audienceIn(params: Params): string | undefined {
   const [named, another] = new Set([...params.all('audience'), ...params.all('resource')].filter(one => one !== ''))
   if (another === undefined) return named
@@ -171,7 +171,7 @@ function ruleFor(client: Client, subject: VerifiedToken, audience: string | unde
   throw new OAuthError('invalid_target', description, { rule: 'token-exchange-rule' })
 }
 
-/** Who acts for the user: the actors so far, and with delegation the calling client. */
+/** The actors: earlier ones, and with delegation the calling client. */
 async function actorOf(
   request: DecidedRequest,
   { rule, subject }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken },
@@ -186,7 +186,7 @@ async function actorOf(
   }
   // Earlier actors stay in the token: this client must not hide them.
   if (rule.mode === 'impersonation') {
-    if (isNamed) throw new OAuthError('invalid_request', 'This client exchanges such tokens without an actor')
+    if (isNamed) throw new OAuthError('invalid_request', 'The rule for this exchange does not allow an actor')
     requireMayAct(mayAct, { sub: client.clientId })
     return before
   }
@@ -233,5 +233,5 @@ async function scopesFor(
     because,
   )
   if (scopes.length > 0) return scopes
-  throw new OAuthError('invalid_scope', 'This client or the person may not have the scopes', { rule: 'no-scope-left' })
+  throw new OAuthError('invalid_scope', 'The client or the user may not have these scopes', { rule: 'no-scope-left' })
 }

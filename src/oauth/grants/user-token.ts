@@ -20,7 +20,7 @@ export const userToken: Grant = {
   },
 }
 
-/** What the user of the token with these claims gives the client that the request names. */
+/** The authorization that the user of this token gives the client in the request. */
 export async function authorizeByUser(
   { user, claims }: { readonly user: User; readonly claims: Claims },
   { zone, params, because }: Pick<DecidedRequest, 'zone' | 'params' | 'because'>,
@@ -28,7 +28,7 @@ export async function authorizeByUser(
 ): Promise<Authorization> {
   const { behaviour, store, random } = deps
   const receiver = await store.clients.find(zone.id, params.get('client_id') ?? '')
-  // What registered itself has users sign in to it, and approve each time where it proves nothing.
+  // Users must sign in to self-registered clients themselves, and approve them.
   if (!receiver || !mayUseGrant(receiver, 'refresh_token') || receiver.registration) {
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type', { rule: 'client-grant-type' })
   }

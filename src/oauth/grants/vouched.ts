@@ -68,11 +68,11 @@ function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): voi
   if (behaviour.rejectMissingAddNew) {
     throw new OAuthError('invalid_request', 'The parameter add_new must be true or false')
   }
-  // UAA: takes it for a request of a user, whose token it is not. See docs/compatibility.md, E1.
+  // UAA: treats it as a request with a user's token. See docs/compatibility.md, E1.
   throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)
 }
 
-/** Grants what a password would: all of the user's scopes that the client may have. */
+/** Grants the same as with a password: all of the user's scopes that the client may have. */
 export async function authorizeVouched(
   request: GrantRequest,
   server: Client,

@@ -18,15 +18,15 @@ import { logoutToken } from './logout-token.ts'
 
 /** Longer than an attempt at all clients of a session can last. */
 const CLAIM_SECONDS = 300
-/** Before the next attempt at those that did not answer; given up after the last, which is about six hours later. */
+/** Delays before retrying clients that did not respond; after the last one, about six hours later, delivery is abandoned. */
 const DELAYS_SECONDS = [10, 60, 300, 900, 3600, 7200, 10_800]
 const SESSIONS_AT_ONCE = 8
-/** Before the next attempt at those for which there was no place; it does not count. */
+/** Delay before retrying clients for which no connection was free; does not count as an attempt. */
 const BUSY_SECONDS = 5
-/** To one server, fewer than base/outbound.ts admits; with those that wait, too few to take every session's turn. */
+/** Requests to one server: fewer than base/outbound.ts admits; with the waiting ones, too few to block all other sessions. */
 const REQUESTS_AT_ONCE = 3
 const MAX_QUEUED = 2
-/** The same does not hold for servers that answer within this time: waiting is shorter than coming back. */
+/** For servers that respond within this time, requests wait instead of being retried later. */
 const QUICK_MS = 100
 const MAX_QUICK = 1000
 
@@ -38,11 +38,11 @@ interface BackChannelDeps extends LogoutTokenDeps {
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
-/** Delivers what is due. */
+/** Delivers due notifications. */
 export interface BackChannel {
   /** Notifies the clients of every session that is due now, until `isStopping`; the number of sessions. */
   deliver(isStopping?: () => boolean): Promise<number>
-  /** For metrics: attempts since the start by outcome, and what waits. */
+  /** For metrics: attempts since the start by outcome, and the queue. */
   totals(): Promise<LogoutTotals>
 }
 
@@ -53,7 +53,7 @@ type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
 interface LogoutTotals {
   readonly outcomes: Readonly<Record<LogoutOutcome, number>>
   readonly waiting: number
-  /** Since about the first attempt at the session that has been tried longest; 0 if all that wait are new. */
+  /** About how long the oldest pending session has been retried; 0 if none was attempted yet. */
   readonly waitingMilliseconds: number
 }
 
@@ -78,11 +78,11 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     const share = outboundShareOf(client, 'background')
     const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
     const leave = await hostSlots.enter(`${share.zoneId} ${new URL(uri).host}`)
-    if (!leave) return left('too many requests are under way', true)
-    // By client, not by server: no client has another one's server left alone.
+    if (!leave) return left('too many requests are in progress', true)
+    // By client, not by server, so that one client cannot stop notifications to a server of another.
     const key = `${zone.id} ${clientId}`
     try {
-      if (!breaker.admits(key)) return left('it did not answer lately')
+      if (!breaker.admits(key)) return left('it did not respond to recent requests')
       const sid = sessionIdFor(ended, clientId)
       const token = await logoutToken(zone, { client, userId: ended.userId, sid }, deps)
       const { status } = await outbound.fetch(uri, {
@@ -94,9 +94,9 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       })
       breaker.report(key, 'answered')
       if (status < 300) return delivered()
-      // §2.8: the application understood, and will not. Any other status may be of what stands before it.
-      if (status === 400) return refused(client, 'it answers 400')
-      return failed(ended, left(`it answers ${status}`))
+      // §2.8: the application refused. Any other status may come from a proxy in front of it.
+      if (status === 400) return refused(client, 'it responded with status 400')
+      return failed(ended, left(`it responded with status ${status}`))
     } catch (cause) {
       if (cause instanceof OutboundBusy) return left(cause.message, true)
       if (!(cause instanceof OutboundError)) throw cause
@@ -111,7 +111,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
   /** Logs the first failure only: the address may be wrong, and the next line about it is hours away. */
   function failed({ attempts }: EndedSession, pending: PendingClient): PendingClient {
     const { clientId, why } = pending
-    if (attempts === 1) log.warn(`back-channel logout: ${clientId} was not notified, and is retried: ${why}`)
+    if (attempts === 1) log.warn(`back-channel logout: ${clientId} was not notified, will retry: ${why}`)
     return pending
   }
 
@@ -188,7 +188,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
 const delaysUntil = (attempts: number): number =>
   DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)
 
-/** Requests to one server: so many run, the others wait if it answers quickly, and otherwise come back later. */
+/** Limits concurrent requests to one server; others wait if it responds quickly, otherwise they are retried later. */
 function createHostSlots({ clock }: { clock: Clock }) {
   const servers = new Map<string, { running: number; readonly queue: (() => void)[] }>()
   const quick = new Set<string>()
@@ -198,7 +198,7 @@ function createHostSlots({ clock }: { clock: Clock }) {
     else quick.delete(key)
   }
   return {
-    /** What gives the place back; undefined if there is none to wait for. */
+    /** Returns a function that releases the slot; undefined if the request should be retried later. */
     async enter(key: string): Promise<(() => void) | undefined> {
       const server = servers.get(key) ?? { running: 0, queue: [] }
       const isFull = server.running === REQUESTS_AT_ONCE
@@ -210,7 +210,7 @@ function createHostSlots({ clock }: { clock: Clock }) {
       return () => {
         note(key, since)
         const next = server.queue.shift()
-        if (next) return next() // has the place now
+        if (next) return next() // takes over the slot
         server.running -= 1
         if (server.running === 0) servers.delete(key)
       }

@@ -31,7 +31,7 @@ export async function framesOf(
   for (const clientId of signedIn?.session.clients ?? []) {
     if (!signedIn || frames.length === MAX_FRAMES) break
     const client = await store.clients.find(zone.id, clientId)
-    // One that an earlier version stored may have a host that is not safe in a header.
+    // A URI stored by an earlier version may have a host that is not safe in a header.
     if (client?.frontchannelLogoutUri === undefined || !isSafeUri(client.frontchannelLogoutUri)) continue
     const url = new URL(client.frontchannelLogoutUri)
     if (client.frontchannelLogoutSessionRequired === true) {

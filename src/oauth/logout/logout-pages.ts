@@ -1,4 +1,4 @@
-// The pages of a logout: the question whether to sign out, and the page of those who are signed out.
+// The pages of a logout: the confirmation, and the signed-out page.
 import type { FastifyReply } from 'fastify'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Destination } from '../../model/sessions/destination.ts'

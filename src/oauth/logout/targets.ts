@@ -78,7 +78,7 @@ export function createLogoutTargets({
     return fits ? target : otherwise
   }
 
-  /** UAA: the request's own parameters. Instead of `id_token_hint`, whose claims are not the provider's to know, its client. */
+  /** UAA: the request's own parameters, with the client in place of `id_token_hint`, whose claims the provider must not see. */
   async function returnQuery(zone: AddressedZone, params: Params): Promise<string> {
     const query = new URLSearchParams()
     for (const name of [redirectParameterName(zone), 'post_logout_redirect_uri']) {

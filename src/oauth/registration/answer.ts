@@ -6,7 +6,7 @@ import { clientMetadataFields } from '../../records/client-metadata.ts'
 import { clientFields } from '../../records/client.ts'
 import { showRecord } from '../../records/record.ts'
 
-/** Values that are known only now. */
+/** Values of the response that the stored client does not have. */
 interface AnswerFacts {
   /** `registration_client_uri`. */
   readonly uri: string

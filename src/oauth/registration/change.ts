@@ -81,7 +81,7 @@ export async function changeRegistration(
     registration: { tokenDigest: digest(token), responseTypes: requested.responseTypes },
     updatedAt: clock.now(),
   }
-  // Users approved what they saw: where it leads, and who it says it is.
+  // Users approved the client by its redirect URIs and its name.
   const forgetApprovals = addedUris.length > 0 || client.name !== existing.name
   await commitRegistration(request, update(stored, client, { forgetApprovals }), deps)
   return { client, token, secret }
@@ -120,6 +120,8 @@ export async function commitRegistration(
   const facts = { store, audit, origin: auditOriginOf(request) }
   await applyWrites(request.zone.id, [write], facts).catch((cause: unknown) => {
     if (!(cause instanceof ChangedMeanwhile)) throw cause
-    throw new OAuthError({ error: 'invalid_request', status: 409 }, 'The client was changed meanwhile', { cause })
+    throw new OAuthError({ error: 'invalid_request', status: 409 }, 'The client has been changed by another request', {
+      cause,
+    })
   })
 }

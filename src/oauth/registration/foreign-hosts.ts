@@ -1,4 +1,4 @@
-// Users judge an application by the hosts that it leads to: one that anybody can register must not use those of this server,
+// Users judge an application by its hosts: a client that anyone can register must not use those of this server,
 // nor those of an application that an administrator registered.
 import { isLoopbackHost } from '../../base/loopback.ts'
 import { acceptsHost } from '../../clients/redirect-uri.ts'

@@ -14,7 +14,7 @@ import { parseResponseType } from '../authorize/response-type.ts'
 import { impliedType, redirectUriProblem } from './redirect-uris.ts'
 import type { ApplicationType } from './redirect-uris.ts'
 
-/** Metadata that keeps every rule of its own; rules between members follow in `clientFromJson`. */
+/** Metadata whose members are valid on their own; `clientFromJson` checks the rules between members. */
 export interface RequestedClient {
   /** In the shape of the client API. */
   readonly json: JsonRecord
@@ -91,7 +91,7 @@ export const REGISTERED_MEMBERS: ReadonlySet<string> = new Set([
   'allowpublic',
 ])
 
-/** If they were ignored, responses would be readable that the client believes to be encrypted. */
+/** Refused instead of ignored, because the client would believe that responses are encrypted. */
 const ENCRYPTED =
   /^(?:id_token|userinfo|request_object|authorization|introspection)_encrypt(?:ed_response|ion)_(?:alg|enc)$/
 
@@ -185,7 +185,7 @@ function typed(sent: JsonRecord, name: string, needed: string, fits: (value: unk
   return value
 }
 
-/** Libraries send the empty string for what they do not have. */
+/** Libraries send an empty string for absent values. */
 function stringOf(sent: JsonRecord, name: string): string | undefined {
   if (memberOf(sent, name) === '') return undefined
   const isString = (value: unknown): boolean => typeof value === 'string' && value.length <= MAX_LENGTH
@@ -200,7 +200,7 @@ function stringsOf(sent: JsonRecord, name: string): readonly string[] | undefine
   return typed(sent, name, `a list of at most ${MAX_ENTRIES} strings`, isList) as readonly string[] | undefined // checked
 }
 
-/** Pages and requests lead there: nothing that runs, nothing that is read on the way. */
+/** Pages link to it and requests go there: https only, so that it can neither run code nor be intercepted. */
 function isLink(uri: string): boolean {
   if (!isSafeUri(uri)) return false
   const { protocol, username, password } = new URL(uri)
@@ -227,11 +227,11 @@ function readTypes(
   const refused = grantTypes.find(grant => !policy.grantTypes.includes(grant))
   if (refused !== undefined) throw invalidMetadata(`grant_types: ${refused} may not be registered`)
   const missing = [...needed].find(grant => !grantTypes.includes(grant))
-  if (missing !== undefined) throw invalidMetadata(`response_types need the grant type ${missing}`)
+  if (missing !== undefined) throw invalidMetadata(`response_types require the grant type ${missing}`)
   const idle = ['authorization_code', 'implicit'].find(grant => grantTypes.includes(grant) && !needed.has(grant))
-  if (idle !== undefined) throw invalidMetadata(`grant_types: ${idle} needs a response type`)
+  if (idle !== undefined) throw invalidMetadata(`grant_types: ${idle} requires a response type`)
   if (needed.size === 0 && grantTypes.every(grant => grant === 'refresh_token')) {
-    throw invalidMetadata('grant_types must have a grant that a person can begin with')
+    throw invalidMetadata('grant_types must include a grant that a user can start, such as authorization_code')
   }
   return { grantTypes, responseTypes }
 }

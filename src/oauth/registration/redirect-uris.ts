@@ -30,7 +30,7 @@ export function redirectUriProblem(uri: string, type: ApplicationType): string |
     : 'must have a scheme with a dot, such as com.example.app (RFC 8252, section 8.4)'
 }
 
-/** What an application is that does not say: with no redirect URI that a server could have, it is native. */
+/** The default application type: native if no redirect URI could belong to a server. */
 export function impliedType(uris: readonly string[]): ApplicationType {
   const isNative = (uri: string): boolean => {
     if (!URL.canParse(uri)) return false

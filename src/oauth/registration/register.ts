@@ -55,7 +55,7 @@ export async function registerClient(request: FastifyRequest, deps: RegisterDeps
   const registration = { client, createdBy, maxClients: policy.maxClients, tokenId: initial?.id }
   const outcome = await store.registrations.register(zone.id, registration, clock.now())
   if (outcome === 'used') throw initialTokenUsedUp(service)
-  if (outcome === 'full') throw new OAuthError('access_denied', 'The zone takes no more registrations')
+  if (outcome === 'full') throw new OAuthError('access_denied', 'The zone has reached its limit of registered clients')
   recordCreation(client, { audit, origin: auditOriginOf(request) })
   return { client, token, secret }
 }

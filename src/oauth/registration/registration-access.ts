@@ -42,7 +42,7 @@ export function openPolicy(
   return { mode, ...policy }
 }
 
-/** The initial access token of the request; undefined where the zone asks for none and none was sent. */
+/** The initial access token of the request; undefined if the zone requires none and none was sent. */
 export async function findInitialToken(
   request: FastifyRequest,
   mode: 'token' | 'open',
@@ -52,7 +52,7 @@ export async function findInitialToken(
   if (sent === undefined && mode === 'open') return undefined
   if (sent === undefined) {
     const challenge = bearerChallenge(service.oauthRealm)
-    throw new OAuthError('invalid_token', 'Registration needs an initial access token', { challenge })
+    throw new OAuthError('invalid_token', 'Registration requires an initial access token', { challenge })
   }
   const token = await store.registrations.findToken(request.zone.id, digest(sent))
   if (!token || token.uses >= token.maxUses || token.expiresAt <= clock.now()) throw initialTokenUsedUp(service)

@@ -16,12 +16,12 @@ export const REGISTRATION_PATH = '/connect/register'
 const BODY_LIMIT = 64 * 1024
 
 const registering = {
-  access: { by: 'anyone', because: 'open where the zone says so, otherwise an initial access token is checked first' },
+  access: { by: 'anyone', because: 'open if the zone allows it, otherwise an initial access token is checked first' },
   body: 'json',
   bodyLimit: BODY_LIMIT,
 } as const
 const managing = {
-  access: { by: 'anyone', because: 'a registration access token is checked first, which is no access token' },
+  access: { by: 'anyone', because: 'a registration access token is checked first, which is not an access token' },
 } as const
 
 const ROUTES = {

@@ -70,7 +70,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
         body,
         ignoreBody: true,
       })
-      return status >= 200 && status < 300 ? undefined : `it answers ${status}`
+      return status >= 200 && status < 300 ? undefined : `it responded with status ${status}`
     } catch (cause) {
       if (cause instanceof OutboundError || cause instanceof OutboundBusy) return cause.message
       throw cause

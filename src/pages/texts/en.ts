@@ -259,7 +259,7 @@ export const en: Texts = {
     wrongCurrentPassword: 'Please enter a valid current password.',
     passwordElsewhere: 'Your password is managed by your identity provider.',
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
-    notFound: 'The address may be mistyped, or what was here has moved.',
+    notFound: 'The address may be mistyped, or the page has moved.',
     switchedOff: 'This function is switched off here.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
     tooManyAttempts: 'Too many attempts. Wait a while, then try again.',

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 
-/** What a token is asked for. */
+/** A signature requested from a token. */
 interface Mechanism {
   /** CK_MECHANISM_TYPE. */
   readonly type: number
@@ -42,7 +42,7 @@ const pss = (bits: Bits): Mechanism => ({
   input: data => digestOf(bits, data),
 })
 
-/** The signature is R and S side by side, as RFC 7518 §3.4 wants it. */
+/** The signature is R and S side by side, as RFC 7518 §3.4 requires. */
 const ecdsa = (bits: Bits, bytes: number): Mechanism => ({
   type: CKM_ECDSA,
   parameter: [],
@@ -66,6 +66,6 @@ const MECHANISMS: Readonly<Partial<Record<SigningAlgorithm, Mechanism>>> = {
 /** Throws for a shared secret. */
 export function mechanismOf(algorithm: SigningAlgorithm): Mechanism {
   const mechanism = MECHANISMS[algorithm]
-  if (!mechanism) throw new Error(`${algorithm} is not made by tokens`)
+  if (!mechanism) throw new Error(`tokens do not support ${algorithm}`)
   return mechanism
 }

@@ -9,7 +9,7 @@ export interface OpenRequest {
 /** Its answer; after a failure the process ends. */
 export type OpenAnswer = { readonly publicKey: string } | { readonly failure: string; readonly isPinRefused: boolean }
 
-/** Further messages: what to sign. Answered in their order. */
+/** Further messages: inputs to sign, answered in order. */
 export type SignRequest = Uint8Array
 
 /** The signature. */

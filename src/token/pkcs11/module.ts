@@ -1,4 +1,4 @@
-// Signs with a key of a PKCS#11 module. Used in a process of its own only: a mistake of the module ends or blocks that process.
+// Signs with a key of a PKCS#11 module. Only used in a separate process: a fault of the module ends or blocks that process.
 import type { ForeignFunctions } from '../../base/foreign-functions.ts'
 import { loadCryptoki } from './cryptoki.ts'
 import type { Cryptoki } from './cryptoki.ts'
@@ -40,7 +40,7 @@ const CKU_USER = 1
 const MAX_SLOTS = 256
 const MAX_SIGNATURE_BYTES = 4096
 const LABEL_BYTES = 32
-/** More than CK_TOKEN_INFO has. */
+/** Larger than CK_TOKEN_INFO. */
 const TOKEN_INFO_BYTES = 512
 
 /** Opens the module, the token and a session, and finds the one private key with the label. */
@@ -64,8 +64,8 @@ function slotOf(cryptoki: Cryptoki, memory: NativeMemory, token: string): bigint
     slot => labelOf(cryptoki, memory, slot) === token,
   )
   const [slot] = slots
-  if (slot === undefined) throw new TokenFailure(`there is no token ${token}`)
-  if (slots.length > 1) throw new TokenFailure(`there are several tokens ${token}`)
+  if (slot === undefined) throw new TokenFailure(`no token is named ${token}`)
+  if (slots.length > 1) throw new TokenFailure(`several tokens are named ${token}`)
   return slot
 }
 

@@ -1,6 +1,6 @@
 import { TokenFailure } from './token-failure.ts'
 
-/** Memory that native code may read and write: one block, whose address stays, used as a stack. */
+/** Memory that native code may read and write: one block with a fixed address, used as a stack. */
 export interface NativeMemory {
   /** Zeros at first, later what was there before; aligned for a CK_ULONG. */
   allocate(size: number): Allocation
@@ -8,7 +8,7 @@ export interface NativeMemory {
   copied(content: Buffer): Allocation
   /** An array of CK_ULONG. */
   ulongs(...values: readonly (number | bigint)[]): Allocation
-  /** What is in use, for `release`. */
+  /** The current position, for `release`. */
   mark(): number
   /** Frees what was allocated after the mark. */
   release(mark: number): void

@@ -61,7 +61,7 @@ const publicAttributes = (open: OpenSession, key: bigint, half: bigint): PublicA
   point: attribute(open, half, CKA.point),
 })
 
-/** Two at most: one more than may be there. */
+/** Two at most: enough to detect a duplicate. */
 function find(
   { cryptoki, memory, session }: OpenSession,
   ...attributes: readonly (readonly [type: number, value: Buffer])[]

@@ -49,7 +49,7 @@ function jwkOf({ keyType, modulus, exponent, curve, point }: PublicAttributes): 
   return { kty: 'EC', crv, x: text(pair.subarray(1, bytes + 1)), y: text(pair.subarray(bytes + 1)) }
 }
 
-/** The content of a DER OCTET STRING, as which the standard wants the point; some tokens leave the header out. */
+/** The content of the DER OCTET STRING that the standard requires for the point; some tokens omit the header. */
 function octets(der: Buffer): Buffer | undefined {
   const [tag, first = 0] = der
   const start = first === 0x81 ? 3 : 2

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { SigningUnavailable } from '../signer.ts'
 import type { OpenAnswer, OpenRequest, SignAnswer } from './messages.ts'
 
-/** A token that makes no signature for this long is given up. */
+/** A session that returns no signature for this long is ended. */
 const ANSWER_TIMEOUT_MS = 5000
-/** Until a session is open, which includes the start of its process. */
+/** Time limit for opening a session, including the start of its process. */
 const OPENING_TIMEOUT_MS = 10_000
 
 /** An open session. */
@@ -40,7 +40,7 @@ export async function openSession(
   },
 ): Promise<Session> {
   const path = fileURLToPath(new URL('pkcs11-worker.ts', import.meta.url))
-  // Nothing of what the module prints reaches the log: it might be secret.
+  // The output of the module is discarded: it might contain secrets.
   const child = fork(path, { env, serialization: 'advanced', stdio: 'ignore' })
   const waiting: Waiting[] = []
   const opening = Promise.withResolvers<string>()
@@ -52,7 +52,7 @@ export async function openSession(
   function expectAnswer(milliseconds: number): void {
     clearTimeout(answerTimeout)
     answerTimeout = setTimeout(() => {
-      failure = `it has not answered for ${milliseconds / 1000} seconds`
+      failure = `it has not responded for ${milliseconds / 1000} seconds`
       child.kill('SIGKILL')
     }, milliseconds)
   }

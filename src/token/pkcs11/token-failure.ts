@@ -9,7 +9,7 @@ export class TokenFailure extends Error {
   }
 }
 
-/** CKR_… that operators meet. */
+/** CKR_… codes that operators may encounter. */
 const NAMES: Readonly<Record<number, string>> = {
   0x5: 'GENERAL_ERROR',
   0x6: 'FUNCTION_FAILED',
@@ -35,6 +35,6 @@ const PIN_REFUSED = new Set([0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0x102])
 export const failureOf = (name: string, code: number): TokenFailure =>
   new TokenFailure(`${name}: CKR_${NAMES[code] ?? `0x${code.toString(16)}`}`, code)
 
-/** Whether the token has refused the PIN; trying on could lock it. */
+/** Whether the token has refused the PIN; further attempts could lock it. */
 export const isPinRefused = (error: unknown): boolean =>
   error instanceof TokenFailure && PIN_REFUSED.has(error.code ?? 0)

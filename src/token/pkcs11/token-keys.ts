@@ -1,4 +1,4 @@
-// Keys in PKCS#11 tokens: sessions are opened when there is work, lost ones are replaced, and what waits is bounded.
+// Keys in PKCS#11 tokens: sessions are opened on demand, lost ones are replaced, and the queue is bounded.
 import type { KeyInToken } from '../../model/tokens/key-in-token.ts'
 import type { Signer, TokenKeys } from '../signer.ts'
 import { SigningUnavailable } from '../signer.ts'
@@ -19,9 +19,9 @@ interface Deps {
 }
 
 const notNamed = (keyId: string): SigningUnavailable =>
-  new SigningUnavailable(`signing key ${keyId} is in a token, which signing_keys of this server does not name`)
+  new SigningUnavailable(`signing key ${keyId} is in a hardware token that signing_keys of this server does not list`)
 
-/** Opens nothing yet. */
+/** Opens no session yet. */
 export function createTokenKeys(keys: Readonly<Record<string, KeyInToken>>, deps: Deps): TokenKeys {
   const opened = new Map<string, TokenKey>()
 
@@ -57,7 +57,7 @@ interface TokenKey {
 
 interface PooledSession {
   readonly session: Session
-  /** Signatures that it makes now, or is about to get. */
+  /** Signatures in progress or queued. */
   work: number
 }
 
@@ -90,7 +90,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
       if (!isPinRefused) failed = undefined
     }, RETRY_MS).unref()
     if (!isAway || isFinal)
-      log.warn(`${error.message}${isFinal ? '; the PIN is not tried again before a restart' : ''}`)
+      log.warn(`${error.message}${isFinal ? '; the PIN is not tried again until the server is restarted' : ''}`)
     isAway = true
     return error
   }
@@ -111,9 +111,9 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
     }
   }
 
-  /** The session with the least work. Where all have some, another one is opened meanwhile. */
+  /** The session with the least work. If all are busy, another one is opened in the background. */
   async function take(): Promise<PooledSession> {
-    if (isClosed) throw unavailable('the server stops')
+    if (isClosed) throw unavailable('the server is stopping')
     const [least] = [...sessions].toSorted((one, other) => one.work - other.work)
     if (!least && failed) throw failed
     const isEnough = least !== undefined && (least.work === 0 || sessions.size >= max || failed !== undefined)
@@ -131,7 +131,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
       if (taken.session.publicKey !== publicKey) throw unavailable(`the token has another key labelled ${where.label}`)
       const signature = await taken.session.sign(input)
       if (mechanism.bytes !== undefined && signature.length !== mechanism.bytes) {
-        throw unavailable(`the token made a signature of ${signature.length} bytes`)
+        throw unavailable(`the token returned a signature of ${signature.length} bytes`)
       }
       if (isAway) log.info(`signing key ${keyId}: the token signs again`)
       isAway = false
@@ -143,7 +143,7 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
     }
   }
 
-  /** Once more with a new session where one was lost, as when the module was restarted. */
+  /** Retries once with a new session if the session was lost, for example because the module was restarted. */
   async function signedAtLast(input: Buffer, publicKey: string): Promise<Buffer> {
     try {
       return await signed(input, publicKey)

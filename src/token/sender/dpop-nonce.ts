@@ -1,5 +1,5 @@
-// Values that proofs must contain (RFC 9449 §8): an attacker who has a key for a moment cannot create proofs for later. Nothing is
-// stored; every process makes and accepts the same ones.
+// Nonces that proofs must contain (RFC 9449 §8), so that an attacker with brief access to a key cannot create proofs for later.
+// Nothing is stored; every process creates and accepts the same ones.
 import type { Clock } from '../../base/clock.ts'
 import { sameSecret } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
@@ -8,9 +8,9 @@ import type { Zone } from '../../model/zones/zone.ts'
 /** How long each is handed out; it is accepted for one to two times as long. */
 export const NONCE_SECONDS = 180
 
-/** Makes and recognises them. */
+/** Creates and verifies nonces. */
 export interface DpopNonces {
-  /** The one to hand out now. */
+  /** The current nonce. */
   current(zone: Pick<Zone, 'id'>): string
   accepts(zone: Pick<Zone, 'id'>, nonce: string): boolean
 }

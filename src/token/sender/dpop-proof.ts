@@ -60,7 +60,7 @@ const MAX_PROOF_LENGTH = 8192
 const MAX_JTI_LENGTH = 256
 /** How far the clocks of client and server may differ, and so how old a proof without a nonce may be. */
 const SKEW_SECONDS = 60
-/** The same for a proof with a nonce, which alone shows that the proof is new. */
+/** The same for a proof with a nonce, which already proves that the proof is recent. */
 const SKEW_WITH_NONCE_SECONDS = 1800
 /** Longer than any proof is accepted, with or without a nonce. */
 const REMEMBERED_SECONDS = 3 * NONCE_SECONDS + SKEW_SECONDS
@@ -77,14 +77,14 @@ export async function verifyProof(request: SentRequest, deps: ProofDeps): Promis
   checkTarget(claims, request, deps)
   checkTime(claims, request, deps)
   const { jti, ath } = claims
-  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw bad('The proof has no usable jti')
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_LENGTH) throw bad('The proof has no valid jti')
   const dot = jwt.lastIndexOf('.')
   const encoded = jwt.slice(dot + 1)
   const signature = Buffer.from(encoded, 'base64url')
   // RFC 4648 §3.5: bits that nothing reads would make a second proof of the same signature.
   if (signature.toString('base64url') !== encoded) throw bad('The proof is not a JWT')
   const isSigned = await verifyText(jwt.slice(0, dot), signature, { algorithm: signingAlgorithm(alg), key })
-  if (!isSigned) throw bad('The signature of the proof is wrong')
+  if (!isSigned) throw bad('The signature of the proof is invalid')
   const id = {
     idDigest: digest(JSON.stringify([jkt, jti])),
     expiresAt: addSeconds(deps.clock.now(), REMEMBERED_SECONDS),
@@ -165,14 +165,14 @@ function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, 
   }
   const now = clock.now().getTime() / 1000
   if (nonce !== undefined && !(typeof nonce === 'string' && nonces.accepts(zone, nonce))) {
-    throw new ProofProblem('use_dpop_nonce', 'The nonce of the proof is not, or no longer, one of this server')
+    throw new ProofProblem('use_dpop_nonce', 'The nonce of the proof is not valid, or no longer valid')
   }
   const skew = nonce === undefined ? SKEW_SECONDS : SKEW_WITH_NONCE_SECONDS
-  if (Math.abs(now - iat) > skew) throw bad('The iat of the proof is not about now')
+  if (Math.abs(now - iat) > skew) throw bad('The iat of the proof is not close to the current time')
   // RFC 7519 §4.1: a client that sets them expects them to be checked.
   const isOver = exp !== undefined && !(isMoment(exp) && now < exp + skew)
   const isEarly = nbf !== undefined && !(isMoment(nbf) && now >= nbf - skew)
-  if (isOver || isEarly) throw bad('The proof is expired, or from the future')
+  if (isOver || isEarly) throw bad('The proof has expired or is not yet valid')
 }
 
 const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)

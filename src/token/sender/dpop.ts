@@ -78,7 +78,10 @@ export const dpop: SenderProof = {
     }
     const { jkt, ath } = await proofOf(request, { status: 401 }, deps)
     if (ath !== digest(token)) {
-      throw new OAuthError({ error: 'invalid_dpop_proof', status: 401 }, 'The ath of the proof is not of this token')
+      throw new OAuthError(
+        { error: 'invalid_dpop_proof', status: 401 },
+        'The ath of the proof does not match the token',
+      )
     }
     if (jkt !== thumbprint) throw new OAuthError('invalid_token', 'The token is bound to another key')
   },

@@ -22,7 +22,7 @@ export const mutualTls: SenderProof = {
   async proven({ request }) {
     const thumbprint = await thumbprintOf(request)
     if (thumbprint !== undefined) return thumbprint
-    throw new OAuthError('invalid_request', 'This client must send its certificate: its tokens are bound to it')
+    throw new OAuthError('invalid_request', 'This client must send a certificate, to which its tokens are bound')
   },
 
   async check(request, { thumbprint }) {

@@ -37,9 +37,9 @@ export interface SenderProof {
   /** The member of `cnf` that it proves. */
   readonly member: ConfirmationMember
   readonly protocol: Protocol
-  /** Whether the client's record demands this proof: without it the client gets no token, even where the zone switches it off. */
+  /** Whether the client's record requires this proof: without it the client gets no token, even if the zone disables the protocol. */
   isDemandedBy(client: Client): boolean
-  /** Whether the request brings a proof that the record need not demand. Must cost nothing. */
+  /** Whether the request has a proof, even if the record does not require one. Must be cheap. */
   isOffered(request: SentRequest): boolean
   /** The thumbprint that a token request proves; undefined if it proves none and need not. Throws an `OAuthError`. */
   proven(asked: ProvingRequest, deps: SenderDeps): Promise<string | undefined>
@@ -106,14 +106,14 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
       if (request.headers['dpop'] === undefined || !supportsProtocol(request.zone, 'dpop', behaviour)) return named
       const proven = await dpop.proven({ request, client }, deps)
       if (named === undefined || named === proven) return proven
-      throw new OAuthError('invalid_dpop_proof', 'The proof is of another key than dpop_jkt')
+      throw new OAuthError('invalid_dpop_proof', 'The key of the proof is not that of dpop_jkt')
     },
 
     async check(presentation, token, cnf) {
       if ('inspected' in presentation) return
       const confirmation = confirmationIn(cnf)
       if (confirmation === 'unknown') throw otherSender()
-      // RFC 9449 §7.1: a client that sends a proof relies on it, and this token would work without.
+      // RFC 9449 §7.1: a client that sends a proof relies on it, but this token would work without one.
       if (confirmation?.jkt === undefined && tokenByDpop(presentation) === token) {
         throw new OAuthError('invalid_token', 'The token is not bound to a key')
       }
@@ -131,7 +131,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
 const unsupportedProof = (): OAuthError =>
   new OAuthError(
     { error: 'unauthorized_client', status: 400 },
-    'The tokens of this client must be bound to it, which is switched off here',
+    'The tokens of this client must be bound to it, but that is disabled in this zone',
   )
 
 const otherSender = (): OAuthError => new OAuthError('invalid_token', 'The token is bound to another sender')

@@ -42,7 +42,7 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
       if (!behaviour.unknownPathIsNotFound && !(await sessions.signedIn(request))) {
         return isSafe(request) ? askToSignIn(request, reply) : reply.redirect(failedSignInUrl(request), 302)
       }
-      throw new PageError(404, 'The address may be mistyped, or what was here has moved.')
+      throw new PageError(404, 'The address may be mistyped, or the page has moved.')
     },
     async refuseForgery(request, reply) {
       if (wantsJson(request)) return refuseProgram(reply, FORGED)

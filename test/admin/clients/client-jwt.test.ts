@@ -347,7 +347,7 @@ const ADDED_ENTRY = 'Federated client jwt configuration is added'
 const UPDATED_ENTRY = 'Federated client jwt configuration updated'
 const DELETED_ENTRY = 'Federated client jwt configuration is deleted'
 const NO_ENTRY = 'Invalid federated jwt credentials'
-const NO_URL = 'jwt_creds has an iss that is no https URL without user, query and fragment'
+const NO_URL = 'jwt_creds has an iss that is not an https URL without user, query and fragment'
 const tenEntries = Array.from({ length: 10 }, (_, index) => ({ ...entry, sub: `s${index}` }))
 
 interface CredentialChange {

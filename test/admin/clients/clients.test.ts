@@ -264,12 +264,12 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
   {
     name: 'a private key',
     body: { jwks: JSON.stringify({ ...KEY, d: 'private' }) },
-    description: 'jwks must hold public keys only',
+    description: 'jwks must contain only public keys',
   },
   {
     name: 'a private key in an object',
     body: { jwks: { keys: [{ ...KEY, dp: 'private' }] } },
-    description: 'jwks must hold public keys only',
+    description: 'jwks must contain only public keys',
   },
   {
     name: 'a symmetric key',

@@ -85,8 +85,8 @@ for (const mode of MODES) {
 
       it(`are refused at POST ${path} when they are private or none`, async () => {
         for (const [members, text] of [
-          [{ jwks: first.privateJwk }, 'jwks must hold public keys only'],
-          [{ jwks: JSON.stringify({ keys: [first.privateJwk] }) }, 'jwks must hold public keys only'],
+          [{ jwks: first.privateJwk }, 'jwks must contain only public keys'],
+          [{ jwks: JSON.stringify({ keys: [first.privateJwk] }) }, 'jwks must contain only public keys'],
           [{ jwks: 'nonsense' }, 'Client jwt configuration cannot be parsed'],
           [{ jwks: [first.jwk] }, 'Client jwt configuration cannot be parsed'],
           [{ jwks: { keys: [] } }, /jwk set is empty/],
@@ -107,7 +107,7 @@ for (const mode of MODES) {
         const send = (members: object) =>
           api.send(method, path.replace('{id}', client_id), body({ ...record, ...members }))
         await api.send('POST', '/oauth/clients', { ...record, jwks: first.jwk })
-        assertInvalid(await send({ jwks: second.privateJwk }), 'jwks must hold public keys only')
+        assertInvalid(await send({ jwks: second.privateJwk }), 'jwks must contain only public keys')
         const silent = await send({ jwks: null })
         assert.equal(silent.status, 200, silent.text)
         assert.equal(await signedBy(first, client_id), 200)
@@ -182,7 +182,7 @@ for (const mode of MODES) {
     const entries = (length: number) => Array.from({ length }, (_, index) => ({ ...entry, sub: `s${index}` }))
     const MUST = 'jwt_creds must be a list of objects with iss, sub and optionally aud'
     const SIZE = 'jwt_creds has an iss, sub or aud that is empty or has more than 1000 characters'
-    const URL_OF_ISSUER = 'jwt_creds has an iss that is no https URL without user, query and fragment'
+    const URL_OF_ISSUER = 'jwt_creds has an iss that is not an https URL without user, query and fragment'
     const OWN = /jwt_creds must not name this server/
     const refused: readonly (readonly [name: string, value: unknown, message: string | RegExp])[] = [
       ['no list', { ...entry }, MUST],

@@ -59,19 +59,19 @@ for (const mode of MODES) {
       {
         name: 'off, which would weaken that of the zone',
         policy: { requirement: 'off' },
-        description: /secondFactor has a requirement that is none of: \[optional, required, groups\]/,
+        description: /secondFactor has a requirement that is not one of: \[optional, required, groups\]/,
       },
       { name: 'no requirement', policy: { methods: ['totp'] }, description: /must be an object with requirement/ },
       { name: 'nothing', policy: {}, description: /must be an object with requirement/ },
       {
         name: 'an unknown requirement',
         policy: { requirement: 'sometimes' },
-        description: /a requirement that is none of/,
+        description: /a requirement that is not one of/,
       },
       {
         name: 'an unknown method',
         policy: { requirement: 'required', methods: ['sms'] },
-        description: /secondFactor has methods that are none of: \[passkey, totp\]/,
+        description: /secondFactor has methods that are not among: \[passkey, totp\]/,
       },
       { name: 'no methods', policy: { requirement: 'required', methods: [] }, description: /has no methods/ },
       { name: 'methods of another type', policy: { requirement: 'required', methods: 'totp' }, description: /./ },
@@ -113,7 +113,7 @@ for (const mode of MODES) {
 
     it('is refused where it applies to no user, or where no user could comply', async () => {
       await setPolicy(wire.server, { requirement: 'off' })
-      assertInvalid(await post({ requirement: 'required' }), /second factors are off in the zone/)
+      assertInvalid(await post({ requirement: 'required' }), /second factors are disabled in the zone/)
       await setPolicy(wire.server, { requirement: 'required', methods: ['totp'] })
       assertInvalid(await post({ requirement: 'required', methods: ['passkey'] }), /must have one that counts .*totp/)
       await setPolicy(wire.server, ON)
@@ -130,7 +130,7 @@ for (const mode of MODES) {
         by: 'z1-admin',
         headers: TO_Z1,
       })
-      if (mode === 'uaa') assertInvalid(answer, /second factors are off in the zone/)
+      if (mode === 'uaa') assertInvalid(answer, /second factors are disabled in the zone/)
       else assert.equal(answer.status, 201)
     })
   })

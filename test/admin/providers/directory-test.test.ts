@@ -106,11 +106,11 @@ for (const mode of MODES) {
           { userSearchBase: null },
           // UAA: dc=test,dc=com, which this directory does not have.
           mode === 'uaa'
-            ? 'userSearchBase: answered with result code 32 (noSuchObject)'
+            ? 'userSearchBase: responded with result code 32 (noSuchObject)'
             : 'userSearchBase must be given',
         ],
-        [{ userSearchBase: 'dc=nowhere' }, 'userSearchBase: answered with result code 32 (noSuchObject)'],
-        [{ bindPassword: `${SECRET_MARK} wrong` }, 'bindUserDn: answered with result code 49 (invalidCredentials)'],
+        [{ userSearchBase: 'dc=nowhere' }, 'userSearchBase: responded with result code 32 (noSuchObject)'],
+        [{ bindPassword: `${SECRET_MARK} wrong` }, 'bindUserDn: responded with result code 49 (invalidCredentials)'],
         [{ mailSubstitute: 'a@example.org' }, 'mailSubstitute must contain {0}'],
       ]
       for (const [config, text] of mistakes) {

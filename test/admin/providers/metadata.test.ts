@@ -138,7 +138,7 @@ for (const mode of MODES) {
       [
         'that is of a service provider',
         metadata('https://x.example').replaceAll('IDPSSO', 'SPSSO'),
-        /no identity provider/,
+        /no SAML 2.0 identity provider/,
       ],
       [
         'without a usable key',
@@ -146,7 +146,7 @@ for (const mode of MODES) {
         /no certificate/,
       ],
       [
-        'that is not valid any more',
+        'that is no longer valid',
         metadata('https://x.example').replace(' entityID=', ' validUntil="2020-01-01T00:00:00Z" entityID='),
         /validUntil/,
       ],

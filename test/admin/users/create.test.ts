@@ -334,12 +334,12 @@ for (const mode of MODES) {
       {
         name: 'NUL in a name',
         more: { name: { givenName: 'a\0b' } },
-        message: 'The value of name.givenName holds characters that cannot be kept',
+        message: 'The value of name.givenName contains characters that cannot be stored',
       },
       {
         name: 'half a surrogate pair',
         more: { externalId: '\ud800' },
-        message: 'The value of externalId holds characters that cannot be kept',
+        message: 'The value of externalId contains characters that cannot be stored',
       },
       {
         name: 'a userName of 256 characters',

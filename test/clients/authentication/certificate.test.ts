@@ -65,8 +65,8 @@ for (const mode of MODES) {
       ['that expired', 'by-dn', 'expired', /not valid/],
       ['that is not valid yet', 'by-dn', 'early', /not valid/],
       ['with a short key', 'by-dn', 'short', /too short/],
-      ['signed by SHA-1', 'by-dn', 'brokenHash', /hash is broken/],
-      ['for servers', 'by-dn', 'server', /not for clients/],
+      ['signed by SHA-1', 'by-dn', 'brokenHash', /hash algorithm is insecure/],
+      ['for servers', 'by-dn', 'server', /does not allow client authentication/],
       ['with a wildcard', 'by-dns', 'wildcard', /another subject/],
       ['that is not registered', 'self-signed', 'other', /not among/],
       ['of a trusted authority for a registered one', 'self-signed', 'client', /not among/],
@@ -264,8 +264,8 @@ describe('the record of a client with a certificate', () => {
     const subject = { ...record, tls_client_auth_san_dns: 'a.example' }
     const clients = [{ ...subject, client_id: 'old' }, admin]
     for (const [mutualTls, about] of [
-      [undefined, /the server has no certificates \(mutual_tls\)/],
-      [{}, /the server has no authority that it trusts \(mutual_tls\.trusted_ca\)/],
+      [undefined, /the server has client certificates disabled \(mutual_tls\)/],
+      [{}, /the server has no trusted CA \(mutual_tls\.trusted_ca\)/],
     ] as const) {
       const other = await startServer(
         behindProxy('standard', { mutual_tls: mutualTls, bootstrap: { ...defaultBootstrap, clients } }),

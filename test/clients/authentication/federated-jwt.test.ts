@@ -185,7 +185,7 @@ const rejected: readonly Rejected[] = [
     clientId: 'slash',
     claims: (_, __, iss) => ({ iss: `${iss}/` }),
     description: UNTRUSTED,
-    detail: /discovery document is of another issuer/,
+    detail: /discovery document has another issuer/,
   },
   {
     name: 'that is meant for others',
@@ -219,7 +219,7 @@ const rejected: readonly Rejected[] = [
     name: 'that expired',
     claims: now => ({ exp: now - 60 }),
     description: UNAUTHORIZED,
-    detail: /client deployer: the assertion expired/,
+    detail: /client deployer: the assertion has expired/,
   },
   { name: 'from the future', claims: now => ({ iat: now + 61 }), description: UNAUTHORIZED, detail: /the future/ },
   { name: 'that is not good yet', claims: now => ({ nbf: now + 61 }), description: UNAUTHORIZED },
@@ -227,7 +227,7 @@ const rejected: readonly Rejected[] = [
     name: 'that lives for more than a day',
     claims: now => ({ exp: now + 86_461 }),
     description: UNAUTHORIZED,
-    detail: /expires too late/,
+    detail: /lifetime of the assertion is too long/,
   },
   { name: 'that lives for ever', claims: () => ({ exp: 1e300 }), description: UNAUTHORIZED },
   ...['logout+jwt', 'secevent+jwt', 'application/dpop+jwt', 7].map(typ => ({
@@ -236,13 +236,13 @@ const rejected: readonly Rejected[] = [
     description: UNAUTHORIZED,
     detail: /another kind of JWT/,
   })),
-  { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no key fits/ },
+  { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no key matches/ },
   { name: 'with a key of another kind', header: { kid: 'ec' }, description: UNTRUSTED },
   {
     name: 'signed by others',
     key: pairs.stranger.privateKey,
     description: UNTRUSTED,
-    detail: /the signature of the assertion is wrong/,
+    detail: /the signature of the assertion is invalid/,
   },
   {
     name: 'with a key of its own in the header',
@@ -266,7 +266,7 @@ const rejected: readonly Rejected[] = [
   ...(
     [
       ['absent', /answered 404/],
-      ['other-name', /discovery document is of another issuer/],
+      ['other-name', /discovery document has another issuer/],
       ['no-document', /not a discovery document/],
       ['large', /127\.0\.0\.1/],
       ['inner-keys', /not allowed/],

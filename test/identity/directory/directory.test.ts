@@ -144,15 +144,15 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       const port = await freePort()
       const options: readonly [Config, Partial<OutboundOptions>, RegExp][] = [
         [{ baseUrl: `ldap://localhost:${port}` }, {}, /^localhost:\d+: cannot be reached \(\w+\)$/],
-        [{}, { allowLoopback: false }, /leads to an address that is not allowed$/],
-        [{ baseUrl: 'ldap://10.0.0.1' }, {}, /^10\.0\.0\.1:389: leads to an address that is not allowed$/],
+        [{}, { allowLoopback: false }, /resolves to an address that is not allowed$/],
+        [{ baseUrl: 'ldap://10.0.0.1' }, {}, /^10\.0\.0\.1:389: resolves to an address that is not allowed$/],
         [{ baseUrl: 'ldap://169.254.169.254' }, { allowPrivate: true }, /not allowed$/],
         [{ baseUrl: 'ldap://[::ffff:127.0.0.1]' }, { allowPrivate: true }, /not allowed$/],
         [{ baseUrl: 'ldap://0x7f.1:1' }, { allowLoopback: false }, /^127\.0\.0\.1:1: .*not allowed$/],
         [
           { baseUrl: 'ldap://directory.example' },
           { resolve: () => Promise.resolve(['1.1.1.1', '192.168.0.1']) },
-          /^directory\.example:389: leads to an address that is not allowed$/,
+          /^directory\.example:389: resolves to an address that is not allowed$/,
         ],
         [
           { baseUrl: 'ldaps://directory.example' },
@@ -203,7 +203,7 @@ describe('simple bind', () => {
 
   it('reports a pattern that is no DN, rather than an unknown user', async () => {
     const result = await authenticate({ userDNPattern: 'cn={0},nothing' }, 'marissa')
-    assert.deepEqual(result, { outcome: 'misconfigured', reason: 'answered with result code 34 (invalidDNSyntax)' })
+    assert.deepEqual(result, { outcome: 'misconfigured', reason: 'responded with result code 34 (invalidDNSyntax)' })
   })
 
   it('searches groups as the account where there is one, and as the user where there is none', async () => {
@@ -214,7 +214,7 @@ describe('simple bind', () => {
     const wrong = await authenticate({ ...groups, ...account, bindPassword: 'x' }, 'marissa')
     assert.deepEqual(wrong, {
       outcome: 'misconfigured',
-      reason: 'bindUserDn: answered with result code 49 (invalidCredentials)',
+      reason: 'bindUserDn: responded with result code 49 (invalidCredentials)',
     })
   })
 })
@@ -249,7 +249,7 @@ describe('a search', () => {
     })
   }
 
-  const answered = (setting: string, result: string): string => `${setting}: answered with result code ${result}`
+  const answered = (setting: string, result: string): string => `${setting}: responded with result code ${result}`
   const badAccount = answered('bindUserDn', '49 (invalidCredentials)')
   const mistakes: readonly (readonly [name: string, config: Config, reason: string])[] = [
     // Covers ldap config: bindPassword
@@ -372,7 +372,7 @@ describe('groups', () => {
   it('that cannot be searched are a mistake in the record, not none', async () => {
     assert.deepEqual(await authenticate({ ...SCOPES, groupSearchBase: 'dc=x' }, 'marissa'), {
       outcome: 'misconfigured',
-      reason: 'groups: answered with result code 32 (noSuchObject)',
+      reason: 'groups: responded with result code 32 (noSuchObject)',
     })
   })
 })

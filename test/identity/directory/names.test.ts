@@ -57,7 +57,7 @@ describe('a filter with places (RFC 4515)', () => {
     it(`is none: ${JSON.stringify(filter)}`, async () => {
       await assert.rejects(readFilter(filter, 'userSearchFilter'), error => {
         assert.ok(error instanceof UnusableDirectory)
-        return error.message === 'userSearchFilter is no filter'
+        return error.message === 'userSearchFilter is not a filter'
       })
     })
   }

@@ -99,7 +99,7 @@ describe('the user of a SAML statement', () => {
       'mar\u0085issa',
     ]) {
       it(`with the NameID ${JSON.stringify(value).slice(0, 30)}`, () =>
-        refused(() => named({ value }), /name of one line/))
+        refused(() => named({ value }), /must be a single line/))
     }
   })
 

@@ -102,7 +102,7 @@ describe('readProviderMetadata', () => {
       { name: 'keys that are for encryption', text: idp.metadata().replace('use="signing"', 'use="encryption"') },
       { name: 'keys of another use', text: idp.metadata().replace('use="signing"', 'use=""') },
     ]) {
-      it(`refuses metadata with ${name} only`, () => assert.match(problemOf(text), /no certificate of a key/))
+      it(`refuses metadata with ${name} only`, () => assert.match(problemOf(text), /no certificate with a key/))
       it(`leaves out ${name} beside another one`, () => {
         const both = text.replace('</md:IDPSSODescriptor>', `${descriptorOf(keys[1])}</md:IDPSSODescriptor>`)
         assert.deepEqual(readProviderMetadata(both, now).signingKeys.map(spki), [publicOf(keys[1])])
@@ -211,11 +211,17 @@ describe('readProviderMetadata', () => {
   })
 
   it('refuses an entity that is no identity provider of SAML 2.0', () => {
-    assert.match(problemOf(idp.metadata().replaceAll('IDPSSODescriptor', 'SPSSODescriptor')), /no identity provider/)
+    assert.match(
+      problemOf(idp.metadata().replaceAll('IDPSSODescriptor', 'SPSSODescriptor')),
+      /no SAML 2.0 identity provider/,
+    )
     assert.match(
       problemOf(idp.metadata().replaceAll(SAML.protocol, 'urn:oasis:names:tc:SAML:1.1:protocol')),
-      /no identity provider/,
+      /no SAML 2.0 identity provider/,
     )
-    assert.match(problemOf(`<EntityDescriptor xmlns="${SAML.metadata}" entityID="x"/>`), /no identity provider/)
+    assert.match(
+      problemOf(`<EntityDescriptor xmlns="${SAML.metadata}" entityID="x"/>`),
+      /no SAML 2.0 identity provider/,
+    )
   })
 })

@@ -258,7 +258,7 @@ describe('metadataTrustCheck', () => {
   })
   it('refuses more than ten certificates that sign, and passes over those that take long', async () => {
     const many = Array.from({ length: 11 }, () => samlTestKey('ec').certificate)
-    assert.match(await problemOf(inRecord(signed(), many.join(''))), /more than 10 keys/)
+    assert.match(await problemOf(inRecord(signed(), many.join(''))), /more than 10 signing keys/)
     const pem = keyOfLongExponent().export({ type: 'pkcs8', format: 'pem' }).toString()
     const slow = { privateKey: pem, certificate: certificateOf(pem) }
     assert.match(await problemOf(inRecord(signed(slow), slow.certificate)), /signature/)

@@ -222,7 +222,7 @@ describe('a response', () => {
     [
       'the provider’s words',
       { status: RESPONDER, statusWithin: 'urn:x', statusMessage: 'Ask\nlater' },
-      `the provider said "${RESPONDER}", "urn:x", "Ask\\nlater"`,
+      `the provider returned "${RESPONDER}", "urn:x", "Ask\\nlater"`,
     ],
     ['no more than 200 characters', { audiences: ['a'.repeat(300)] }, `it is for "${'a'.repeat(200)}", not "latchkey"`],
   ]

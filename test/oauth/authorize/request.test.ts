@@ -269,17 +269,17 @@ const cases: readonly Case[] = [
   {
     name: 'refuses a challenge without a method, which is plain for UAA',
     query: { code_challenge: CHALLENGE },
-    want: { standard: invalidRequest('A code_challenge needs a code_challenge_method'), uaa: 'code' },
+    want: { standard: invalidRequest('A code_challenge requires a code_challenge_method'), uaa: 'code' },
   },
   {
     name: 'takes an empty method for a missing one',
     query: { ...PKCE, code_challenge_method: '' },
-    want: { standard: invalidRequest('A code_challenge needs a code_challenge_method'), uaa: 'code' },
+    want: { standard: invalidRequest('A code_challenge requires a code_challenge_method'), uaa: 'code' },
   },
   {
     name: 'refuses a method without a challenge, which UAA ignores',
     query: { code_challenge_method: 'S256' },
-    want: { standard: invalidRequest('A code_challenge_method needs a code_challenge'), uaa: 'code' },
+    want: { standard: invalidRequest('A code_challenge_method requires a code_challenge'), uaa: 'code' },
   },
   {
     name: 'refuses an unknown method',
@@ -423,7 +423,7 @@ const cases: readonly Case[] = [
     name: 'refuses an unknown response mode',
     query: { response_mode: 'web_message' },
     want: {
-      standard: invalidRequest('The response_mode is unknown, or does not suit the response_type'),
+      standard: invalidRequest('The response_mode is unknown or not allowed for the response_type'),
       uaa: 'code',
     },
   },

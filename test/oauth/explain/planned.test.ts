@@ -166,7 +166,7 @@ for (const mode of MODES) {
       assert.deepEqual(scopesWith(first, 'undecided'), ['cloud.read', 'profile'])
       assert.deepEqual(rulesOf(first, 'openid'), ['default-group', 'client-scope', 'requested-scope', 'auto-approve'])
       assert.deepEqual(
-        first.still_owed.map(({ rule }) => rule),
+        first.outstanding.map(({ rule }) => rule),
         ['approval-missing'],
       )
       const { id: userId, zoneId } = await userNamed(server, 'marissa')
@@ -346,7 +346,7 @@ for (const mode of MODES) {
       )
       const pending = await explained(server, { ...question, grant_type: 'authorization_code', acr_values: 'phr' })
       assert.deepEqual(
-        [pending.decision, pending.still_owed.map(({ rule }) => rule)],
+        [pending.decision, pending.outstanding.map(({ rule }) => rule)],
         ['pending', ['second-factor', 'second-factor']],
       )
       await setPolicy(server, { requirement: 'off' })

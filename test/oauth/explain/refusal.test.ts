@@ -114,11 +114,11 @@ for (const mode of MODES) {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
       const refused = await explained(server, { event: await newest() })
-      assert.match(refused.not_checked.join(), /refresh_token.*not kept/)
+      assert.match(refused.not_checked.join(), /refresh_token.*not stored/)
       assert.equal(refused.recorded?.refusal?.['rule'], 'requested-scope')
       const [issued] = await eventsOf(server, { type: 'TokenIssuedEvent' }, { id: 'root' })
       const other = await explained(server, { event: issued?.number ?? 0 })
-      assert.match(other.not_checked.join(), /TokenIssuedEvent does not say what was asked/)
+      assert.match(other.not_checked.join(), /TokenIssuedEvent does not have the request/)
       assert.equal(other.decision, 'granted', 'the event is none of a refusal')
     })
 

@@ -9,7 +9,7 @@ const client = {
 }
 const answering = (value: unknown) => ({ getJson: () => Promise.resolve({ value, headers: new Headers() }) })
 const failing = {
-  getJson: () => Promise.reject(new OutboundError('forbidden', 'leads to an address that is not allowed')),
+  getJson: () => Promise.reject(new OutboundError('forbidden', 'resolves to an address that is not allowed')),
 }
 
 describe('the document of a sector', () => {

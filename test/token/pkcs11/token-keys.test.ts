@@ -125,7 +125,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       more: { module: '/nowhere/module.so' },
       problem: /module \/nowhere\/module\.so cannot be loaded/,
     },
-    { name: 'without the token', more: { token: 'none' }, problem: /there is no token none$/ },
+    { name: 'without the token', more: { token: 'none' }, problem: /no token is named none$/ },
     { name: 'without the key', more: { label: 'none' }, problem: /the token latchkey has no private key none$/ },
   ]
   for (const { name, more, problem } of unusable) {
@@ -145,7 +145,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.deepEqual(sessionProcesses(), [])
     await Promise.all([assert.rejects(first, refused), assert.rejects(second, refused)])
     assert.equal(lines.length, length + 1)
-    assert.match(lines.at(-1) ?? '', /the PIN is not tried again before a restart$/)
+    assert.match(lines.at(-1) ?? '', /the PIN is not tried again until the server is restarted$/)
     assert.doesNotMatch(lines.at(-1) ?? '', /9999/)
   })
 

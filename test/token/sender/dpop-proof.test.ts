@@ -131,7 +131,7 @@ describe('a DPoP proof', () => {
       ['made long ago', { at: new Date(START.getTime() - 61_000) }, /iat/],
       ['from the future', { at: new Date(START.getTime() + 61_000) }, /iat/],
       ['that expired', { claims: { exp: START.getTime() / 1000 - 61 } }, /expired/],
-      ['that is not valid yet', { claims: { nbf: START.getTime() / 1000 + 61 } }, /future/],
+      ['that is not valid yet', { claims: { nbf: START.getTime() / 1000 + 61 } }, /not yet valid/],
       ['with an unusable exp', { claims: { exp: 'never' } }, /expired/],
     ]
     for (const [name, change, message] of cases) {
@@ -179,10 +179,10 @@ describe('a DPoP proof', () => {
       const { verify } = world()
       const sent = await proof(key, { ...content, claims: { jti: 'same' } })
       await verify(sent)
-      await assert.rejects(verify(sent), problem('invalid_dpop_proof', /before/))
+      await assert.rejects(verify(sent), problem('invalid_dpop_proof', /already used/))
       await assert.rejects(
         verify(await proof(key, { ...content, claims: { jti: 'same', more: true } })),
-        problem('invalid_dpop_proof', /before/),
+        problem('invalid_dpop_proof', /already used/),
       )
       const other = await dpopKey()
       await verify(await proof(other, { ...content, claims: { jti: 'same' } }))

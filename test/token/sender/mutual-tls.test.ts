@@ -47,7 +47,7 @@ for (const mode of MODES) {
     })
 
     it('is not issued without a certificate, and not for one that cannot be read', async () => {
-      const want = { want: '400 invalid_request', description: /must send its certificate/, challenge: null }
+      const want = { want: '400 invalid_request', description: /must send a certificate/, challenge: null }
       await refused(server, mode, () => password(undefined), want)
       const form = { grant_type: 'client_credentials' }
       const headers = { 'client-cert': 'nonsense' }
