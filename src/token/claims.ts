@@ -76,6 +76,7 @@ export function accessTokenClaims(
     aud: authorization.resources ?? audience(client.clientId, scopes, noneScope),
     cnf: authorization.confirmation,
     act: authorization.actor,
+    exchanged_from: authorization.exchangedFrom,
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,

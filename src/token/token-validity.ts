@@ -1,7 +1,7 @@
 // Whether a token that this server issued is valid now: its kind, expiry and revocation, that client, user and scopes are what
 // they were, and that the client that presents it is the one it is bound to.
 import type { Clock } from '../base/clock.ts'
-import { stringsIn } from '../base/json.ts'
+import { isJsonRecord, stringsIn } from '../base/json.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { AddressedZone, TokenPresentation } from '../model/request.ts'
@@ -86,7 +86,19 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
     if (!isCurrentSignature(String(claims['rev_sig']), client, user)) {
       throw refuseToken('token-outdated', 'revocable signature mismatch')
     }
+    await checkExchanges(zone, claims, user)
     return user
+  }
+
+  /** An exchanged token ends with the tokens that it came from. */
+  async function checkExchanges(zone: AddressedZone, { exchanged_from: from }: Claims, user: User): Promise<void> {
+    if (from === undefined) return
+    if (!isJsonRecord(from)) throw refuseToken('token-malformed', 'The token is malformed.')
+    for (const [clientId, signature] of Object.entries(from)) {
+      const client = await store.clients.find(zone.id, clientId)
+      if (client && isCurrentSignature(String(signature), client, user)) continue
+      throw refuseToken('token-outdated', 'revocable signature mismatch')
+    }
   }
 
   async function checkScopes(

@@ -250,6 +250,29 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
+    it('ends with the clients that it came through: with all of their tokens, and with their record', async () => {
+      const chain = async (): Promise<readonly [string, string]> => {
+        const { access_token: first } = tokensOf(await exchange({ audience: 'stock', subject_token: await tokenOf() }))
+        const second = await exchange({ subject_token: first, audience: 'archive' }, ['stock', 'secret'])
+        return [first, tokensOf(second).access_token]
+      }
+      const alive = (tokens: readonly string[]) => Promise.all(tokens.map(token => isAlive(server, token)))
+      for (const id of ['front', 'cloud']) {
+        const tokens = await chain()
+        assert.deepEqual(await alive(tokens), [true, true])
+        await changeClient(server, id, { tokenSalt: 'another' })
+        assert.deepEqual(await alive(tokens), [false, false], id)
+      }
+      const tokens = await chain()
+      const bearer = await own('admin')
+      assert.equal((await server.send('/oauth/clients/front', { method: 'DELETE', bearer })).status, 200)
+      assert.deepEqual(await alive(tokens), [false, false])
+      const front = bootstrap.clients.find(({ client_id: id }) => id === 'front')
+      assert.equal((await sendJson(server, 'POST', '/oauth/clients', front, { bearer })).status, 201)
+      assert.deepEqual(await alive(tokens), [false, false])
+      subject = await tokenOf()
+    })
+
     it('gives nothing when the user lost the scope, or the client may not have it any more', async () => {
       await changeClient(server, 'cloud', { scope: ['cloud.write'] })
       assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_scope')

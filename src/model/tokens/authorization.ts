@@ -53,6 +53,8 @@ export interface Authorization {
   readonly grantedResources?: readonly string[] | undefined
   /** The actor for the subject: the claim `act` (RFC 8693 §4.1). */
   readonly actor?: Readonly<Record<string, unknown>> | undefined
+  /** The clients that an exchanged token came through, with the `rev_sig` of their tokens: what ends those ends it. */
+  readonly exchangedFrom?: Readonly<Record<string, unknown>> | undefined
   /** The kind of token that an exchange gives (RFC 8693 §2.2.1). */
   readonly issuedTokenType?: string | undefined
   /** When the access token expires at the latest. */

@@ -69,6 +69,7 @@ export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
   'c_hash',
   'client_id',
   'cnf',
+  'exchanged_from',
   'exp',
   'grant_id',
   'grant_type',

@@ -35,6 +35,10 @@ const SOURCES: Readonly<Record<string, readonly [rule: Source, detail: string]>>
   client_auth_method: ['client', 'How the client authenticates, if not by a secret.'],
   cnf: ['request', 'The key or the certificate of the request.'],
   act: ['request', 'Who acts for the user, by the rule of the exchange.'],
+  exchanged_from: [
+    'server',
+    'The clients whose tokens it was exchanged for, one after the other; what ends those ends it.',
+  ],
   sub: [
     'account',
     'The id of the user, or of a client that acts for itself; for a pairwise client an identifier of its sector.',
@@ -65,7 +69,16 @@ export function sourceOfClaim(claim: string): Reason {
 }
 
 /** Made for one token, or hashes of what is secret. */
-const HIDDEN: ReadonlySet<string> = new Set(['jti', 'rev_sig', 'at_hash', 'c_hash', 'grant_id', 'sid', 'nonce'])
+const HIDDEN: ReadonlySet<string> = new Set([
+  'jti',
+  'rev_sig',
+  'at_hash',
+  'c_hash',
+  'grant_id',
+  'sid',
+  'nonce',
+  'exchanged_from',
+])
 
 /** The value, where it may be shown. */
 export const shownValue = (claim: string, value: unknown): { readonly value?: unknown } =>

@@ -76,7 +76,7 @@ export async function authorizeByExchange(
   await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
   const scopes = await scopesFor(request, { rule, subject, user }, deps)
 
-  const { auth_time: authTime, grant_id: named } = subject.claims
+  const { auth_time: authTime, grant_id: named, exchanged_from: before, rev_sig: signature } = subject.claims
   const grantId = typeof named === 'string' ? named : subject.stored?.grantId
   const format = tokenFormatOf(params)
   const authorization: Authorization = {
@@ -95,6 +95,7 @@ export async function authorizeByExchange(
     expiresBefore: subject.expiresAt,
     issuedTokenType: ACCESS_TOKEN,
     ...(actor && { actor }),
+    exchangedFrom: { ...(isJsonRecord(before) && before), [subject.client.clientId]: String(signature) },
     // Both belong to the same grant, so whatever ends the grant ends both.
     ...(grantId !== undefined && { grantId }),
     ...(format && { format }),
