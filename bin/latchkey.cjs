@@ -5,6 +5,7 @@
 const os = require('os')
 const path = require('path')
 const { findNode, missingNodeMessage, runInstead } = require('./find-node.cjs')
+const { endWithStarter, environmentOfChild } = require('./starter.cjs')
 
 const root = path.join(__dirname, '..')
 
@@ -25,10 +26,12 @@ if (node === undefined) {
   process.stderr.write(`latchkey: ${missingNodeMessage()}\n`)
   process.exitCode = 1
 } else if (node !== process.execPath) {
-  runInstead(node, ownArguments)
+  endWithStarter()
+  runInstead(node, ownArguments, environmentOfChild())
 } else if (!isTuned && process.platform !== 'win32' && process.execve) {
   process.execve(node, [node].concat(process.execArgv, ownArguments)) // the same process begins anew
 } else {
+  endWithStarter()
   keepCompiledCode()
   const loadSources = require('./load-sources.cjs') // not at the top: an old Node.js does not have what it uses
   import(loadSources(root)).catch(error => {

@@ -2,16 +2,19 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../support/config.ts'
 
 const PROGRAM = `
 const report: Record<string, unknown> = { version: process.versions.node, args: process.argv.slice(2),
-  threads: process.env['UV_THREADPOOL_SIZE'], pid: process.pid, flags: process.execArgv }
+  threads: process.env['UV_THREADPOOL_SIZE'], pid: process.pid, flags: process.execArgv,
+  launcher: process.env['LATCHKEY_LAUNCHER'] }
 if (process.argv[2] === 'wait') process.on('SIGTERM', () => process.exit(7))
 if (process.argv[2] === 'wait' || process.argv[2] === 'die') setInterval(() => undefined, 1000)
 if (process.argv[2] === 'fail') process.exitCode = 5
@@ -150,6 +153,54 @@ describe('the launcher', () => {
       assert.equal(await ended, want)
     })
   }
+})
+
+describe('the program', { skip: process.platform === 'win32' && 'no process has another parent there' }, () => {
+  /** Resolves when the program, which writes there, has ended. */
+  const endOf = (output: Readable): Promise<unknown> => once(output.resume(), 'close')
+
+  it('ends as by SIGTERM when its launcher is killed', async () => {
+    const command = commandOf(checkout({ pinned: true }), ['wait'], { old: true })
+    const launcher = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(launcher.stdout, 'data')
+    launcher.kill('SIGKILL')
+    await endOf(launcher.stdout)
+  })
+
+  for (const old of [false, true]) {
+    for (const killed of ['npx', 'shell'] as const) {
+      if (killed === 'npx' && process.platform !== 'linux') continue
+      it(`ends when the ${killed} is killed that started ${old ? 'its launcher' : 'it'}`, async () => {
+        const root = checkout({ pinned: true })
+        const command = [process.execPath, ...commandOf(root, ['wait'], { old })].map(word => `'${word}'`).join(' ')
+        // As npm does; the second command prevents the shell from becoming the first one.
+        const npx = `
+process.title = 'npm exec latchkey'
+const shell = require('child_process').spawn('sh', ['-c', ${JSON.stringify(`${command}; true`)}],
+  { stdio: 'inherit', env: { ...process.env, npm_command: 'exec' } })
+if (${killed === 'shell'}) process.on('SIGUSR2', () => shell.kill('SIGKILL'))
+shell.on('exit', () => process.exit())`
+        writeFileSync(join(root, 'npx.cjs'), npx)
+        const starter = spawn(process.execPath, [join(root, 'npx.cjs'), 'latchkey'], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
+        await once(starter.stdout, 'data')
+        starter.kill(killed === 'shell' ? 'SIGUSR2' : 'SIGKILL')
+        await endOf(starter.stdout)
+      })
+    }
+  }
+
+  it('watches no other parent, which may end first, and passes no word of the launcher on', () => {
+    const root = checkout({ pinned: true })
+    writeFileSync(join(root, 'spy.cjs'), "global.setInterval = () => (console.log('watching'), { unref() {} })")
+    const NODE_OPTIONS = `--require=${join(root, 'spy.cjs')}`
+    const outputOf = (how: Run): string => run(root, [], { ...how, env: { ...how.env, NODE_OPTIONS } }).stdout
+    assert.doesNotMatch(outputOf({}), /watching|"launcher"/)
+    assert.doesNotMatch(outputOf({ env: { npm_command: 'start' } }), /watching/)
+    assert.match(outputOf({ env: { npm_command: 'exec' } }), /^watching\n\{/)
+    assert.match(outputOf({ old: true }), /^watching\n\{(?!.*"launcher")/)
+  })
 })
 
 /** The shell launcher, with a PATH on which `node` is too old. */

@@ -1,0 +1,50 @@
+'use strict'
+// Ends this process, as SIGTERM does, when the one that started it is gone without a word: a launcher that was killed, or `npx`,
+// whose shell passes no signal on. Written for whatever old Node.js happens to start it.
+const { readFileSync } = require('fs')
+
+const CHECK_MS = 500
+
+/** Tells the process that the launcher starts whom to watch. */
+const LAUNCHER = 'LATCHKEY_LAUNCHER'
+
+/** The environment for a process that ends with this one. */
+function environmentOfChild() {
+  return Object.assign({}, process.env, { [LAUNCHER]: String(process.pid) })
+}
+
+/** Watches the launcher or `npx`; any other parent may end first, as a shell does that leaves the server in the background. */
+function endWithStarter() {
+  const launcher = Number(process.env[LAUNCHER]) || undefined
+  delete process.env[LAUNCHER] // not for programs that this process starts
+  if (launcher === undefined && process.env.npm_command !== 'exec') return
+  const parent = launcher || process.ppid
+  const npm = launcher === undefined ? npmAbove(parent) : undefined
+  const timer = setInterval(() => {
+    if (process.ppid === parent && (npm === undefined || isAlive(npm))) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, CHECK_MS)
+  timer.unref()
+}
+
+/** The npm whose shell is the parent. Linux only: elsewhere the end of the shell is all that can be seen. */
+function npmAbove(parent) {
+  try {
+    const stat = readFileSync(`/proc/${parent}/stat`, 'utf8')
+    const above = stat.slice(stat.lastIndexOf(')')).split(' ')[2] // ") state parent …"
+    return readFileSync(`/proc/${above}/cmdline`, 'utf8').startsWith('npm exec') ? Number(above) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+module.exports = { endWithStarter, environmentOfChild }
