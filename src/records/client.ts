@@ -115,7 +115,7 @@ export const clientFields = describeRecord({
     storage: 'json',
     show: (value: true | readonly string[]) => (value === true ? ['true'] : value),
     shownAs: list,
-    keptBy: 'empty or false',
+    keptBy: 'empty', // `false` revokes it
     // Filters compare `true` as the list with the entry "true" that responses show.
     expression: `case autoapprove when 'true' then '["true"]' else autoapprove end`,
     filter: 'list',

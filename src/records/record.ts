@@ -37,10 +37,10 @@ export interface Field {
   /** Keywords of JSON Schema that the kind does not know. */
   readonly schema?: JsonRecord
   /**
-   * Values in an update that keep the field: null, also an empty list, or also `false`; `null or blank`: null and the
-   * empty string, which a request that creates the record may send, too. By default null removes it.
+   * Values in an update that keep the field: null, also an empty list; `null or blank`: null and the empty string, which
+   * a request that creates the record may send, too. By default null removes it.
    */
-  readonly keptBy?: 'null' | 'null or blank' | 'empty' | 'empty or false'
+  readonly keptBy?: 'null' | 'null or blank' | 'empty'
   /** How lists filter by it. */
   readonly filter?: FilterType
   /** Whether lists sort by it. */
@@ -140,10 +140,7 @@ export function mergeUpdate(fields: Fields, stored: JsonRecord, update: JsonReco
     if (wire === undefined || keptBy === undefined) continue
     const sent = update[wire] ?? undefined
     const isKept =
-      sent === undefined ||
-      (keptBy.startsWith('empty') && isEmptyList(sent)) ||
-      (keptBy === 'empty or false' && sent === false) ||
-      (keptBy === 'null or blank' && sent === '')
+      sent === undefined || (keptBy === 'empty' && isEmptyList(sent)) || (keptBy === 'null or blank' && sent === '')
     if (isKept) merged[wire] = stored[wire]
   }
   return merged

@@ -48,7 +48,7 @@ const create: Operation = {
 const update: Operation = {
   summary: 'Update a client',
   about:
-    'Absent or empty members keep their value; null removes an attribute. Secrets are not changed. Keys change only if new ones are sent, which needs administrative rights.',
+    'Absent or empty members keep their value; null removes an attribute, and `autoapprove: false` revokes automatic approval. Secrets are not changed. Keys change only if new ones are sent, which needs administrative rights.',
   path,
   json: { schema: ref('ClientToChange'), example: { ...example, client_secret: undefined, name: 'The shop' } },
   answers: { 200: aClient, 400: INVALID, 404: missing, 409: CHANGED },

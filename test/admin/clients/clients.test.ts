@@ -569,7 +569,7 @@ for (const mode of MODES) {
         ],
         [
           'empty',
-          { scope: [], authorities: '', autoapprove: false, authorized_grant_types: [' ', ','], redirect_uri: [''] },
+          { scope: [], authorities: '', autoapprove: [], authorized_grant_types: [' ', ','], redirect_uri: [''] },
         ],
       ] as const) {
         // Covers PUT /oauth/clients/{client_id}: rule: absent or empty keeps the stored value
@@ -579,6 +579,16 @@ for (const mode of MODES) {
           const answer = await put(id, empty)
           assert.equal(answer.status, 200, answer.text)
           assert.deepEqual(await api.read(id), before)
+        })
+      }
+
+      for (const autoapprove of [true, ['a']]) {
+        // Covers PUT /oauth/clients/{client_id}: rule: false revokes autoapprove
+        it(`revokes automatic approval of ${String(autoapprove)} by false`, async () => {
+          const id = await make({ ...full, autoapprove })
+          const answer = await put(id, { autoapprove: false })
+          assert.deepEqual([answer.status, answer.json()['autoapprove']], [200, []], answer.text)
+          assert.deepEqual((await api.read(id))?.['autoapprove'], [])
         })
       }
 
