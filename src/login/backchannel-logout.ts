@@ -1,12 +1,12 @@
 // Logout that a provider asks for (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
 // or everything of the user. Only the provider's own users are concerned, in the zone that the request is for.
 import type { FastifyInstance } from 'fastify'
-import { digest } from '../base/secrets.ts'
 import type { Identity } from '../identity/identity.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { endAccessAtProviderRequest } from '../users/access.ts'
 import type { ProviderAccessDeps } from '../users/access.ts'
 import { bodyForm } from '../web/route.ts'
+import { obeyOnce } from './logout-once.ts'
 
 interface BackchannelLogoutDeps extends ProviderAccessDeps {
   readonly identity: Identity
@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 16_384
 
 /** `POST /login/backchannel_logout/:origin` (Back-Channel Logout §2.5). */
 export function backchannelLogoutEndpoint(app: FastifyInstance, deps: BackchannelLogoutDeps): void {
-  const { store, identity, log } = deps
+  const { identity, log } = deps
 
   app.post<{ Params: { origin: string } }>(
     '/login/backchannel_logout/:origin',
@@ -41,9 +41,10 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
         throw refusal(description)
       }
       const { id, usableUntil } = result.notice
-      const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['logout', origin, id])), usableUntil)
+      const by = { origin, remoteAddress: request.ip }
+      const work = (): Promise<void> => endAccessAtProviderRequest(zone, result.notice, by, deps) // §2.7
+      const isNew = await obeyOnce(zone.id, { key: ['logout', origin, id], usableUntil }, work, deps)
       if (!isNew) throw refusal('The logout token was used before.')
-      await endAccessAtProviderRequest(zone, result.notice, { origin, remoteAddress: request.ip }, deps) // §2.7
       return reply.send()
     },
   )

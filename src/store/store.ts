@@ -13,7 +13,7 @@ import type { GroupStore } from './groups/group-store.ts'
 import type { ServerKeyStore, SigningKeyStore } from './keys/key-store.ts'
 import type { LeaseStore } from './lease-store.ts'
 import type { MailStore } from './mail-store.ts'
-import type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './tokens/once-store.ts'
+import type { AssertionStore, OnceStore, OneTimeCodeStore, PushedRequestStore } from './tokens/once-store.ts'
 import type { DeviceStore } from './tokens/device-store.ts'
 import type { RateCountStore } from './rate-count-store.ts'
 import type { RegistrationStore } from './clients/registration-store.ts'
@@ -33,7 +33,7 @@ export type * from './list-query.ts'
 export type * from './search-servers.ts'
 export type { LeaseStore } from './lease-store.ts'
 export type { MailStore } from './mail-store.ts'
-export type { OnceStore, OneTimeCodeStore, PushedRequestStore } from './tokens/once-store.ts'
+export type { AssertionStore, OnceStore, OneTimeCodeStore, PushedRequestStore } from './tokens/once-store.ts'
 export type { SessionStore } from './sessions/session-store.ts'
 export type * from './tokens/token-store.ts'
 export { StoreUnreachable, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
@@ -91,7 +91,7 @@ export interface Store {
   readonly oneTimeCodes: OneTimeCodeStore
   readonly mails: MailStore
   readonly leases: LeaseStore
-  readonly assertions: OnceStore
+  readonly assertions: AssertionStore
   /** Of keys that senders prove (RFC 9449 §11.1). */
   readonly proofs: OnceStore
   readonly pushedRequests: PushedRequestStore

@@ -120,7 +120,12 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
   describe('an assertion', () => {
     it('is used once in its zone', async () => {
       const [mine, theirs] = [newZone(), newZone()]
+      assert.equal(await store().assertions.isUsed(mine, 'a'), false)
       assert.equal(await store().assertions.use(mine, 'a', at(100)), true)
+      assert.deepEqual(
+        [await store().assertions.isUsed(mine, 'a'), await store().assertions.isUsed(theirs, 'a')],
+        [true, false],
+      )
       assert.equal(await store().assertions.use(mine, 'a', at(500)), false)
       assert.equal(await store().assertions.use(mine, 'b', at(100)), true)
       assert.equal(await store().assertions.use(theirs, 'a', at(100)), true)

@@ -2,7 +2,6 @@
 // on to where the logout was to end.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
-import { digest } from '../../base/secrets.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { LogoutRequest } from '../../identity/provider-logout.ts'
 import { answeredPath } from '../../model/sessions/logout-return.ts'
@@ -17,6 +16,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
+import { obeyOnce } from '../logout-once.ts'
 
 interface SamlLogoutDeps extends ProviderAccessDeps {
   readonly identity: Identity
@@ -115,12 +115,13 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     const { zone } = request
     const { id, usableUntil, sids, externalId, externalIdFormat } = asked
     const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
-    const isNew = await store.assertions.use(zone.id, digest(JSON.stringify(['SAML logout', origin, id])), usableUntil)
-    if (!isNew) return false
     const here = await sessions.signedIn(request)
     const by = { origin, remoteAddress: request.ip }
-    if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
-    for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
+    const work = async (): Promise<void> => {
+      if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
+      for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
+    }
+    if (!(await obeyOnce(zone.id, { key: ['SAML logout', origin, id], usableUntil }, work, deps))) return false
     // Expires the cookies of this browser, if its session was among them.
     if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
     return true

@@ -1,5 +1,5 @@
 import { type Database, type Statement, statement } from '../database.ts'
-import type { OnceStore } from '../store.ts'
+import type { AssertionStore, OnceStore } from '../store.ts'
 
 interface Used {
   zone_id: string
@@ -14,6 +14,9 @@ const useIn = (table: string): Statement<Used, never> =>
   )
 
 const USE_ASSERTION = useIn('used_assertions')
+const FIND_ASSERTION = statement<Omit<Used, 'expires_at'>, { id_digest: string }>(
+  `select id_digest from used_assertions where zone_id = :zone_id and id_digest = :id_digest`,
+)
 /** Uses an id of a proof; changes nothing if it was used. */
 export const USE_PROOF = useIn('used_proofs')
 
@@ -25,7 +28,12 @@ const createOnce = (db: Database, use: Statement<Used, never>): OnceStore => ({
 })
 
 /** Ids of assertions, for both databases. */
-export const createAssertions = (db: Database): OnceStore => createOnce(db, USE_ASSERTION)
+export const createAssertions = (db: Database): AssertionStore => ({
+  ...createOnce(db, USE_ASSERTION),
+  async isUsed(zoneId, idDigest) {
+    return (await db.read(FIND_ASSERTION, { zone_id: zoneId, id_digest: idDigest })).length > 0
+  },
+})
 
 /** Ids of proofs; a table of its own, because there is one for each request, and each counts for minutes only. */
 export const createProofs = (db: Database): OnceStore => createOnce(db, USE_PROOF)

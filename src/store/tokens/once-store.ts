@@ -23,6 +23,12 @@ export interface OnceStore {
   use(zoneId: string, idDigest: string, expiresAt: Date): Promise<boolean>
 }
 
+/** Ids of assertions and of other messages. */
+export interface AssertionStore extends OnceStore {
+  /** Whether the id is stored, expired or not. */
+  isUsed(zoneId: string, idDigest: string): Promise<boolean>
+}
+
 /** Authorization requests that clients pushed (RFC 9126). */
 export interface PushedRequestStore {
   insert(zoneId: string, request: PushedRequest): Promise<void>

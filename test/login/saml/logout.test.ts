@@ -4,8 +4,9 @@ import { createPublicKey, createVerify } from 'node:crypto'
 import { createServer, get } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { verifiedText } from '../../../src/identity/saml/signed-xml.ts'
+import { OAuthError } from '../../../src/model/oauth-error.ts'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
@@ -524,6 +525,18 @@ for (const mode of MODES) {
             assert.equal(await isSignedIn(browser), true)
           })
         }
+
+        it('that was obeyed when it was repeated, because it failed halfway', async () => {
+          const browser = await signIn({ nameId: 'pat' })
+          const query = idp.redirectQuery('SAMLRequest', requestOf())
+          const gone = () => Promise.reject(new OAuthError('invalid_request', 'gone'))
+          const broken = mock.method(server.store.users, 'findByExternalId', gone)
+          assert.equal((await server.send(`${PATH}?${query}`)).status, 400)
+          broken.mock.restore()
+          assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Success')
+          assert.equal(await isSignedIn(browser), false)
+          assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Requester')
+        })
 
         it('that was used before, until it is too old', async () => {
           const query = idp.redirectQuery('SAMLRequest', requestOf({ notOnOrAfter: null }))
