@@ -1,5 +1,4 @@
 // The handlers of SCIM's routes: what HTTP adds to resources, which is the same for users and groups.
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Vault } from '../../base/secrets.ts'
 import type { Service } from '../../model/service.ts'
@@ -7,6 +6,7 @@ import type { Urls } from '../../model/urls.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { serverCallerOf } from '../resources/caller.ts'
+import { sendResource, sendScim } from './answers.ts'
 import type { Json } from './attribute.ts'
 import { runBulk } from './bulk.ts'
 import { listOfAll, resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
@@ -16,11 +16,11 @@ import { createScimGroups } from './groups.ts'
 import type { ScimGroupDeps } from './groups.ts'
 import { listResources, searchAll } from './lists.ts'
 import { checkOwnChange, ownId } from './me.ts'
-import { conditionOf, isUnchanged, locationOf, sendScim, tagOf } from './meta.ts'
+import { conditionOf, isUnchanged, locationOf, tagOf } from './meta.ts'
 import { readListQuery, readSearch, readSelection } from './query.ts'
 import type { ListRequest } from './query.ts'
 import { createScimErrorHandler } from './refusal.ts'
-import type { Context, Resource, Resources } from './resources.ts'
+import type { Change, Context, Resources } from './resources.ts'
 import { createSelection } from './selection.ts'
 import type { Selection } from './selection.ts'
 import { createScimUsers } from './users.ts'
@@ -80,27 +80,6 @@ export function createHandlers(deps: ScimDeps): Handlers {
   const typeOf = ({ routeOptions: { url = '' } }: FastifyRequest): Resources =>
     url.includes('/scim/v2/Groups') ? groups : users
 
-  const idOf = (request: FastifyRequest): string => (request.params as { readonly id: string }).id // as the routes name it
-
-  const selectionOf = (request: FastifyRequest, { names }: Resources): Selection =>
-    createSelection(names, readSelection(queryForm(request)))
-
-  /** The answer with the version, and `Location` for what was made (RFC 7644 §3.3). */
-  function send(reply: FastifyReply, { json, list, version }: Resource, status = 200): FastifyReply {
-    reply.header('etag', tagOf(version))
-    if (!list) return sendScim(reply, json, status)
-    return reply
-      .status(status)
-      .type('application/scim+json')
-      .send(Readable.from(textOf(json, list)))
-  }
-
-  const changeOf = (request: FastifyRequest, resources: Resources) => ({
-    body: jsonBody(request),
-    condition: conditionOf(request.headers['if-match']),
-    selection: selectionOf(request, resources),
-  })
-
   async function sendList(request: FastifyRequest, reply: FastifyReply, list: ListRequest): Promise<FastifyReply> {
     return sendScim(reply, await listResources(typeOf(request), contextOf(request), { request: list, vault }))
   }
@@ -113,25 +92,15 @@ export function createHandlers(deps: ScimDeps): Handlers {
     const resource = await resources.read(contextOf(request), id, selectionOf(request, resources))
     const { isOfVersion, version } = resource
     if (isOfVersion && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
-    return send(reply, resource)
+    return sendResource(reply, resource)
   }
+
+  const ownChange = (request: FastifyRequest): Change => ({
+    ...changeOf(request, ownId(request, service), users),
+    check: checkOwnChange(service),
+  })
 
   const factsOf = (request: FastifyRequest): DiscoveryFacts => ({ base: baseOf(request), internalOrigin: service.name })
-
-  /** Answers one of the documents about the server, or all of them. */
-  function sendDocument(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    documents: readonly (Json & { readonly id: string })[],
-  ): FastifyReply {
-    // RFC 7644 §4: filters are forbidden here, so that clients do not conclude that something is missing.
-    if (queryForm(request).get('filter') !== undefined) throw new ScimError(403, 'There is no filter here')
-    const { id } = request.params as { readonly id?: string } // as the routes name it
-    if (id === undefined) return sendScim(reply, listOfAll(documents))
-    const found = documents.find(document => document.id === id)
-    if (!found) throw new ScimError(404, `There is no ${id.slice(0, 100)}`)
-    return sendScim(reply, found)
-  }
 
   return {
     refuse: createScimErrorHandler(deps),
@@ -154,23 +123,23 @@ export function createHandlers(deps: ScimDeps): Handlers {
       const context = contextOf(request)
       const resource = await resources.create(context, jsonBody(request), selectionOf(request, resources))
       const location = locationOf(resource.id, resources.names.type, context.base)
-      return send(reply.header('location', location), resource, 201)
+      return sendResource(reply.header('location', location), resource, 201)
     },
 
     async replace(request, reply) {
       const resources = typeOf(request)
-      const change = { id: idOf(request), ...changeOf(request, resources) }
-      return send(reply, await resources.replace(contextOf(request), change))
+      const change = changeOf(request, idOf(request), resources)
+      return sendResource(reply, await resources.replace(contextOf(request), change))
     },
 
     async patch(request, reply) {
       const resources = typeOf(request)
-      const change = { id: idOf(request), ...changeOf(request, resources) }
+      const change = changeOf(request, idOf(request), resources)
       const resource = await resources.patch(contextOf(request), change)
       // RFC 7644 §3.5.2: 204 unless attributes are asked for. Groups may have very many members.
       const isAsked = queryForm(request).get('attributes') !== undefined
       if (resources === groups && !isAsked) return reply.header('etag', tagOf(resource.version)).status(204).send()
-      return send(reply, resource)
+      return sendResource(reply, resource)
     },
 
     async remove(request, reply) {
@@ -193,13 +162,13 @@ export function createHandlers(deps: ScimDeps): Handlers {
     },
 
     async replaceMe(request, reply) {
-      const change = { id: ownId(request, service), ...changeOf(request, users), check: checkOwnChange(service) }
-      return send(reply, await users.replace(contextOf(request), change))
+      const change = ownChange(request)
+      return sendResource(reply, await users.replace(contextOf(request), change))
     },
 
     async patchMe(request, reply) {
-      const change = { id: ownId(request, service), ...changeOf(request, users), check: checkOwnChange(service) }
-      return send(reply, await users.patch(contextOf(request), change))
+      const change = ownChange(request)
+      return sendResource(reply, await users.patch(contextOf(request), change))
     },
 
     async refuseMethod() {
@@ -212,16 +181,29 @@ export function createHandlers(deps: ScimDeps): Handlers {
   }
 }
 
-/** The resource as text, in pieces. */
-async function* textOf(json: Json, { name, pages }: NonNullable<Resource['list']>): AsyncGenerator<string> {
-  let before = `${JSON.stringify(json).slice(0, -1)},${JSON.stringify(name)}:[`
-  let after = '}'
-  for await (const page of pages) {
-    if (page.length === 0) continue
-    yield before + page.map(each => JSON.stringify(each)).join(',')
-    before = ','
-    after = ']}'
-  }
-  // RFC 7643 §2.5: a list without values is left out.
-  yield after === '}' ? JSON.stringify(json) : after
+const idOf = (request: FastifyRequest): string => (request.params as { readonly id: string }).id // as the routes name it
+
+const selectionOf = (request: FastifyRequest, { names }: Resources): Selection =>
+  createSelection(names, readSelection(queryForm(request)))
+
+const changeOf = (request: FastifyRequest, id: string, resources: Resources): Change => ({
+  id,
+  body: jsonBody(request),
+  condition: conditionOf(request.headers['if-match']),
+  selection: selectionOf(request, resources),
+})
+
+/** Answers one of the documents about the server, or all of them. */
+function sendDocument(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  documents: readonly (Json & { readonly id: string })[],
+): FastifyReply {
+  // RFC 7644 §4: filters are forbidden here, so that clients do not conclude that something is missing.
+  if (queryForm(request).get('filter') !== undefined) throw new ScimError(403, 'There is no filter here')
+  const { id } = request.params as { readonly id?: string } // as the routes name it
+  if (id === undefined) return sendScim(reply, listOfAll(documents))
+  const found = documents.find(document => document.id === id)
+  if (!found) throw new ScimError(404, `There is no ${id.slice(0, 100)}`)
+  return sendScim(reply, found)
 }

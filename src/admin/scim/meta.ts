@@ -1,6 +1,6 @@
 // Versions and addresses of resources: `meta`, `ETag`, and the conditions of requests (RFC 7644 §3.14).
 import { MAX_INT32 } from '../../base/json.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Json, ResourceType } from './attribute.ts'
 import { ScimError } from './error.ts'
 
@@ -54,7 +54,3 @@ export const isUnchanged = ({ headers }: FastifyRequest, version: number): boole
   const condition = conditionOf(headers['if-none-match'])
   return condition !== undefined && meets(condition, version)
 }
-
-/** Answers with SCIM's content type. */
-export const sendScim = (reply: FastifyReply, body: Json, status = reply.statusCode): FastifyReply =>
-  reply.status(status).type('application/scim+json').send(JSON.stringify(body))

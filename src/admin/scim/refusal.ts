@@ -5,9 +5,9 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
+import { sendScim } from './answers.ts'
 import { errorBody, ScimError } from './error.ts'
 import type { ScimType } from './error.ts'
-import { sendScim } from './meta.ts'
 
 /** A refusal, ready to be answered alone or as part of a bulk. */
 interface Refused {
