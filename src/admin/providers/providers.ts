@@ -1,7 +1,7 @@
 // What answers the routes of identity providers. changes.ts makes the changes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Audit, AuditEventType } from '../../model/audit/event.ts'
+import type { Audit, AuditEvent } from '../../model/audit/event.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -35,32 +35,31 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
   const sentRecord = (request: FastifyRequest): JsonRecord =>
     echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
 
-  const shown = (request: FastifyRequest, provider: IdentityProvider): JsonRecord => ({
-    ...providerToJson(provider, { serviceName, raw: flagOf(request, 'rawConfig') }),
-    ...(isIdleRow(provider) && { config: null }),
-  })
+  /** As the caller wants them; throws `MalformedInput`, so it is called before anything is written. */
+  function writerFor(request: FastifyRequest): (provider: IdentityProvider) => JsonRecord {
+    const raw = flagOf(request, 'rawConfig')
+    return provider => ({
+      ...providerToJson(provider, { serviceName, raw }),
+      ...(isIdleRow(provider) && { config: null }),
+    })
+  }
 
   const callerOf = (request: FastifyRequest) => serverCallerOf(request, service)
 
-  function report(request: FastifyRequest, type: AuditEventType, { provider, copy }: Written): void {
-    const isCreated = copy?.kind === 'insert' && type === 'IdentityProviderModifiedEvent'
-    const events = [
-      { type, provider },
-      ...(copy
-        ? [{ type: isCreated ? ('IdentityProviderCreatedEvent' as const) : type, provider: copy.provider }]
-        : []),
-    ]
-    for (const event of events) {
-      const { zoneId, id, originKey, type: providerType } = event.provider
-      audit({
-        type: event.type,
-        zoneId,
-        principal: id,
-        origin: originKey,
-        data: `identity provider ${originKey} of type ${providerType}`,
-        ...auditOriginOf(request),
-      })
-    }
+  function report(request: FastifyRequest, type: ChangeEvent, written: Written): void {
+    for (const event of eventsOf(type, written)) audit({ ...event, ...auditOriginOf(request) })
+  }
+
+  /** The providers of the zone that the query asks for. */
+  async function find(request: FastifyRequest): Promise<readonly IdentityProvider[]> {
+    const onlyActive = flagOf(request, 'active_only')
+    const originKey = queryForm(request).get('originKey') ?? ''
+    const stored = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
+    const all = behaviour.storedProvidersOnly ? stored : withIdleRows(stored, request.zone.id, serviceName)
+    if (originKey === '') return all.filter(provider => provider.active || !onlyActive)
+    const named = all.filter(provider => provider.active && provider.originKey === originKey)
+    if (named.length === 0) throw refuseWith(404, 'Provider not found.')
+    return named
   }
 
   /** Answers what `work` does; `sent` is what a refusal repeats. */
@@ -77,19 +76,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
 
   on('GET /identity-providers', (request, reply) =>
     answer(request, reply, {
-      async work() {
-        const onlyActive = flagOf(request, 'active_only')
-        const originKey = queryForm(request).get('originKey') ?? ''
-        const stored = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
-        const all = behaviour.storedProvidersOnly ? stored : withIdleRows(stored, request.zone.id, serviceName)
-        const wanted = all.filter(
-          provider =>
-            (provider.active || (!onlyActive && originKey === '')) &&
-            (originKey === '' || provider.originKey === originKey),
-        )
-        if (originKey !== '' && wanted.length === 0) throw refuseWith(404, 'Provider not found.')
-        return wanted.map(provider => shown(request, provider))
-      },
+      work: async () => (await find(request)).map(writerFor(request)),
     }),
   )
 
@@ -98,7 +85,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
       async work() {
         const found = await store.providers.findForChange(request.zone.id, request.params.id)
         if (!found) throw refuseWith(404, 'Provider not found.')
-        return shown(request, found.provider)
+        return writerFor(request)(found.provider)
       },
     }),
   )
@@ -108,10 +95,10 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
       status: 201,
       sent: sentRecord,
       async work() {
-        const show = flagOf(request, 'rawConfig')
+        const show = writerFor(request)
         const written = await changes.create(request.zone.id, jsonBody(request), callerOf(request))
         report(request, 'IdentityProviderCreatedEvent', written)
-        return providerToJson(written.provider, { serviceName, raw: show })
+        return show(written.provider)
       },
     }),
   )
@@ -120,11 +107,11 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     answer(request, reply, {
       sent: sentRecord,
       async work() {
-        const raw = flagOf(request, 'rawConfig')
+        const show = writerFor(request)
         const change = { json: jsonBody(request), caller: callerOf(request) }
         const written = await changes.replace(request.zone.id, request.params.id, change)
         report(request, 'IdentityProviderModifiedEvent', written)
-        return providerToJson(written.provider, { serviceName, raw })
+        return show(written.provider)
       },
     }),
   )
@@ -132,21 +119,14 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
   on<ById>('DELETE /identity-providers/:id', (request, reply) =>
     answer(request, reply, {
       async work() {
-        const raw = flagOf(request, 'rawConfig')
+        const show = writerFor(request)
         const gone = await changes.delete(request.zone.id, request.params.id, callerOf(request))
         if (gone.deleted) report(request, 'EntityDeletedEvent', gone)
-        return providerToJson(gone.provider, { serviceName, raw })
+        return show(gone.provider)
       },
     }),
   )
 
-  const statusOf = (request: FastifyRequest): JsonRecord => {
-    const value = jsonBody(request)['requirePasswordChange'] ?? null
-    if (value !== null && typeof value !== 'boolean') {
-      throw new MalformedInput('requirePasswordChange must be true or false')
-    }
-    return { requirePasswordChange: value }
-  }
   on<ById>('PATCH /identity-providers/:id/status', (request, reply) =>
     answer(request, reply, {
       sent: statusOf,
@@ -160,4 +140,31 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
   )
 
   providerTestHandler(on, deps)
+}
+
+type ChangeEvent = 'IdentityProviderCreatedEvent' | 'IdentityProviderModifiedEvent' | 'EntityDeletedEvent'
+
+/** The event of the provider, and that of its copy in the other zone. */
+function eventsOf(type: ChangeEvent, { provider, copy }: Written): readonly AuditEvent[] {
+  if (!copy) return [eventOf(type, provider)]
+  const isCreated = copy.kind === 'insert' && type === 'IdentityProviderModifiedEvent'
+  const typeOfCopy = isCreated ? 'IdentityProviderCreatedEvent' : type
+  return [eventOf(type, provider), eventOf(typeOfCopy, copy.provider)]
+}
+
+const eventOf = (event: ChangeEvent, { zoneId, id, originKey, type }: IdentityProvider): AuditEvent => ({
+  type: event,
+  zoneId,
+  principal: id,
+  origin: originKey,
+  data: `identity provider ${originKey} of type ${type}`,
+})
+
+/** The body of `PATCH …/status`, without what is ignored. */
+function statusOf(request: FastifyRequest): JsonRecord {
+  const value = jsonBody(request)['requirePasswordChange'] ?? null
+  if (value !== null && typeof value !== 'boolean') {
+    throw new MalformedInput('requirePasswordChange must be true or false')
+  }
+  return { requirePasswordChange: value }
 }
