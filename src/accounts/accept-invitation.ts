@@ -1,4 +1,5 @@
-// Accepts invitations. A code is valid for one account in its state at the invitation, and is consumed by accepting.
+// Accepts invitations. A code is good for one account as it was when its user was invited, and is used up by accepting.
+import type { Identity } from '../identity/identity.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -13,6 +14,8 @@ import type { NewPasswordDeps } from '../users/password.ts'
 import type { Users } from '../users/users.ts'
 import { peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn, ValidCode } from './codes.ts'
+import { switchesIn } from './switches.ts'
+import type { SwitchDeps } from './switches.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
@@ -51,6 +54,24 @@ export async function openInvitation(zone: Zone, value: string, deps: OpenDeps):
 /** Consumes the invitation; undefined if the code is invalid or expired. */
 export async function takeInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
   return readInvitation(await redeemCode(zone, { purpose: 'invitation', value }, deps), deps)
+}
+
+/** Whether users may get accounts of the internal provider in the zone, or of its directory; those of others have accounts there. */
+export async function isServed(
+  zone: Zone,
+  { step }: OpenInvitation,
+  {
+    store,
+    service,
+    identity,
+  }: {
+    readonly store: SwitchDeps['store']
+    readonly service: Service
+    readonly identity: Pick<Identity, 'loginProviders'>
+  },
+): Promise<boolean> {
+  if (step === 'directory') return (await identity.loginProviders(zone)).some(({ origin }) => origin === LDAP_ORIGIN)
+  return step === 'elsewhere' || (await switchesIn(zone, { store, serviceName: service.name })).ownAccounts
 }
 
 /** Sets the first password of the invited account and marks its address as verified, because the link was sent there. */

@@ -1,0 +1,58 @@
+// Accepting invitations with name and password of the directory, which must vouch for the address that was invited.
+import { isServed, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
+import type { AcceptDeps } from '../../accounts/accept-invitation.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { limitedSignIn } from '../../web/limits/limits.ts'
+import type { Limits } from '../../web/limits/limits.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
+import { auditOriginOf } from '../../web/requests/requester.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import type { AccountPage } from './account-pages.ts'
+import type { InvitationAnswers } from './invitation-answers.ts'
+
+/** Dependencies of `enterpriseInvitationHandler`. */
+export interface EnterpriseInvitationDeps extends AcceptDeps {
+  readonly denial: Denial
+  readonly csrf: Csrf
+  readonly identity: Pick<Identity, 'signInWithPassword' | 'loginProviders'>
+  readonly limits: Limits
+}
+
+/** `POST /invitations/accept_enterprise.do`. */
+export function enterpriseInvitationHandler(
+  on: On<AccountPage>,
+  { show, refuse, leadToSignIn }: InvitationAnswers,
+  deps: EnterpriseInvitationDeps,
+): void {
+  const { csrf, denial, identity, limits } = deps
+
+  on('POST /invitations/accept_enterprise.do', async (request, reply) => {
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const { zone } = request
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const code = form.get('code') ?? ''
+    const invitation = await openInvitation(zone, code, deps)
+    if (invitation?.step !== 'directory') return refuse(request, reply, 'code_expired')
+    if (!(await isServed(zone, invitation, deps))) return refuse(request, reply, 'no_suitable_idp')
+    const userName = form.get('enterprise_username') ?? ''
+    const password = form.get('enterprise_password') ?? ''
+    const from = contextOf(request)
+    // The sign-in that follows asks for what is owed, such as a second factor.
+    const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user, opensSession: true }
+    const result = await limitedSignIn(limits, { from, userName }, () => identity.signInWithPassword(from, signIn))
+    if (result.outcome === 'no-provider') return refuse(request, reply, 'no_suitable_idp')
+    if (result.outcome === 'refused') {
+      const problem = result.reason === 'not-invited' ? 'invite.email_mismatch' : 'bad_credentials'
+      return show(request, reply, { code, invitation, problem, status: 422 })
+    }
+    // Linking the account has ended its codes; this is for one that was linked before.
+    await takeInvitation(zone, code, deps)
+    await deps.users.verify(zone, result.user.id, { by: auditOriginOf(request) }) // the link was sent to the address
+    return leadToSignIn(request, reply, invitation.requestedReturn)
+  })
+}

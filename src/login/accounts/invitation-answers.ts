@@ -1,0 +1,92 @@
+// The answers of the pages on which invitations are accepted: the page itself, a refusal, and the way on.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
+import type { RequestedReturn } from '../../accounts/codes.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
+import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
+import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
+import { invitationPage } from '../../pages/invitation.ts'
+import type { InvitationProblem } from '../../pages/invitation.ts'
+import type { Store } from '../../store/store.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import { redirectToSignIn } from './self-service.ts'
+
+/** Dependencies of `createInvitationAnswers`. */
+export interface InvitationAnswerDeps extends ReturnUrlDeps {
+  readonly store: Pick<Store, 'clients' | 'providers'>
+  readonly sessions: Sessions
+  readonly pages: PageWriter
+  readonly service: Service
+  readonly urls: Urls
+}
+
+/** What stands on the page beside the invitation. */
+interface Shown {
+  readonly code: string
+  readonly invitation?: OpenInvitation | undefined
+  /** A key, or a sentence about the password. */
+  readonly problem?: InvitationProblem | { readonly password: string } | undefined
+  readonly status?: number
+}
+
+/** One of these ends each request. */
+export interface InvitationAnswers {
+  readonly show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => Promise<FastifyReply>
+  /** The page without an invitation. */
+  readonly refuse: (request: FastifyRequest, reply: FastifyReply, problem: InvitationProblem) => Promise<FastifyReply>
+  /** To the sign-in page after accepting, and from there to where the invitation leads. */
+  readonly leadToSignIn: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    requested: RequestedReturn,
+  ) => Promise<FastifyReply>
+}
+
+/** `path` is that of the page; the forms are posted below it. */
+export function createInvitationAnswers(path: string, deps: InvitationAnswerDeps): InvitationAnswers {
+  const { store, sessions, pages, urls, behaviour, service } = deps
+
+  async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
+    const { code, invitation, problem, status = 200 } = shown
+    const signedIn = await sessions.signedIn(request)
+    const chrome = await pages.chrome(request, reply, { form: true })
+    const policy = passwordPolicy(await store.providers.findByOrigin(request.zone.id, service.name))
+    const other = invitation && signedIn && signedIn.user.id !== invitation.user.id ? signedIn.user.userName : undefined
+    const page = invitationPage(chrome, {
+      action: `${urls.pathOf(request.zone)}${path}${invitation?.step === 'directory' ? '_enterprise' : ''}.do`,
+      problem,
+      ...(invitation && {
+        invitation: {
+          code,
+          email: invitation.user.email,
+          userName: invitation.user.userName,
+          step: invitation.step === 'elsewhere' ? 'agree' : invitation.step,
+          demands: policyDemands(policy, behaviour),
+          signedInAs: other,
+        },
+      }),
+    })
+    return pages.send(reply.status(status), page)
+  }
+
+  const refuse = (request: FastifyRequest, reply: FastifyReply, problem: InvitationProblem): Promise<FastifyReply> =>
+    show(request, reply, { code: '', problem, status: 422 })
+
+  async function leadToSignIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    requested: RequestedReturn,
+  ): Promise<FastifyReply> {
+    const done = {
+      success: 'invite_accepted',
+      clientId: requested.clientId,
+      url: await returnUrl(request.zone, requested, deps),
+    }
+    return redirectToSignIn(request, reply, done, deps)
+  }
+
+  return { show, refuse, leadToSignIn }
+}
