@@ -108,6 +108,11 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     },
     { name: 'two hosts', bytes: `GET /login HTTP/1.1\r\nHost: evil.example\r\n${GET}`, statuses: [400] },
     { name: 'the same host twice', bytes: `GET /login HTTP/1.1\r\nhost: localhost\r\n${GET}`, statuses: [400] },
+    {
+      name: 'two callers',
+      bytes: get('/userinfo').replace('Host', 'Authorization: Bearer a\r\nauthorization: Bearer b\r\nHost'),
+      statuses: [400],
+    },
     { name: 'two hosts, to no route', bytes: `GET /nothing HTTP/1.1\r\nHost: evil.example\r\n${GET}`, statuses: [400] },
     {
       name: 'two hosts, to an API',

@@ -9,8 +9,8 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
  * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
- * absolute URL with another host, a target with a fragment, which the router would take for a query, or a transfer coding in
- * HTTP/1.0.
+ * absolute URL with another host, a target with a fragment, which the router would take for a query, a transfer coding in
+ * HTTP/1.0, or two Authorization headers, of which Node keeps the first (RFC 9110 §5.3).
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.
@@ -29,17 +29,22 @@ export const hasUnclearEnd = ({ httpVersionMinor, headers }: IncomingMessage): b
 function problemOf(request: FastifyRequest): string | undefined {
   if (hasUnclearEnd(request.raw)) return 'HTTP/1.0 has no transfer codings'
   if (request.raw.url?.includes('#')) return 'The request target has a fragment'
-  return hasClearHost(request) ? undefined : 'The Host header is not valid'
+  if (!hasClearHost(request)) return 'The Host header is not valid'
+  return isRepeated(request.raw, 'authorization') ? 'The Authorization header is repeated' : undefined
+}
+
+/** Whether the request has two headers of this name, in lower case. */
+function isRepeated({ rawHeaders }: IncomingMessage, name: string): boolean {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.length === name.length && rawHeaders[index]?.toLowerCase() === name) count += 1
+  }
+  return count > 1
 }
 
 function hasClearHost({ raw, originalUrl }: FastifyRequest): boolean {
-  const { rawHeaders, headers } = raw
-  let hosts = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.length === 4 && rawHeaders[index]?.toLowerCase() === 'host') hosts += 1
-  }
-  const { host } = headers
-  if (hosts > 1 || (host !== undefined && !HOST.test(host))) return false
+  const { host } = raw.headers
+  if (isRepeated(raw, 'host') || (host !== undefined && !HOST.test(host))) return false
   // As it was sent: the prefix of a zone is removed together with the host.
   const target = ABSOLUTE.exec(originalUrl)?.[1]
   return target === undefined || target.toLowerCase() === host?.toLowerCase()
