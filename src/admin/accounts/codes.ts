@@ -1,4 +1,4 @@
-// `/Codes`: a login server keeps a text here for a while and gets it back once. These codes stand for no account, and those of
+// `/Codes`: a login server stores a text here temporarily and can fetch it once. These codes belong to no account, and codes of
 // accounts cannot be read here.
 import { keepText, takeText } from '../../accounts/texts.ts'
 import type { KeptText, TextDeps } from '../../accounts/texts.ts'

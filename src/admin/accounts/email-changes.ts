@@ -1,4 +1,4 @@
-// Changes of e-mail addresses by a login server, which sends the mail itself: one call makes the code, the other uses it.
+// Changes of e-mail addresses by a login server, which sends the mail itself: one call issues the code, the other redeems it.
 import type { FastifyInstance } from 'fastify'
 import { issueCode } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem } from '../../accounts/email-change.ts'

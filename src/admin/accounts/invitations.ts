@@ -1,4 +1,4 @@
-// `/invite_users`: invites users by their e-mail addresses and answers the links, which the caller delivers.
+// `/invite_users`: invites users by their e-mail addresses and returns the links, which the caller delivers.
 import type { FastifyRequest } from 'fastify'
 import { invite } from '../../accounts/invitations.ts'
 import type { Invited, InviteDeps } from '../../accounts/invitations.ts'
@@ -38,7 +38,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     const requestedReturn = { redirectUri, ...(clientId !== undefined && { clientId }) }
     const by = groupCallerOf(request, service)
     const results: { readonly email: string; readonly result: Invited }[] = []
-    // One after the other: the account of an address may be that of another one in other letters.
+    // Sequential, because two spellings of an address may belong to one account.
     for (const email of addressesIn(jsonBody(request))) {
       results.push({ email, result: await invite(zone, { email, requestedReturn, client, by }, deps) })
     }
@@ -55,7 +55,7 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndp
     })
   })
 
-  /** That of the parameter, else the caller's. In a zone named by a header the caller's client is not known. */
+  /** The client of the parameter, else the caller's. The caller's client is unknown in a zone named by a header. */
   async function clientOf(
     request: FastifyRequest,
   ): Promise<{ readonly clientId?: string; readonly client?: Client | undefined }> {
@@ -75,7 +75,7 @@ function addressesIn(body: JsonRecord): readonly string[] {
   if (!Array.isArray(emails) || !emails.every(email => typeof email === 'string')) {
     throw refuse('emails must be a list of strings')
   }
-  if (emails.length > MAX_ADDRESSES) throw refuse(`At most ${MAX_ADDRESSES} people can be invited at once`)
+  if (emails.length > MAX_ADDRESSES) throw refuse(`At most ${MAX_ADDRESSES} addresses can be invited at once`)
   const unique = new Map<string, string>()
   for (const email of emails) if (!unique.has(email.toLowerCase())) unique.set(email.toLowerCase(), email)
   return [...unique.values()]

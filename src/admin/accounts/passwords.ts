@@ -1,4 +1,4 @@
-// New passwords by a login server, which sends the mail itself: one call makes the code, the other uses it.
+// New passwords by a login server, which sends the mail itself: one call issues the code, the other redeems it.
 import { issueAutologin } from '../../accounts/autologin.ts'
 import { accountToReset, issueReset, resetPassword } from '../../accounts/password-reset.ts'
 import type { ResetDeps } from '../../accounts/password-reset.ts'

@@ -1,4 +1,4 @@
-// The routes of what login servers and administrators do with accounts.
+// The routes of the account APIs for login servers and administrators.
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
@@ -16,7 +16,7 @@ function codeRoutes(service: Service) {
   return {
     // Each of the 65,536 characters may come as `\uXXXX`.
     'POST /Codes': { access, body: 'json', bodyLimit: 400 * 1024 },
-    'GET /Codes/:code': { access, exposeHeadRoute: false }, // it uses the code up
+    'GET /Codes/:code': { access, exposeHeadRoute: false }, // it consumes the code
   } as const satisfies Record<RouteName, DeferredRoute>
 }
 

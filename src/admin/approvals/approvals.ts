@@ -1,4 +1,4 @@
-// UAA's API of a user's own approvals: what they allow and deny clients, for a token that may change it.
+// UAA's API of a user's own approvals.
 import type { ClientSummary } from '../../token/client-summary.ts'
 import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -22,7 +22,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { refuseUnreadable, UNREADABLE } from './refusal.ts'
 import type { ApprovalRoute } from './routes.ts'
 
-/** Of one request; more than a user decides on. */
+/** Maximum per request; more than a user decides on. */
 const MAX_APPROVALS = 1000
 const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
@@ -56,7 +56,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
 
   on<OfClient>('PUT /approvals/:clientId', async (request, reply) => {
     const { clientId } = request.params
-    userOf(request) // before telling which clients there are
+    userOf(request) // before revealing which clients exist
     await clientIn(request, clientId)
     return replace(request, reply, clientId)
   })
@@ -83,7 +83,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     const list = jsonList(request)
     if (list.length > MAX_APPROVALS) throw refuse(`At most ${MAX_APPROVALS} approvals can be sent at once`)
     const read = list.map(json => approvalIn(json, owner, ofClient))
-    // UAA: of two decisions about one scope the later one counts.
+    // UAA: of two decisions about one scope the later one wins.
     const unique = new Map(read.map(approval => [JSON.stringify([approval.clientId, approval.scope]), approval]))
     const approvals = [...unique.values()].toSorted(byClientAndScope)
     await checkScopes(request, approvals)
@@ -110,7 +110,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     return { zoneId: zone.id, userId, clientId, scope, status, updatedAt, expiresAt }
   }
 
-  /** A decision made in advance would count when the client is given the scope, without asking the user. */
+  /** A decision made in advance would take effect when the client gets the scope, without asking the user. */
   async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
     const { zone } = request
     const before = await store.approvals.listAllOfUser(zone.id, userOf(request).id)

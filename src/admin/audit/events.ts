@@ -40,12 +40,12 @@ export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: A
   })
 }
 
-/** A mistyped filter would return events of others as if they were those asked for. */
+/** Refuses unknown parameters: a mistyped filter would return unrelated events. */
 function refuseUnknown({ names }: Form): void {
   const unknown = names.find(name => name !== 'type' && !ONCE.includes(name))
   if (unknown === undefined) return
   const known = [...ONCE, 'type'].join(', ')
-  throw new OAuthError('invalid_request', `There is no parameter ${unknown.slice(0, 100)}: there are ${known}`)
+  throw new OAuthError('invalid_request', `Unknown parameter ${unknown.slice(0, 100)}: use ${known}`)
 }
 
 function readQuery(query: Form): AuditQuery {

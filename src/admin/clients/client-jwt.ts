@@ -1,4 +1,4 @@
-// Changes what verifies a client's assertions (private_key_jwt): its public keys, and whose JWTs it trusts (`jwt_creds`).
+// Changes how a client's assertions are verified (private_key_jwt): its public keys and its `jwt_creds`.
 import type { FastifyRequest } from 'fastify'
 import { update } from '../../clients/changes.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/clients/client-keys.ts'

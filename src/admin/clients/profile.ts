@@ -1,4 +1,4 @@
-// `GET /oauth/clients/{client_id}/profile`: what a client lacks to keep to its profile of FAPI 2.0.
+// `GET /oauth/clients/{client_id}/profile`: what a client lacks to meet its profile of FAPI 2.0.
 import { profileProblems } from '../../clients/profile-report.ts'
 import { profileOf } from '../../model/clients/client-demands.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -7,7 +7,7 @@ import { sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
 import type { ClientWriter, ClientWriterDeps } from './writer.ts'
 
-/** Answers the profile, null if there is none, and everything that is missing. */
+/** Returns the profile, null if there is none, and everything that is missing. */
 export function profileHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientWriterDeps): void {
   on<{ Params: { readonly client_id: string } }>('GET /oauth/clients/:client_id/profile', async (request, reply) => {
     const { zone } = request

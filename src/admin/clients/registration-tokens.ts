@@ -1,4 +1,4 @@
-// Initial access tokens (RFC 7591 §3): an administrator gives them to callers that may register clients.
+// Initial access tokens (RFC 7591 §3), which administrators give to callers that may register clients.
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -52,7 +52,7 @@ export function registrationTokenHandlers(
       throw new OAuthError({ error: 'invalid_request', status: 409 }, `The zone has ${MAX_TOKENS} tokens already`)
     }
     audit({ type: 'RegistrationTokenCreatedEvent', zoneId, principal: record.id, ...auditOriginOf(request) })
-    // The only answer that has the token itself.
+    // The only response that contains the token itself.
     return sendJson(reply.header('cache-control', 'no-store'), { ...toJson(record), token }, 201)
   })
 

@@ -23,7 +23,7 @@ interface ClientRights {
    * here has the same id. A user's rights are those of the token, not all scopes of its client.
    */
   limitedCaller(request: FastifyRequest): LimitedBearer | undefined
-  /** An API that checks the audience alone trusts every client that may name it, as it trusts a scope. */
+  /** An API that checks only the audience trusts every client that may name it, so resources are granted like scopes. */
   checkResources(request: FastifyRequest, client: Pick<Client, 'resources'>, before?: Pick<Client, 'resources'>): void
   /** UAA: shows the shared secrets of a zone to its clients with this authority, which could sign tokens with them. */
   checkSharedSecrets(request: FastifyRequest, write: ClientWrite): Promise<void>

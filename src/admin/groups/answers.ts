@@ -1,4 +1,4 @@
-// Answers with members. A group may have a hundred thousand: they are read in pages, and sent at the pace of the client.
+// Responses with members. A group may have a hundred thousand: they are read in pages, and streamed at the pace of the client.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
@@ -7,7 +7,7 @@ import { SCHEMAS } from '../resources/dialect.ts'
 import { sendPieces } from '../resources/pieces.ts'
 import { groupHead, memberToJson } from './json.ts'
 
-/** Read and written in one go. */
+/** Members per page. */
 const PAGE = 1000
 
 /** Parts of a JSON array without its brackets: one for each page that is not empty. */
@@ -29,7 +29,7 @@ async function* pieces<T>(
 export const memberPieces = ({ groups }: Pick<Store, 'groups'>, { zoneId, id }: Group): AsyncGenerator<string> =>
   pieces(page => groups.listMembers(zoneId, id, page), { idOf: member => member.memberId, show: memberToJson })
 
-/** All remaining parts, for records that are deleted before the answer is sent. */
+/** All remaining parts, for records that are deleted before the response is sent. */
 export async function collected(parts: AsyncIterable<string>): Promise<readonly string[]> {
   const all = []
   for await (const part of parts) all.push(part)
@@ -57,7 +57,7 @@ const frameOf = (group: Group): { readonly before: string; readonly after: strin
   after: `],"schemas":${JSON.stringify(SCHEMAS)}}`,
 })
 
-/** Answers a group with its members and its version. */
+/** Sends a group with its members and its version. */
 export const sendGroup = (
   reply: FastifyReply,
   group: Group,

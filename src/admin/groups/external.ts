@@ -17,7 +17,7 @@ import { SCHEMAS } from '../resources/dialect.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
 
-/** Of the provider that a mapping is for where nothing names it. */
+/** The default provider of a mapping. */
 const DEFAULT_ORIGIN = 'ldap'
 const MAX_PER_PAGE = 10_000
 const MAX_SHOWN = 255
@@ -106,7 +106,7 @@ function wholeNumber(name: string, text: string): number {
   throw refuse(`The parameter ${name} must be a whole number`)
 }
 
-/** An empty text counts as none. */
+/** An empty string counts as absent. */
 function textOf(body: JsonRecord, name: string): string | undefined {
   const value = memberOf(body, name) ?? undefined
   if (value === undefined || value === '') return undefined
@@ -116,7 +116,7 @@ function textOf(body: JsonRecord, name: string): string | undefined {
 
 const UNSUPPORTED = 'Filter not supported, please use origin and externalGroup parameters'
 
-/** What the deprecated filter asks for: `eq` of the two attributes, joined by `and`. */
+/** Parses the deprecated filter: `eq` of the two attributes, joined by `and`. */
 function conditionsOf(text: string): { readonly origin?: string; readonly externalGroup?: string } {
   const found: { origin?: string; externalGroup?: string } = {}
   const read = (filter: Filter): void => {

@@ -1,4 +1,4 @@
-// One group at a time: made, read, replaced, patched and deleted.
+// Creates, reads, replaces, patches and deletes one group.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
@@ -92,7 +92,7 @@ const FIXED = new Map([
   ['id', 'ID'],
 ])
 
-/** What a PATCH makes of a group: it changes what it names, and no more. */
+/** The group after a PATCH, which changes only the given attributes. */
 function readPatch(patch: SentGroup): Parameters<Groups['change']>[2] {
   for (const name of patch.cleared) {
     const fixed = FIXED.get(name.toLowerCase())

@@ -11,7 +11,7 @@ import { checkSchemas, isVersion } from '../resources/dialect.ts'
 
 const MAX_ID_LENGTH = 255
 
-/** What answers show before the members of a group. */
+/** The part of a response before the members of a group. */
 export const groupHead = (group: Group): JsonRecord => ({
   id: group.id,
   meta: {
@@ -24,14 +24,14 @@ export const groupHead = (group: Group): JsonRecord => ({
   ...(group.description !== undefined && { description: group.description }),
 })
 
-/** A member as answers show it. */
+/** A member in responses. */
 export const memberToJson = ({ origin, memberType, memberId }: Member): JsonRecord => ({
   origin,
   type: memberType,
   value: memberId,
 })
 
-/** A group as requests send it; absent members are undefined. */
+/** A group in requests; absent members are undefined. */
 export interface SentGroup {
   readonly displayName?: string | undefined
   readonly description?: string | undefined
@@ -41,9 +41,9 @@ export interface SentGroup {
   readonly cleared: readonly string[]
 }
 
-/** A member as requests send it. */
+/** A member in requests. */
 interface SentMember extends Member {
-  /** Whether a PATCH takes it out. */
+  /** Whether a PATCH removes it. */
   readonly isRemoved: boolean
 }
 
@@ -96,7 +96,7 @@ export function readMember(member: unknown, service: Service): SentMember {
   const memberType = memberOf(member, 'type') === null ? 'USER' : text('type', 'USER')
   if (memberType !== 'USER' && memberType !== 'GROUP') throw refuse('The type of a member must be USER or GROUP')
   const origin = text('origin', service.name)
-  if (!isKeepable(origin)) throw refuse('The origin of a member has characters that cannot be kept')
+  if (!isKeepable(origin)) throw refuse('The origin of a member has characters that cannot be stored')
   const operation: unknown = memberOf(member, 'operation') ?? ''
   const memberId = memberOf(member, 'value') === null ? '' : text('value', '')
   if (memberId.length > MAX_ID_LENGTH) throw refuse('The value of a member must be the id of a user or a group')

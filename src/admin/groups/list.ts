@@ -98,11 +98,11 @@ async function membersOfSmall(
   const rows = await groups.listMembersOfGroups(batch[0]?.zoneId ?? '', ids, MAX_TOGETHER)
   const byGroup = Map.groupBy(rows, ({ groupId }) => groupId)
   if (rows.length < MAX_TOGETHER) return new Map(ids.map(id => [id, byGroup.get(id) ?? []]))
-  byGroup.delete(rows.at(-1)?.groupId ?? '') // perhaps not all of them
+  byGroup.delete(rows.at(-1)?.groupId ?? '') // perhaps incomplete
   return byGroup
 }
 
-/** A group as the request wants it, split where its members belong. */
+/** A group with the requested attributes, split at the position of its members. */
 function frameOf(group: Group, { attributes }: ListParameters): { readonly head: string; readonly tail: string } {
   const whole = { ...groupHead(group), members: [], schemas: SCHEMAS }
   const entries = Object.entries(selected(whole, attributes, RULES))

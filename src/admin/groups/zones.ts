@@ -20,14 +20,14 @@ interface OfZone {
 
 /** `POST /Groups/zones` and the two `DELETE`s below it. */
 export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
-  /** `scim.zones` is the right to give the scopes of other zones; those of the default one administer this server. */
+  /** `scim.zones` is the right to grant scopes of other zones; those of the default zone administer this server. */
   function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
     const by = groupCallerOf(request, service)
     const isOfDefault = displayName.toLowerCase().startsWith(`zones.${service.name}.`)
     return isOfDefault ? by : { ...by, scopes: [...by.scopes, displayName] }
   }
 
-  /** The names of groups have no case, but ids of zones do: a group with another case gives rights in another zone. */
+  /** Group names are case-insensitive, but zone ids are not: a group in another case gives rights in another zone. */
   async function find(zoneId: string, displayName: string): Promise<Group | undefined> {
     const found = await store.groups.findByName(zoneId, displayName)
     return found?.displayName === displayName ? found : undefined
@@ -36,7 +36,7 @@ export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, s
   const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
     sendGroup(reply, group, { members: memberPieces(store, group), status })
 
-  /** Adds the members to the group, which is made if there is none. */
+  /** Adds the members to the group, creating it if necessary. */
   async function give(
     request: FastifyRequest,
     { displayName, members }: { readonly displayName: string; readonly members: readonly Member[] },

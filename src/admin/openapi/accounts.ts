@@ -1,4 +1,4 @@
-// What login servers and administrators do with accounts by API.
+// The account APIs for login servers and administrators.
 import { schemaOf } from '../../records/json-schema.ts'
 import { moment } from '../../records/kinds.ts'
 import type { Area } from './description.ts'
@@ -25,7 +25,7 @@ export function accountsArea(): Area {
     about: 'For login servers, and for clients that invite users.',
     operations: {
       'POST /Codes': {
-        summary: 'Keep a text for a one-time code',
+        summary: 'Store a text and get a one-time code for it',
         json: {
           schema: sent(
             open(
@@ -42,22 +42,22 @@ export function accountsArea(): Area {
           example: { data: '{"x":1}', expiresAt: '2030-01-01T00:00:00.000Z' },
         },
         answers: {
-          201: json('Kept for the code.', ref('Code')),
+          201: json('Stored.', ref('Code')),
           400: 'A member is missing or malformed, or `expiresAt` is past or more than five years ahead.',
           413: 'The text is too large.',
           415: 'The body is not JSON.',
         },
       },
       'GET /Codes/:code': {
-        summary: 'Take the text of a one-time code',
-        about: 'The code is used up.',
+        summary: 'Get the text of a one-time code',
+        about: 'Consumes the code.',
         path: { code: must('The code.') },
         answers: { 200: json('The text.', ref('Code')), 404: 'Unknown, used or expired.' },
       },
       'POST /invite_users': {
         summary: 'Invite users',
         about:
-          'Nothing is mailed: the caller delivers each `inviteLink`, which is good for seven days. The provider is that of the domain of the address.',
+          'Nothing is mailed: the caller delivers each `inviteLink`, which is valid for seven days. The domain of the address determines the provider.',
         query: {
           redirect_uri: must(
             'Where the user is redirected after the invitation, if the client has registered it at that time.',

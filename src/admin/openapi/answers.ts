@@ -94,7 +94,7 @@ function both(own: Answer, standard: string, status: number): Answer {
 export const sharedName = (name: string, route: RegisteredRoute): string =>
   route.audience !== 'api' ? `${name}OrPage` : isScim(route) ? `${name}OfScim` : name
 
-/** Whether the route refuses as RFC 7644 §3.12 wants it, except where it is not reached. */
+/** Whether the route's own refusals have the form of RFC 7644 §3.12. */
 const isScim = ({ url }: RegisteredRoute): boolean => url.includes('/scim/v2')
 
 /** The Response Object; an error has the default error body of the route's audience. */

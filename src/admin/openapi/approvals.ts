@@ -14,7 +14,7 @@ const example = [
 const replacing = (summary: string, more: Partial<Operation> = {}): Operation => ({
   summary,
   about:
-    'All of it happens or nothing. A client that has no approval left loses its codes and stored tokens for the user.',
+    'Applied completely or not at all. A client that has no approval left loses its codes and stored tokens for the user.',
   ...more,
   json: {
     schema: { type: 'array', items: ref('ApprovalToStore'), maxItems: 1000 },

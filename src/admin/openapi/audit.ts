@@ -23,7 +23,7 @@ export const auditArea = (): Area => ({
         from: mayBe('Events since this time.', time),
         to: mayBe('Events until this time.', time),
         before: mayBe('`next` of the page before.', { type: 'integer', minimum: 1 }),
-        count: mayBe('Most events of a page.', { type: 'integer', minimum: 1, maximum: 500, default: 100 }),
+        count: mayBe('Maximum number of events per page.', { type: 'integer', minimum: 1, maximum: 500, default: 100 }),
       },
       answers: {
         200: json('The events.', ref('AuditEvents')),

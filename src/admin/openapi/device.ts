@@ -4,7 +4,7 @@ import type { Area, Facts } from './description.ts'
 import { closed, json, may, must, oneOf, page, redirect, ref, text, whole } from './description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
-const OFF = 'The zone does not speak the protocol (`protocols.deviceGrant`).'
+const OFF = 'The zone does not support the protocol (`protocols.deviceGrant`).'
 
 /** The endpoint for devices, and the page for users. */
 export function deviceArea({ service }: Facts): Area {
@@ -39,7 +39,7 @@ export function deviceArea({ service }: Facts): Area {
       },
       'GET /device': {
         summary: 'Show the page for codes of devices',
-        query: { user_code: may('Filled in, and no more.') },
+        query: { user_code: may('Pre-fills the code.') },
         answers: { 200: page('The page.'), 302: redirect('To the sign-in page.'), 404: OFF },
       },
       'POST /device': { summary: 'Enter a code', form: { user_code: must('The code.'), ...csrf }, answers },

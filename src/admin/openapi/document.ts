@@ -251,7 +251,7 @@ const operationIdOf = (method: string, path: string): string =>
     .map(word => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')
 
-/** The alternatives of which one is enough; an empty one stands for credentials in the body, or none. */
+/** The alternative security requirements; an empty one stands for credentials in the body, or none. */
 function securityOf({ access }: RegisteredRoute, { credentials = [] }: Operation): readonly Schema[] {
   switch (access.by) {
     case 'anyone':

@@ -9,7 +9,7 @@ export function emailArea(): Area {
     about: 'For login servers, which send the mail themselves.',
     operations: {
       'POST /email_verifications': {
-        summary: 'Make a code that changes an e-mail address',
+        summary: 'Create a code that changes an e-mail address',
         json: {
           schema: sent(
             open(
@@ -36,7 +36,7 @@ export function emailArea(): Area {
       },
       'POST /email_changes': {
         summary: 'Change an e-mail address with a code',
-        about: 'The user name follows where it was the address.',
+        about: 'The user name changes too if it was the address.',
         bare: { about: 'The code, without quotes.', example: 'JhH5OCoJOtp4yJwCE2N8kAeOHVn4x2UE' },
         answers: {
           200: json(
@@ -44,7 +44,7 @@ export function emailArea(): Area {
             closed({
               username: text,
               userId: text,
-              redirect_url: described(textOrNull, 'Where the client wants people to go afterwards.'),
+              redirect_url: described(textOrNull, 'The client’s URL to continue with.'),
               email: text,
             }),
           ),

@@ -115,7 +115,7 @@ export const explainArea = (): Area => ({
         scope: text,
         outcome: described(
           oneOf([...outcomes, 'absent']),
-          'Undecided: the user has to approve it. Not asked: the request names other scopes. Absent: the token does not have it.',
+          'Undecided: the user has to approve it. Not requested: the request names other scopes. Absent: the token does not have it.',
         ),
         because: listOf(ref('ExplainedReason')),
         today: described(oneOf(outcomes), 'Of a token: what a new one would have.'),
@@ -139,7 +139,7 @@ export const explainArea = (): Area => ({
         outcome: oneOf(['present', 'absent']),
         value: { description: 'Left out for ids of single tokens, hashes and absent claims.' },
         because: listOf(ref('ExplainedReason')),
-        today: { description: 'Of a token: the value that a new one would have, where it is another; null for none.' },
+        today: { description: 'For a token: the value in a new token, if it differs; null for none.' },
       },
       ['value', 'today'],
     ),

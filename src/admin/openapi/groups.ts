@@ -67,7 +67,7 @@ const takeFromZone = (summary: string, names: readonly string[]): Operation => (
     Object.entries({
       userId: must('The id of the user.'),
       zoneId: must('The id of the zone.'),
-      scope: must('The part of the group’s name behind the zone’s id.'),
+      scope: must('The part of the group’s name after the zone’s id.'),
     }).filter(([name]) => names.includes(name)),
   ),
   answers: { 200: aGroup, 400: 'The name is not that of such a group.', 404: 'No such group, or not a member of it.' },
@@ -99,7 +99,7 @@ export function groupsArea(): Area {
   return {
     name: 'Groups',
     about:
-      'The name of a group is the scope that its members can have. A group can be a member of another one: its members are in both. SCIM 1 as UAA speaks it; `/scim/v2/Groups` has the same groups in SCIM 2.0.',
+      'The name of a group is the scope that its members can have. A group can be a member of another one: its members are in both. The API is UAA’s SCIM 1; `/scim/v2/Groups` has the same groups in SCIM 2.0.',
     operations: {
       'GET /Groups': {
         summary: 'List groups',
@@ -230,7 +230,7 @@ export function groupsArea(): Area {
         ['displayName', 'externalGroup'],
       ),
       'POST /Groups/zones': {
-        summary: 'Give users rights in another zone',
+        summary: 'Grant users rights in another zone',
         about: 'Creates the group `zones.<id>.<right>` if it does not exist, and adds the members.',
         json: {
           schema: ref('ZoneGroup'),
@@ -238,11 +238,11 @@ export function groupsArea(): Area {
         },
         answers: { 201: aGroup, 400: INVALID, 413: LARGE },
       },
-      'DELETE /Groups/zones/:userId/:zoneId': takeFromZone('Take the administration of a zone from a user', [
+      'DELETE /Groups/zones/:userId/:zoneId': takeFromZone('Revoke the administration of a zone from a user', [
         'userId',
         'zoneId',
       ]),
-      'DELETE /Groups/zones/:userId/:zoneId/:scope': takeFromZone('Take a right in a zone from a user', [
+      'DELETE /Groups/zones/:userId/:zoneId/:scope': takeFromZone('Revoke a right in a zone from a user', [
         'userId',
         'zoneId',
         'scope',

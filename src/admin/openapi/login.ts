@@ -47,8 +47,8 @@ const samlLogout =
   'SAML 2.0, Profiles §4.4. For browsers that a provider redirects here. A request ends the sessions of the user in every browser.'
 const samlLogoutAnswers = {
   200: page('A form that posts the response to the provider automatically, or the signed-out page.'),
-  302: redirect('To the provider with the answer.'),
-  303: redirect('To `/logout.do`, after an answer.'),
+  302: redirect('To the provider with the response.'),
+  303: redirect('To `/logout.do`, after a response.'),
   400: 'The message is missing or malformed, or the request is not one that an active provider of the zone signed.',
 }
 
@@ -138,7 +138,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
       'POST /autologin': {
         summary: 'Get a sign-in code for a user',
         about:
-          'Checks the password. The code lives five minutes and works once, for the same client: at `GET /autologin`, or as `code` at `/oauth/authorize`. The body may also be JSON.',
+          'Checks the password. The code is valid for five minutes and works once, for the same client: at `GET /autologin`, or as `code` at `/oauth/authorize`. The body may also be JSON.',
         credentials: behaviour.assertionsEverywhere ? ['form'] : [],
         form: {
           username: must('User name.'),

@@ -9,11 +9,11 @@ export function passwordsArea(): Area {
     about: 'For login servers, which send the mail themselves.',
     operations: {
       'POST /password_resets': {
-        summary: 'Make a code that sets a new password',
-        about: 'It is good for 30 minutes, and ends every earlier one of the account.',
+        summary: 'Create a code that sets a new password',
+        about: 'Valid for 30 minutes. Invalidates earlier codes of the account.',
         query: {
           client_id: mayBe('The client that the sign-in code is for; default: the caller.'),
-          redirect_uri: mayBe('Where the person wants to go afterwards.'),
+          redirect_uri: mayBe('URL to continue with.'),
         },
         bare: { about: 'The user name, without quotes.', example: 'ann@example.org' },
         answers: {
@@ -21,12 +21,12 @@ export function passwordsArea(): Area {
           400: statusAlone('The name is missing.'),
           403: 'Self-service for internal accounts is disabled.',
           404: statusAlone('There is no user with this name.'),
-          409: json('The password is kept by another provider.', closed({ user_id: text })),
+          409: json('The password is managed by another provider.', closed({ user_id: text })),
         },
       },
       'POST /password_change': {
         summary: 'Set a new password with a code',
-        about: 'The code is used up, also where the password is refused.',
+        about: 'Consumes the code, even if the password is refused.',
         json: {
           schema: sent(open({ code: text, new_password: text }, ['code', 'new_password'])),
           example: { code: 'JhH5OCoJOtp4yJwCE2N8kAeOHVn4x2UE', new_password: 'seven-chairs-in-the-rain' },
@@ -44,7 +44,7 @@ export function passwordsArea(): Area {
           400: { about: 'The code is missing, or a member is malformed.', statusAlone: true },
           403: 'Self-service for internal accounts is disabled.',
           415: 'The body is not JSON.',
-          422: 'The code is not good, or the password is not allowed.',
+          422: 'The code is invalid, or the password is not allowed.',
         },
       },
     },

@@ -23,12 +23,12 @@ export function pushedRequestOperations({
         request: may('A request object (RFC 9101), signed with a key of the client.'),
       },
       answers: {
-        201: json('The request is kept.', closed({ request_uri: text, expires_in: whole })),
+        201: json('Stored.', closed({ request_uri: text, expires_in: whole })),
         400: 'The request was refused, as `/oauth/authorize` would refuse it.',
         404: 'Pushed requests are switched off (`protocols.pushedRequests`).',
         406: 'Parameters in the query are not allowed.',
         413: 'The request is too long.',
-        429: 'Too many requests of the client are kept.',
+        429: 'Too many requests of the client are pending.',
       },
     },
   }

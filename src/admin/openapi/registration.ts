@@ -37,7 +37,7 @@ const metadata = {
   client_name: text,
   grant_types: texts,
   response_types: texts,
-  scope: described(text, 'Separated by blanks.'),
+  scope: described(text, 'Separated by spaces.'),
   jwks: { type: 'object' },
   jwks_uri: text,
   post_logout_redirect_uris: texts,
@@ -79,7 +79,7 @@ export function registrationArea(): Area {
           201: registered,
           400: INVALID,
           401: 'The initial access token is missing, wrong, used up or expired.',
-          403: 'The zone has its most clients.',
+          403: 'The zone has reached its limit of registered clients.',
           404: OFF,
         },
       },
@@ -91,7 +91,7 @@ export function registrationArea(): Area {
       },
       'PUT /connect/register/:client_id': {
         summary: 'Replace the metadata of the client',
-        about: `${itself} The answer has a new one; the old one is of no use any more.`,
+        about: `${itself} The response has a new one, which replaces it.`,
         path: client,
         json: { schema: ref('ClientToRegister'), example: { client_id: 'the-client', ...example } },
         answers: {
@@ -124,7 +124,7 @@ export function registrationArea(): Area {
         answers: {
           201: json('The token, which is returned only once.', ref('NewRegistrationToken')),
           400: 'A member is invalid.',
-          409: 'The zone has its most tokens.',
+          409: 'The zone has reached its limit of tokens.',
         },
       },
       'DELETE /oauth/registration-tokens/:id': {

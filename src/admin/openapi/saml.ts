@@ -3,11 +3,13 @@ import type { Fields, Operation } from './description.ts'
 import { may, must, page, redirect } from './description.ts'
 
 const started = redirect('To the provider, or back to the sign-in page.')
-const leaving = page('The page that posts the request to the provider, where that wants it so.')
+const leaving = page('A page that posts the request to the provider, if its binding requires it.')
 const target: Fields = { form_redirect_uri: may('URL to continue with.'), username: may('User name to pass on.') }
 const answer: Fields = {
   SAMLResponse: must('The response, in base64.'),
-  RelayState: may('That of the request, or where a sign-in leads that began at the provider: a URL of this server.'),
+  RelayState: may(
+    'That of the request; for a sign-in initiated by the provider, the URL of this server to continue with.',
+  ),
 }
 const unread: Operation['answers'] = {
   302: redirect('To the page for a failed sign-in.'),

@@ -1,4 +1,4 @@
-// SCIM 2.0. Its bodies are described by `/scim/v2/Schemas`; names have no case there, so that no JSON Schema fits them.
+// SCIM 2.0. Its bodies are described by `/scim/v2/Schemas`; names are case-insensitive, which JSON Schema cannot express.
 import type { Answer, Area, Fields, Operation, Schema } from './description.ts'
 import { closed, described, empty, listOf, may, mayBe, must, open, ref, text, texts, whole } from './description.ts'
 
@@ -7,7 +7,7 @@ const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const GROUP = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 const message = (name: string): string => `urn:ietf:params:scim:api:messages:2.0:${name}`
 
-/** The answer to what is refused. */
+/** The response to a refused request. */
 const SCIM_ERROR: Schema = closed({ schemas: texts, status: text, scimType: text, detail: text }, ['scimType'])
 
 const scim = (about: string, schema: Schema, headers?: Answer['headers']): Answer => ({
@@ -39,7 +39,7 @@ const list: Fields = {
 const match: Fields = { 'If-Match': may('Versions that may be changed.') }
 const path = { id: must('The id of the resource.') }
 
-const REFUSED = 'The request is invalid: `scimType` says how.'
+const REFUSED = 'The request is invalid; `scimType` has the reason.'
 const WRITTEN = {
   400: REFUSED,
   409: 'The name is taken, or the resource was changed concurrently.',
@@ -78,7 +78,7 @@ function ofType(
       summary: `Read a ${one}`,
       path,
       query: selection,
-      headers: { 'If-None-Match': may('A version that is known.') },
+      headers: { 'If-None-Match': may('Known versions.') },
       answers: {
         200: scim('The resource.', resource, VERSION),
         304: empty('It has the version, and shows nothing that changes without it.'),
@@ -121,7 +121,7 @@ export function scimArea(): Area {
   return {
     name: 'SCIM 2.0',
     about:
-      'Users and groups as RFC 7643 and RFC 7644 have them, for provisioning services. The bodies are described by `/scim/v2/Schemas`.',
+      'Users and groups by RFC 7643 and RFC 7644, for provisioning services. The bodies are described by `/scim/v2/Schemas`.',
     operations: {
       'GET /scim/v2/ServiceProviderConfig': {
         summary: 'Read the supported features',
@@ -159,7 +159,7 @@ export function scimArea(): Area {
       },
       'POST /scim/v2/Bulk': {
         summary: 'Run many operations',
-        about: 'At most 1000 operations in 1 MiB. Each of them happens or does not.',
+        about: 'At most 1000 operations in 1 MiB. Each is applied completely or not at all.',
         json: anyBody({
           schemas: [message('BulkRequest')],
           Operations: [

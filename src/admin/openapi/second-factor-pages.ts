@@ -44,7 +44,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
       summary: 'Set up an authenticator app',
       form: { ...csrf, secret: must('The sealed secret, from the page.'), code: must('What the app shows.') },
       answers: {
-        200: page('The recovery codes of a person who had none.'),
+        200: page('The recovery codes of a user who had none.'),
         302: continued,
         403: forged,
         422: page('The page, with the reason for the refusal.'),
@@ -52,9 +52,9 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
     },
     'POST /second_factor/passkey': {
       summary: 'Set up a passkey',
-      form: { ...csrf, credential: must('What the browser answered, as JSON.') },
+      form: { ...csrf, credential: must('The response of the browser, as JSON.') },
       answers: {
-        200: page('The recovery codes of a person who had none.'),
+        200: page('The recovery codes of a user who had none.'),
         302: continued,
         403: forged,
         422: page('The page, with the reason for the refusal.'),
@@ -87,7 +87,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
   }
 }
 
-const gone = 'The zone asks this person for no second factor.'
+const gone = 'The zone requires no second factor of this user.'
 const ownPage = page('The page.')
 const signIn = redirect('To the sign-in page, the second factor, or the list.')
 const passkeyId: Fields = { passkey: may('Id of the passkey.') }
@@ -113,7 +113,7 @@ function securityPages(csrf: Fields): Readonly<Record<string, Operation>> {
       429: 'Too many changes of this account in the last hour.',
     },
   })
-  const firstCodes = 'The recovery codes of a person who had none.'
+  const firstCodes = 'The recovery codes of a user who had none.'
   return {
     'GET /profile/security': {
       summary: 'Show the second factors of the user',
@@ -124,8 +124,8 @@ function securityPages(csrf: Fields): Readonly<Record<string, Operation>> {
     'POST /profile/security/passkey': posts(
       'Add a passkey',
       {
-        credential: must('What the browser answered, as JSON.'),
-        name: may('What to call it.'),
+        credential: must('The response of the browser, as JSON.'),
+        name: may('Name of the passkey.'),
         offered: may('`true` if it was offered after the sign-in.'),
       },
       firstCodes,

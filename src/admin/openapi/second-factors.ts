@@ -33,7 +33,7 @@ export function secondFactorsArea(facts: Facts): Area {
         about:
           'Removes passkeys, authenticator app and all codes, and remembered browsers. Where the policy requires a factor, the next sign-in asks to set one up. Sessions stay; `DELETE /Users/{id}/sessions` ends them.',
         path,
-        answers: { 204: empty('There is none now.'), 403: REFUSED, 404: missing },
+        answers: { 204: empty('Removed.'), 403: REFUSED, 404: missing },
       },
       'DELETE /Users/:id/mfa/passkeys/:passkey': {
         ...removed('Remove a passkey', 'has no such passkey'),
@@ -42,7 +42,7 @@ export function secondFactorsArea(facts: Facts): Area {
       'DELETE /Users/:id/mfa/totp': removed('Remove the authenticator app', 'has none'),
       'DELETE /Users/:id/mfa/recovery-codes': removed('Remove the recovery codes', 'has none'),
       'POST /Users/:id/mfa/bypass': {
-        summary: 'Make a code that stands in for a second factor once',
+        summary: 'Create a single-use code that replaces a second factor',
         about:
           'For a user who has lost the factor: it is entered in place of a recovery code. Do not send it by mail. It replaces an earlier code, and also works for users without a factor.',
         path,
@@ -69,13 +69,13 @@ export function secondFactorsArea(facts: Facts): Area {
           404: missing,
         },
       },
-      'DELETE /Users/:id/mfa/bypass': removed('Take back that code', 'there is none'),
+      'DELETE /Users/:id/mfa/bypass': removed('Revoke that code', 'there is none'),
     },
     schemas: {
       SecondFactors: closed(
         {
           required: described(flag, 'Whether a sign-in with only the password needs a second factor.'),
-          methods: described(listOf(oneOf(['passkey', 'totp'])), 'What the user has.'),
+          methods: described(listOf(oneOf(['passkey', 'totp'])), 'The factors of the user.'),
           passkeys: listOf(
             closed(
               {
@@ -84,7 +84,7 @@ export function secondFactorsArea(facts: Facts): Area {
                 created_at: moment,
                 last_used_at: moment,
                 backed_up: described(flag, 'Whether other devices of the user have it, too.'),
-                attested: described(flag, 'Whether it is known to be kept by hardware.'),
+                attested: described(flag, 'Whether it is known to be protected by hardware.'),
               },
               ['last_used_at'],
             ),

@@ -1,4 +1,4 @@
-// The pages where users make an account, change its e-mail address and set its password.
+// The pages where users create an account, change its e-mail address and set its password.
 import type { Answer, Area, Facts, Fields } from './description.ts'
 import { may, must, page, redirect, ref, text } from './description.ts'
 
@@ -12,7 +12,7 @@ const KEPT_ELSEWHERE = 'Self-service for internal accounts is disabled.'
 const MISSING = 'A field is missing.'
 const OFF = 'Self-service is off in this zone.'
 const MANY = 'Too many mails to this address, or caused from this one.'
-const BUSY = 'Too much waits to be done.'
+const BUSY = 'Too many tasks are queued.'
 
 /** The error page, or JSON for a program. */
 const gone = (about: string): Answer => ({ about, content: { 'text/html': text, 'application/json': ref('Error') } })
@@ -23,7 +23,7 @@ export function selfServiceArea({ service }: Facts): Area {
     [service.csrfName]: must('The anti-forgery value from the page or the cookie of the same name.'),
   }
   return {
-    name: 'Accounts of people',
+    name: 'User accounts',
     about:
       'Pages on which users create an account, change its address and set its password. The responses do not reveal whether an account exists.',
     operations: {
@@ -64,7 +64,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /verify_user': {
         summary: 'Show the button that verifies a new account',
-        about: 'Verifies nothing: programs open the links of mails, too.',
+        about: 'Verifies nothing, because programs open mailed links, too.',
         query: code,
         answers: {
           200: page('The page.'),
@@ -122,7 +122,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /verify_email': {
         summary: 'Show the button that changes an e-mail address',
-        about: 'Changes nothing: programs open the links of mails, too.',
+        about: 'Changes nothing, because programs open mailed links, too.',
         query: code,
         answers: {
           200: page('The page.'),
@@ -162,7 +162,7 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /reset_password': {
         summary: 'Show the form for a new password',
-        about: 'Uses nothing up: programs open the links of mails, too.',
+        about: 'Consumes nothing, because programs open mailed links, too.',
         query: code,
         answers: {
           200: page('The page.'),
@@ -190,21 +190,21 @@ export function selfServiceArea({ service }: Facts): Area {
       },
       'GET /change_password': {
         summary: 'Show the form for another password',
-        answers: { 200: page('The page.'), 403: `${KEPT_ELSEWHERE} Or another provider keeps the password.` },
+        answers: { 200: page('The page.'), 403: `${KEPT_ELSEWHERE} Or another provider manages the password.` },
       },
       'POST /change_password.do': {
         summary: 'Change the password',
         about: 'Ends every other session of the account.',
         form: {
           ...csrf,
-          current_password: must('The password of now.'),
+          current_password: must('The current password.'),
           new_password: must('The new password.'),
           confirm_password: must('The new password again.'),
         },
         answers: {
           302: redirect('To the profile.'),
           400: MISSING,
-          403: `${FORGED} Or: ${KEPT_ELSEWHERE} Or another provider keeps the password.`,
+          403: `${FORGED} Or: ${KEPT_ELSEWHERE} Or another provider manages the password.`,
           422: page('The form, with the reason for the refusal.'),
           429: 'Too many wrong passwords, or changes in the last hour.',
         },

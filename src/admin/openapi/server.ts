@@ -17,7 +17,7 @@ const metadata: Operation = {
 
 const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): Operation => ({
   summary,
-  headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+  headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
   answers: {
     200: json('The keys.', schema, { headers: { etag: 'Changes with the keys.' } }),
     304: empty('Not modified.'),
@@ -30,7 +30,7 @@ const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): 
 
 const asset: Operation = {
   summary: 'Read a file used by the pages',
-  headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+  headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
   answers: {
     200: {
       about: 'The file.',
@@ -67,7 +67,7 @@ export const serverArea = (facts: Facts): Area => ({
     ...(!facts.behaviour.getInfoOnly && { 'POST /info': info, 'PUT /info': info, 'DELETE /info': info }),
     'GET /healthz': { summary: 'Check the health of the server', answers: readiness },
     'GET /readyz': {
-      summary: 'Check whether the server can take requests, by the other usual name',
+      summary: 'Check whether the server can take requests (alias)',
       answers: readiness,
     },
     'GET /livez': {
@@ -76,7 +76,7 @@ export const serverArea = (facts: Facts): Area => ({
     },
     'GET /openapi.json': {
       summary: 'Read this document',
-      headers: { 'if-none-match': may('The `ETag` of an earlier answer.') },
+      headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
       answers: {
         200: json('OpenAPI 3.1.', open({ openapi: text }, ['openapi', 'info', 'paths']), {
           headers: { etag: 'Changes with the document.' },
@@ -116,7 +116,7 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /.well-known/openid-configuration': metadata,
     'GET /oauth/token/.well-known/openid-configuration': metadata,
     'GET /.well-known/oauth-protected-resource': {
-      summary: 'Read who issues tokens for the interfaces of the server',
+      summary: 'Read the protected resource metadata of the server',
       about: 'RFC 9728.',
       answers: {
         200: json(

@@ -155,7 +155,7 @@ export function usersArea(): Area {
         ...change,
       },
       'DELETE /Users/:id': {
-        summary: 'Delete a user with everything of theirs',
+        summary: 'Delete a user and all associated data',
         path,
         headers: { 'If-Match': ifMatch },
         answers: {
@@ -163,12 +163,12 @@ export function usersArea(): Area {
           400: 'Invalid version.',
           403: KEPT_ELSEWHERE,
           404: missing,
-          409: 'Others change the user at the same time.',
+          409: 'The user was changed concurrently.',
           422: STALE,
         },
       },
       'PATCH /Users/:id/status': {
-        summary: 'Unlock a user, or demand a new password',
+        summary: 'Unlock a user, or require a new password',
         about: 'Accounts of the internal provider only.',
         path,
         json: {
@@ -197,8 +197,8 @@ export function usersArea(): Area {
         },
       },
       'GET /Users/:id/verify-link': {
-        summary: 'Make a link that verifies a user',
-        about: 'For a mail that the caller sends. Good for an hour, once; the page that it leads to has a button.',
+        summary: 'Create a link that verifies a user',
+        about: 'For a mail that the caller sends. Valid for one hour and one use; opens a page with a button.',
         path,
         query: {
           redirect_uri: must('Where the user goes afterwards, if the client has registered it.'),
@@ -226,7 +226,7 @@ export function usersArea(): Area {
           400: 'The password violates the policy, the old one is missing, or it is the password of another user.',
           401: 'The old password is wrong, or there is no such user.',
           403: KEPT_ELSEWHERE,
-          409: 'The password was changed at the same time.',
+          409: 'The password was changed concurrently.',
           422: 'The password is the same as before.',
           429: 'Too many wrong old passwords.',
           503: overload,

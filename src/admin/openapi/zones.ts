@@ -23,7 +23,7 @@ const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])
 /** Members that may not be null: UAA fails for them. */
 const NEVER_NULL = new Set(['issuer', 'corsPolicy'])
 
-/** Which refuse unknown members. */
+/** Sections that refuse unknown members. */
 const CLOSED = new Set(['secondFactor', 'protocols', 'registration'])
 
 /** Adapts the configuration file's schema to the API, which ignores unknown members and reads null as the default. */

@@ -67,7 +67,7 @@ export function createAliases(deps: {
     if ((wanted.zoneId === service.name) === (zoneId === service.name)) {
       throw refuse('exactly one of the two zones must be the default one')
     }
-    if (!(await store.zones.find(zoneId))?.active) throw refuse('the zone of the alias is not there, or not active')
+    if (!(await store.zones.find(zoneId))?.active) throw refuse('the zone of the alias does not exist or is not active')
     const there = await store.providers.list(zoneId)
     if (there.some(({ provider }) => provider.originKey === wanted.originKey)) {
       throw refuseRecord(409, 'the origin is taken in the zone of the alias')
@@ -86,10 +86,11 @@ export function createAliases(deps: {
         if (aliasId !== undefined) throw refuse('there is no alias with this id')
         if (aliasZoneId === undefined) return { provider: wanted }
       }
-      if (!mayChangePair(wanted, caller)) throw refuse('aliases are switched off, or not for this caller')
+      if (!mayChangePair(wanted, caller)) throw refuse('aliases are disabled, or not allowed for this caller')
       if (!TYPES.has(wanted.type)) throw refuse('a provider of this type can have no alias')
       if (before?.aliasId === undefined) return newCopy(wanted, aliasZoneId ?? '')
-      if (aliasId !== before.aliasId || aliasZoneId !== before.aliasZoneId) throw refuse('an alias stays where it is')
+      if (aliasId !== before.aliasId || aliasZoneId !== before.aliasZoneId)
+        throw refuse('the alias of a provider cannot be changed')
       const copy = await copyOf(before)
       if (!copy) return newCopy(wanted, before.aliasZoneId ?? '')
       const { zoneId, id, version, createdAt } = copy.provider
@@ -99,7 +100,7 @@ export function createAliases(deps: {
     async forDelete(provider, caller) {
       if (provider.aliasId === undefined) return undefined
       if (!mayChangePair(provider, caller)) {
-        throw refuseSilently(422, 'aliases are switched off, or not for this caller')
+        throw refuseSilently(422, 'aliases are disabled, or not allowed for this caller')
       }
       const copy = await copyOf(provider)
       return copy && { kind: 'delete', ...copy }

@@ -32,7 +32,7 @@ export interface ProviderChangeDeps {
   readonly service: Service
   readonly behaviour: Behaviour
   readonly settings: ServerSettings
-  /** Of the server, for internal providers without their own. */
+  /** The server's policies, for internal providers without their own. */
   readonly policies: GlobalPolicies
   readonly vault: Vault
   readonly outbound: Outbound
@@ -60,7 +60,7 @@ interface ProviderChanges {
   expirePasswords(zoneId: string, id: string, body: JsonRecord): Promise<Written>
 }
 
-/** Reads a record as the API takes it; every problem is a refusal: a `MalformedInput` or an `OAuthError`. */
+/** Reads a record in the form of the API; every problem is thrown as a `MalformedInput` or an `OAuthError`. */
 export function readProvider(
   json: JsonRecord,
   { behaviour, ...rules }: ProviderRules & { readonly behaviour: Behaviour },
@@ -138,9 +138,9 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const opened = openProviderSecrets(before, vault)
       const given = readProvider(json, { serviceName, behaviour, before: opened })
       const moved = movedSecret(json, opened.config, given.config)
-      // A caller who knows it can send it again; any other could have it sent to a server of their own.
+      // A caller who knows the secret can send it again; any other caller could redirect it to a server of their own.
       if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {
-        throw refuseRecord(422, `${moved} must be sent again: it would go to another place`)
+        throw refuseRecord(422, `${moved} must be sent again, because it would be sent to another server`)
       }
       rights.checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const changesTrust = rights.changesTrust(opened, given)
@@ -154,7 +154,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const version = definition.version + 1
       const wanted = { ...definition, zoneId, id, version, createdAt, updatedAt: clock.now() }
       const { provider, copy } = await aliases.forWrite(wanted, before, caller)
-      const copied = copy?.kind === 'update' ? before : undefined // one that was lost is made again
+      const copied = copy?.kind === 'update' ? before : undefined // a missing copy is created again
       await rights.checkCopy(provider, caller, { before: copied, changesTrust: changesTrust || !copied })
       await store.providers.apply(zoneId, { kind: 'update', provider: sealed(provider), revision }, copy)
       return { provider, ...(copy && { copy }) }
@@ -162,7 +162,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
     async delete(zoneId, id, caller) {
       const { provider, revision } = await find(zoneId, id)
-      // UAA: answers as if it had been deleted.
+      // UAA: responds as if it had been deleted.
       if (provider.originKey === serviceName) return { provider, deleted: false }
       const copy = await aliases.forDelete(provider, caller)
       await store.providers.apply(zoneId, { kind: 'delete', provider, revision }, copy)
@@ -173,7 +173,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const { provider: before, revision } = await find(zoneId, id)
       const policy = before.config['passwordPolicy']
       if (body['requirePasswordChange'] !== true) throw refuseRecord(422, 'requirePasswordChange must be true')
-      if (before.type !== serviceName) throw refuseRecord(422, 'the passwords are not kept here')
+      if (before.type !== serviceName) throw refuseRecord(422, 'the passwords are not stored here')
       if (!isJsonRecord(policy)) throw refuseRecord(422, 'the provider has no password policy of its own')
       const now = clock.now()
       const config = { ...before.config, passwordPolicy: { ...policy, passwordNewerThan: now.getTime() } }

@@ -35,7 +35,7 @@ interface Fault {
 /** Messages for an unreachable directory; they reveal as little as possible about the server's network. */
 const TEXTS = {
   untrusted: 'The certificate of the directory is not trusted.',
-  'no-answer': 'The directory cannot be reached, or its answer is not understood.',
+  'no-answer': 'The directory cannot be reached, or its response cannot be parsed.',
 } as const
 
 /** `POST /identity-providers/test` (§7). */

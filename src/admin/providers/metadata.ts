@@ -29,7 +29,7 @@ export function createEntityIdReader(deps: {
       throw refuseWith(400, `Invalid metadata type for alias[${originKey}]:${location.slice(0, 100)}`)
     }
     if (isAddress && metadataTrustCheck === true && !metadataCertificates) {
-      const needed = 'metadataTrustCheck needs metadataCertificates where the metadata is fetched from a URL'
+      const needed = 'metadataTrustCheck requires metadataCertificates if the metadata is fetched from a URL'
       throw refuseWith(400, `Invalid metadata for alias[${originKey}]: ${needed}`)
     }
     // Loaded here: most servers have no SAML provider.

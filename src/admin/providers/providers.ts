@@ -1,4 +1,4 @@
-// What answers the routes of identity providers. changes.ts makes the changes.
+// The handlers of identity providers. changes.ts makes the changes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Audit, AuditEvent } from '../../model/audit/event.ts'
@@ -62,7 +62,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     return named
   }
 
-  /** Answers what `work` does; `sent` is what a refusal repeats. */
+  /** Sends the result of `work`; a refusal repeats `sent`. */
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,

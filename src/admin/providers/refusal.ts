@@ -17,10 +17,10 @@ export const refuseWith = (status: 400 | 404 | 409 | 503, text: string): OAuthEr
 export const refuseSilently = (status: 422, detail: string): OAuthError =>
   new OAuthError({ error: 'invalid_request', status }, detail, { detail, body: { kind: 'none' } })
 
-/** What a refusal may repeat of the request, without its secrets. */
+/** The request without its secrets, which a refusal may repeat. */
 export type SentRecord = (request: FastifyRequest) => JsonRecord
 
-/** Does the work; a refusal of it repeats `sent`, where it repeats anything. */
+/** Runs the work; its refusals that repeat the request repeat `sent`. */
 export async function repeating<T>(
   request: FastifyRequest,
   { sent, behaviour }: { readonly sent: SentRecord | undefined; readonly behaviour: Behaviour },

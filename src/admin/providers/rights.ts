@@ -1,5 +1,5 @@
-// The rights that a change of a provider needs beyond those of its route: whoever decides how users sign in can impersonate them,
-// and must therefore be allowed to act for the members of administrative groups among them.
+// The rights that a change of a provider requires beyond those of its route: whoever controls how users sign in can impersonate
+// them, and must therefore have the rights of the administrators among them.
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -20,13 +20,13 @@ interface ProviderRightsDeps {
   readonly policies: GlobalPolicies
 }
 
-/** Makes the checks; those that return nothing throw what the API answers. */
+/** Creates the checks; those that return nothing throw the API's refusal. */
 export function createProviderRights(deps: ProviderRightsDeps) {
   const { store, service, policies } = deps
   const serviceName = service.name
   const rights = createGroupRights(deps)
 
-  /** A provider makes members of an administrative group only where its record lists the group, so listing it is granting it. */
+  /** A provider can add users to an administrative group only if its record lists the group, so listing it grants it. */
   function checkListed(
     { id, config }: { id: string; config: JsonRecord },
     by: GroupCaller,
@@ -47,7 +47,7 @@ export function createProviderRights(deps: ProviderRightsDeps) {
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
-  /** The lockout also bounds guesses of a second factor: without it, one who has the password of an administrator gets in. */
+  /** The lockout also limits guesses of a second factor: without it, an attacker with an administrator's password could guess it. */
   async function checkLockout(
     { zoneId, originKey }: IdentityProvider,
     given: ProviderDefinition,
@@ -71,7 +71,7 @@ export function createProviderRights(deps: ProviderRightsDeps) {
     if (changesTrust) await checkAccounts({ zoneId, originKey }, caller, before?.config)
   }
 
-  /** Whether the record, with its secrets open, would trust something else; or trusts again what was disabled, perhaps for cause. */
+  /** Whether the record, with its secrets decrypted, would trust something else, or re-enables what was disabled. */
   function changesTrust(before: IdentityProvider, given: ProviderDefinition): boolean {
     if (given.active && !before.active) return true
     if (before.type === serviceName) return false
@@ -101,12 +101,12 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'showSamlLink',
 ])
 
-/** What the record trusts, with its defaults: sending an unchanged record back changes nothing. */
+/** The trust settings of the record, with defaults, so that sending an unchanged record back changes nothing. */
 function trustOf(provider: IdentityProvider, serviceName: string): unknown {
   const { type, originKey, config } = providerToJson(provider, { serviceName, raw: true })
-  // Over the settings as they are, of which secrets are not shown: a shared `tokenKey` signs for the provider.
+  // Merged with the stored settings, because secrets are not shown: a shared `tokenKey` signs for the provider.
   const settings = Object.entries({ ...provider.config, ...(isJsonRecord(config) && config) })
-  // A setting that is not there and one that is empty are the same.
+  // Absent and empty settings are equivalent.
   const counts = ([name, value]: readonly [string, unknown]): boolean =>
     !HARMLESS.has(name) && value !== null && !(isJsonRecord(value) && Object.keys(value).length === 0)
   return [type, originKey, Object.fromEntries(settings.filter(counts))]

@@ -1,4 +1,4 @@
-// The caller of a management API, as the rules of users, groups and providers need it.
+// The caller of a management API, for the rules of users, groups and providers.
 import type { FastifyRequest } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import type { Caller } from '../../users/caller.ts'

@@ -10,29 +10,29 @@ import type { ListQuery, Page } from '../../store/store.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { repeatedName } from '../../web/requests/query.ts'
 
-/** More than a record has; each is answered for each of five hundred records. */
+/** More than a record has; each is repeated for up to five hundred records. */
 const MAX_ATTRIBUTES = 100
 
-/** The query of a list, with its defaults; an empty parameter is an absent one. */
+/** The query of a list, with its defaults; empty parameters count as absent. */
 export interface ListParameters extends Omit<ListQuery, 'filter'> {
   readonly filter: string
-  /** Names that each resource is reduced to; none leaves it whole. */
+  /** The attributes to return; empty for all. */
   readonly attributes: readonly string[]
 }
 
 /** The differences between lists. */
 export interface ListRules {
-  /** Filter and order where the request names none. */
+  /** Default filter and order. */
   readonly defaults: { readonly filter: string; readonly sortBy: string }
   /** Whether `sortOrder` asks for the reverse order. */
   readonly isDescending: (sortOrder: string) => boolean
-  /** Whether a start before 1 and a negative count are taken as 1 and 0 rather than refused. */
+  /** Whether a start before 1 and a negative count are read as 1 and 0 rather than refused. */
   readonly lenient: { readonly startIndex: boolean; readonly count: boolean }
   /** Whether filters know `not (…)`, which UAA's do not. */
   readonly allowsNot: boolean
   /** Whether `sortBy` may be a list with commas. */
   readonly ordersBySeveral?: true
-  /** Whether a name can be a path such as `meta.created`; anything that is none is refused then. */
+  /** Whether a name can be a path such as `meta.created`; anything else is then refused. */
   readonly attributePaths: boolean
   /** Attributes whose values are not where their name says. */
   readonly attributes?: ReadonlyMap<string, (resource: Resource) => unknown>
@@ -41,7 +41,7 @@ export interface ListRules {
   readonly refuseFilter: (query: ShownQuery, cause: InvalidFilter) => OAuthError
 }
 
-/** A record as answers show it. */
+/** A record in responses. */
 export type Resource = Readonly<Record<string, unknown>>
 
 /** Filter and order for an error message: shortened. */
@@ -69,7 +69,7 @@ export function readListParameters(
     sortBy: text('sortBy', rules.defaults.sortBy),
     descending: rules.isDescending(text('sortOrder', 'ascending')),
     startIndex: Math.max(startIndex, 1),
-    // RFC 7644 §3.4.2.4: 0 asks only how many there are.
+    // RFC 7644 §3.4.2.4: 0 requests only the total.
     count: Math.min(Math.max(count, 0), maxCount),
     attributes: attributesIn(text('attributes', ''), rules),
   }
@@ -100,8 +100,9 @@ export async function findPage<T>(
 ): Promise<Page<T>> {
   try {
     const parsed = parseFilter(filter)
-    if (ordersBySeveral !== true && sortBy.includes(',')) throw new InvalidFilter('there is one attribute to sort by')
-    if (!allowsNot && hasNot(parsed)) throw new InvalidFilter('there is no operator not')
+    if (ordersBySeveral !== true && sortBy.includes(','))
+      throw new InvalidFilter('only one attribute can be used for sorting')
+    if (!allowsNot && hasNot(parsed)) throw new InvalidFilter('the operator not is not supported')
     return await list({ ...page, sortBy, filter: parsed })
   } catch (cause) {
     if (!(cause instanceof InvalidFilter)) throw cause
@@ -113,10 +114,10 @@ export async function findPage<T>(
 const hasNot = (filter: Filter): boolean =>
   filter.kind === 'not' || ((filter.kind === 'and' || filter.kind === 'or') && filter.parts.some(hasNot))
 
-/** UAA escapes what it repeats of a request in the messages of `/Users` and `/Groups`. */
+/** UAA escapes request values in the messages of `/Users` and `/Groups`. */
 export const escapedFilter = (text: string): string => html`${text}`.toString()
 
-/** The envelope of a page; `itemsPerPage` is the count asked for unless given. */
+/** The envelope of a page; `itemsPerPage` is the requested count unless given. */
 export const listOf = (
   resources: readonly Resource[],
   { startIndex, count, attributes }: ListParameters,
@@ -129,11 +130,11 @@ export const listOf = (
   schemas: rules.schemas,
 })
 
-/** Whether the request wants the attribute, or names none and so wants all. */
+/** Whether the request selects the attribute, or selects none and thus all. */
 export const wants = ({ attributes }: Pick<ListParameters, 'attributes'>, name: string): boolean =>
   attributes.length === 0 || attributes.includes(name)
 
-/** The resource with exactly the names asked for, in their order; null where it has no such attribute. */
+/** The resource with exactly the requested names, in their order; null for attributes that it lacks. */
 export function selected(resource: Resource, names: readonly string[], rules: ListRules): Resource {
   if (names.length === 0) return resource
   return Object.fromEntries(names.map(name => [name, valueOf(resource, name, rules) ?? null]))

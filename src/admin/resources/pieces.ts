@@ -1,11 +1,11 @@
-// Answers too long to be made in one go: they are written in parts, at the pace of the client, and other requests are
-// answered between two parts.
+// Responses too long to be built at once: they are streamed in parts, at the pace of the client, so that other requests are
+// handled in between.
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { ListParameters, ListRules } from './list.ts'
 import { listOf } from './list.ts'
 
-/** Answers JSON made of parts; in one go where there is one part only. */
+/** Sends JSON in parts; at once if there is only one part. */
 export async function sendPieces(
   reply: FastifyReply,
   parts: AsyncIterable<string> | Iterable<string>,
@@ -25,7 +25,7 @@ export async function sendPieces(
   return reply.send(Readable.from(rest()))
 }
 
-/** Answers a page of a list whose records are made in parts, with commas between them. */
+/** Sends a page of a list in parts, separated by commas. */
 export function sendListPieces(
   reply: FastifyReply,
   records: AsyncIterable<string>,

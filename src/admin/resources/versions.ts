@@ -1,4 +1,4 @@
-// Versions of users and groups: `If-Match` in requests and `ETag` in answers.
+// Versions of users and groups: `If-Match` in requests and `ETag` in responses.
 import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from '../../web/requests/json.ts'
@@ -7,7 +7,7 @@ import { refuseResource } from '../../users/refusal.ts'
 /** The version that a change may replace; `any` matches every version. */
 export type ExpectedVersion = number | 'any'
 
-/** From the first character on: a search for the quotes at the end would begin anew at each of them. */
+/** Anchored at the start: an unanchored search for the final quotes would restart at each of them. */
 const VERSION = /^"*(\*|\d{1,10})"*$/
 
 /** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */
@@ -20,13 +20,13 @@ export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | 
   throw refuseResource('scim', `Invalid version match header (should be a version number): ${header}`)
 }
 
-/** As `expectedVersion`, where a change must say which version it replaces; `method` is what the refusal names. */
+/** As `expectedVersion`, for changes that must name the version that they replace; the refusal names `method`. */
 export function requiredVersion(request: FastifyRequest, method = 'PUT'): ExpectedVersion {
   const expected = expectedVersion(request)
   if (expected === undefined) throw refuseResource('scim', `Missing If-Match for ${method}`) // UAA: users' PATCH too
   return expected
 }
 
-/** Answers one record with its version as `ETag`. */
+/** Sends one record with its version as `ETag`. */
 export const sendVersioned = (reply: FastifyReply, resource: unknown, version: number, status = 200): FastifyReply =>
   sendJson(reply.header('etag', `"${version}"`), resource, status)

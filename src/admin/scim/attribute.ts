@@ -1,5 +1,5 @@
-// What a description of a SCIM resource consists of (RFC 7643 §7), and how its attributes are found by name. Reading,
-// answers, PATCH paths, filters and `/Schemas` are all derived from descriptions; none of them names a single attribute.
+// The description of a SCIM resource (RFC 7643 §7), and the lookup of its attributes by name. Parsing, responses, PATCH paths,
+// filters and `/Schemas` are all derived from descriptions; none of them names a specific attribute.
 
 /** RFC 7643 §2.3, without the types that no attribute has. */
 type AttributeType = 'string' | 'boolean' | 'integer' | 'dateTime' | 'reference' | 'binary' | 'complex'
@@ -11,7 +11,7 @@ export interface Attribute {
   readonly description: string
   readonly multiValued?: true
   readonly required?: true
-  /** Of a required attribute: a request may leave it out, for the server has a value. */
+  /** For a required attribute: a request may omit it, because the server has a value. */
   readonly defaulted?: true
   readonly caseExact?: true
   readonly mutability?: 'readOnly' | 'immutable' | 'writeOnly'
@@ -22,7 +22,7 @@ export interface Attribute {
   readonly subAttributes?: readonly Attribute[]
   /** Of a list; `MAX_VALUES` unless given. */
   readonly maxValues?: number
-  /** Whether `/Schemas` leaves it out, since few may use it. */
+  /** Whether `/Schemas` omits it, because few callers may use it. */
   readonly unlisted?: true
   /** The members of the record that hold it, joined by dots. Absent for what is computed. */
   readonly at?: string
@@ -76,7 +76,7 @@ export const COMMON: readonly Attribute[] = [
   {
     name: 'meta',
     type: 'complex',
-    description: 'What the server knows of the resource.',
+    description: 'Metadata of the resource.',
     mutability: 'readOnly',
     subAttributes: [
       {

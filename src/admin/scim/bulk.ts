@@ -17,7 +17,7 @@ import { createSelection } from './selection.ts'
 
 /** The schema of the body. */
 export const BULK_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
-/** The schema of the answer. */
+/** The schema of the response. */
 const BULK_RESPONSE_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkResponse'
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -25,7 +25,7 @@ type Method = (typeof METHODS)[number]
 const ENDPOINTS = ['Users', 'Groups'] as const
 type Endpoint = (typeof ENDPOINTS)[number]
 
-/** An operation as it was sent, read as far as its method and place. */
+/** An operation whose method and path have been parsed. */
 interface Operation {
   readonly method: Method
   readonly endpoint: Endpoint
@@ -44,7 +44,7 @@ type Sent = { readonly operation: Operation } | { readonly sent: JsonRecord; rea
 /** Which resources each path has. */
 type ResourcesByEndpoint = Readonly<Record<Endpoint, Resources>>
 
-/** Runs the operations of a body; the answer has a result for each that was tried, in their order. */
+/** Runs the operations of a body; the response has a result for each that was tried, in order. */
 export async function runBulk(
   body: Json,
   context: Context,
@@ -57,7 +57,7 @@ export async function runBulk(
   let isBroken = false
   let waiting = operations.map((sent, index) => ({ sent, index }))
   const mayGoOn = (): boolean => !isBroken && (failOnErrors === undefined || failures < failOnErrors)
-  // What cannot be the operation's own doing would meet those behind it as well.
+  // A failure that is not caused by the operation would affect the following ones as well.
   const stop = (cause: unknown): void => {
     isBroken = true
     fault(cause)
@@ -69,13 +69,13 @@ export async function runBulk(
     if (failed) failures += 1
   }
 
-  // An operation waits while it refers to one that is still to come (§3.7.2).
+  // An operation is deferred while it refers to a later one (§3.7.2).
   while (waiting.length > 0 && mayGoOn()) {
     const open = new Set(waiting.flatMap(({ sent }) => ('operation' in sent ? (sent.operation.bulkId ?? []) : [])))
     const isReady = ({ sent }: { sent: Sent }): boolean =>
       !('operation' in sent) || sent.operation.references.every(id => !open.has(id))
     const ready = waiting.filter(isReady)
-    // The remaining operations refer to each other: none of them can be first.
+    // The remaining operations refer to each other circularly.
     const batch = ready.length > 0 ? ready : waiting
     waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
     for (let start = 0; start < batch.length && mayGoOn(); ) {
@@ -90,7 +90,7 @@ export async function runBulk(
   return { schemas: [BULK_RESPONSE_SCHEMA], Operations: ordered }
 }
 
-/** How many operations from the first on can run at once: at least one, and none that could take the name of another. */
+/** How many leading operations can run together: at least one, and no two that could have the same name. */
 function countTogether(batch: readonly { readonly sent: Sent }[]): number {
   const taken = new Set<string>()
   let count = 0
@@ -104,7 +104,7 @@ function countTogether(batch: readonly { readonly sent: Sent }[]): number {
   return Math.max(count, 1)
 }
 
-/** The values of a user that no other may have. */
+/** The unique values of a user. */
 const uniqueNamesOf = ({ data }: Operation): readonly string[] =>
   Object.entries(data).flatMap(([name, value]) => {
     const attribute = name.toLowerCase()
@@ -132,7 +132,7 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
   const operations = list.map(readOperation)
   const bulkIds = operations.flatMap(sent => ('operation' in sent ? (sent.operation.bulkId ?? []) : []))
   const twice = bulkIds.find((id, index) => bulkIds.indexOf(id) !== index)
-  if (twice !== undefined) throw new ScimError('invalidValue', `The bulkId ${shown(twice)} is there twice`)
+  if (twice !== undefined) throw new ScimError('invalidValue', `The bulkId ${shown(twice)} occurs twice`)
   return { operations, failOnErrors: failOnErrors === undefined ? undefined : Number(failOnErrors) }
 }
 
@@ -151,7 +151,7 @@ function readOperation(sent: unknown): Sent {
     return refuse('bulkId and version must be strings')
   }
   const [bulk, tag] = texts
-  if (method === 'POST' && !bulk) return refuse('A POST needs a bulkId')
+  if (method === 'POST' && !bulk) return refuse('A POST requires a bulkId')
   if (!isJsonRecord(data)) return refuse('data must be an object')
   const decoded = id === undefined ? undefined : decode(id)
   if (id !== undefined && decoded === undefined) return refuse('The path is not valid')
@@ -180,7 +180,7 @@ function referencesOf(value: unknown): readonly string[] {
   return found
 }
 
-/** The value with every reference replaced, unless there is nothing in its place. */
+/** The value with every resolvable reference replaced. */
 function replaceReferences(value: unknown, idOf: (bulkId: string) => string | undefined): unknown {
   if (typeof value === 'string') {
     const [, bulkId] = REFERENCE.exec(value) ?? []
@@ -194,7 +194,7 @@ function replaceReferences(value: unknown, idOf: (bulkId: string) => string | un
 interface Running {
   readonly context: Context
   readonly resources: ResourcesByEndpoint
-  /** Ids of what was made so far, by bulkId. */
+  /** Ids of the resources created so far, by bulkId. */
   readonly ids: Map<string, string>
   readonly stop: (cause: unknown) => void
 }
@@ -244,7 +244,7 @@ const resolved = (id: string, { ids }: Running): string => {
   return (bulkId === undefined ? undefined : ids.get(bulkId)) ?? id
 }
 
-/** The answer does not show the resource, so that nothing else need be read. */
+/** The response does not contain the resource, so nothing else needs to be read. */
 const NOTHING_SHOWN = { attributes: ['id'], excludedAttributes: [] }
 
 async function perform(operation: Operation, running: Running): Promise<Resource | undefined> {
@@ -252,7 +252,7 @@ async function perform(operation: Operation, running: Running): Promise<Resource
   const { method, endpoint, id = '', version, data } = operation
   const unknown = operation.references.find(bulkId => !ids.has(bulkId))
   if (unknown !== undefined) {
-    throw new ScimError(409, `Nothing was made for the bulkId ${shown(unknown)}`) // §3.7.1
+    throw new ScimError(409, `No resource was created for the bulkId ${shown(unknown)}`) // §3.7.1
   }
   const resources = running.resources[endpoint]
   const selection = createSelection(resources.names, NOTHING_SHOWN)

@@ -1,5 +1,5 @@
-// Cursors (RFC 9865): where the next page begins, sealed against reading and changing, and valid for the same list
-// of the same zone only. They do not expire, since nothing is kept for them.
+// Cursors (RFC 9865): the position of the next page, encrypted and authenticated, and valid only for the same list of the same
+// zone. They do not expire, because they need no stored state.
 import type { Vault } from '../../base/secrets.ts'
 import { memberOf, parseJson } from '../../base/json.ts'
 import type { Position } from '../../store/store.ts'
@@ -25,18 +25,18 @@ const MAX_CURSOR_LENGTH = 4096
 const contextOf = ({ zoneId, type, request: { filterText, sortBy, descending } }: CursorScope): string =>
   `scim cursor ${JSON.stringify([zoneId, type, filterText, sortBy.toLowerCase(), descending])}`
 
-/** Makes a cursor of unreserved characters (RFC 9865 §2). */
+/** Creates a cursor of unreserved characters (RFC 9865 §2). */
 export const sealCursor = (vault: Vault, { at, backwards }: CursorPosition, scope: CursorScope): string =>
   vault.seal(JSON.stringify([at.value, at.key, backwards]), contextOf(scope))
 
-/** The place of a cursor; undefined for an empty one, which asks for the first page. Throws `invalidCursor`. */
+/** The position of a cursor; undefined for an empty one, which requests the first page. Throws `invalidCursor`. */
 export function openCursor(vault: Vault, cursor: string, scope: CursorScope): CursorPosition | undefined {
   if (cursor === '') return undefined
   const opened = cursor.length > MAX_CURSOR_LENGTH ? undefined : openOrNothing(vault, cursor, contextOf(scope))
   const [value, key, backwards] = [memberOf(opened, '0'), memberOf(opened, '1'), memberOf(opened, '2')]
   const isValue = value === null || typeof value === 'string' || typeof value === 'number'
   if (!isValue || typeof key !== 'string' || typeof backwards !== 'boolean') {
-    throw new ScimError('invalidCursor', 'The cursor is not one of this list')
+    throw new ScimError('invalidCursor', 'The cursor does not belong to this list')
   }
   return { at: { value, key }, backwards }
 }

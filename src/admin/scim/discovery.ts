@@ -1,10 +1,10 @@
-// What SCIM clients can discover about this server (RFC 7644 §4, RFC 7643 §5 to §7): its abilities, its types of resources and their
-// schemas, all made from the descriptions.
+// The discovery documents of SCIM (RFC 7644 §4, RFC 7643 §5 to §7): supported features, resource types and schemas, all derived
+// from the descriptions.
 import type { Attribute, Json, ResourceType, Schema } from './attribute.ts'
 import { PROTOCOL_SCHEMAS } from './protocol-schemas.ts'
 import { GROUP, USER } from './schemas.ts'
 
-/** Limits of requests; `/ServiceProviderConfig` announces them, and the endpoints keep them. */
+/** Limits of requests, announced in `/ServiceProviderConfig` and enforced by the endpoints. */
 export const LIMITS = {
   maxResults: 500,
   defaultPageSize: 100,
@@ -22,7 +22,7 @@ export const LIST_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:ListResponse'
 export interface DiscoveryFacts {
   /** The URL of `/scim/v2` in the zone. */
   readonly base: string
-  /** The key of the provider of passwords kept here. */
+  /** The key of the internal provider. */
   readonly internalOrigin: string
 }
 

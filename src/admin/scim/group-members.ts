@@ -1,4 +1,4 @@
-// Reads the members of SCIM groups, never more than an answer or a filter needs at once.
+// Reads the members of SCIM groups, never more at once than a response or a filter needs.
 import { mapInBatches } from '../../base/in-batches.ts'
 import type { Group, Member } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
@@ -14,11 +14,11 @@ import type { Selection } from './selection.ts'
 interface GroupMembers {
   /** The selected members of a group, a page at a time. */
   pages(context: Context, groupId: string, selection: Selection): AsyncGenerator<readonly unknown[]>
-  /** The members of each group that has any; throws if all together are too many for one answer. */
+  /** The members of each group that has any; throws if the total is too large for one response. */
   ofGroups(zone: Zone, groups: readonly Group[]): Promise<ReadonlyMap<string, readonly Member[]>>
   /** The members with these ids, or all of them; throws if these are too many for a filter. */
   load(zone: Zone, groupId: string, ids: readonly string[] | 'all'): Promise<readonly Member[]>
-  /** The members with their types; a member of this API belongs to the internal accounts. */
+  /** The members with their types; memberships of this API have the internal origin. */
   typed(zone: Zone, members: readonly SentMember[]): Promise<readonly Member[]>
 }
 
@@ -56,7 +56,7 @@ export function createGroupMembers({ store, service }: { store: Store; service: 
         const found = await store.groups.listMembersOfGroups(zone.id, ids, MAX_MEMBERS_OF_LIST - count + 1)
         count += found.length
         if (count > MAX_MEMBERS_OF_LIST) {
-          throw new ScimError('tooMany', 'The groups have too many members: ask with excludedAttributes=members')
+          throw new ScimError('tooMany', 'The groups have too many members: use excludedAttributes=members')
         }
         for (const { groupId, ...member } of found) {
           const members = byGroup.get(groupId)

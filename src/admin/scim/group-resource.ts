@@ -8,7 +8,7 @@ import { metaOf } from './meta.ts'
 import { shown } from './reader.ts'
 import { GROUP, OWN_GROUP } from './schemas.ts'
 
-/** The part of a group that a resource has. */
+/** The part of a group that a resource represents. */
 export interface GroupDefinition {
   readonly displayName: string
   readonly description?: string
@@ -38,7 +38,7 @@ const TYPES = {
   GROUP: { type: 'Group', endpoint: 'Groups' },
 } as const
 
-/** A member as an answer shows it; the name only where the record was read. */
+/** A member in a response; with its name only if the record was read. */
 export function memberToJson({ member, user, group }: MemberRecord, base: string): Json {
   const { type, endpoint } = TYPES[member.memberType]
   const display = user ? (user.profile?.displayName ?? user.userName) : group?.displayName
@@ -50,7 +50,7 @@ export function memberToJson({ member, user, group }: MemberRecord, base: string
   }
 }
 
-/** What a resource means, as it was read or patched. Throws `ScimError`. */
+/** Converts a parsed or patched resource. Throws `ScimError`. */
 export function groupDefinitionOf(resource: Json): GroupDefinition {
   const { displayName, externalId, members } = resource
   const description = memberOf(resource[OWN_GROUP], 'description')

@@ -1,5 +1,5 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
-// and never all of them unless a request is about all.
+// and never all of them unless the request concerns all.
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Group } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
@@ -72,7 +72,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     return group
   }
 
-  /** Computes a change of the group as it is, again if others were faster. */
+  /** Computes a change of the current group; repeats it after concurrent changes. */
   async function change(
     { zone, by }: Context,
     { id, condition }: Pick<Change, 'id' | 'condition'>,
@@ -96,7 +96,7 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     throw tooManyConflicts('group', id)
   }
 
-  /** Reads only the members that the operations are about. */
+  /** Reads only the members that the operations concern. */
   async function patched(
     { zone, base }: Context,
     group: Group,

@@ -1,4 +1,4 @@
-// The handlers of SCIM's routes: what HTTP adds to resources, which is the same for users and groups.
+// The handlers of SCIM's routes: the HTTP part, which is the same for users and groups.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Vault } from '../../base/secrets.ts'
 import type { Service } from '../../model/service.ts'
@@ -63,7 +63,7 @@ type HandlerName =
   | 'refuseMethod'
   | 'refusePath'
 
-/** Made when the first request comes. */
+/** Created on the first request. */
 export function createHandlers(deps: ScimDeps): Handlers {
   const { service, urls, vault } = deps
   const users = createScimUsers(deps)
@@ -200,7 +200,7 @@ function sendDocument(
   documents: readonly (Json & { readonly id: string })[],
 ): FastifyReply {
   // RFC 7644 §4: filters are forbidden here, so that clients do not conclude that something is missing.
-  if (queryForm(request).get('filter') !== undefined) throw new ScimError(403, 'There is no filter here')
+  if (queryForm(request).get('filter') !== undefined) throw new ScimError(403, 'Filters are not supported here')
   const { id } = request.params as { readonly id?: string } // as the routes name it
   if (id === undefined) return sendScim(reply, listOfAll(documents))
   const found = documents.find(document => document.id === id)

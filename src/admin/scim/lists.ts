@@ -73,13 +73,13 @@ function envelope(
 /** A search through all types, one after the other (RFC 7644 §3.4.2.1); sorted within each. */
 export async function searchAll(types: readonly Resources[], context: Context, request: ListRequest): Promise<Json> {
   if (request.cursor !== undefined) {
-    throw new ScimError('invalidCursor', 'A search through all types of resources has pages by number only')
+    throw new ScimError('invalidCursor', 'A search through all types of resources supports pages by index only')
   }
   const found: Resource[] = []
   const failures: unknown[] = []
   let totalResults = 0
   for (const resources of types) {
-    // A page that begins behind all of the types before begins earlier in this one.
+    // Adjusts the start by the totals of the preceding types.
     const startIndex = Math.max(request.startIndex - totalResults, 1)
     const count = request.count - found.length
     const filter = withResourceType(request.filter, resources.names.type.name)

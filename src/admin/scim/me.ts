@@ -1,4 +1,4 @@
-// `/Me` (RFC 7644 §3.11): users read their own account, and change what they may decide.
+// `/Me` (RFC 7644 §3.11): users read their own account, and change what they may.
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -8,7 +8,7 @@ import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'
 import { OWN_USER } from './schemas.ts'
 
-/** What users may change of themselves, where their account is kept here. */
+/** What users of internal accounts may change themselves. */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([
   'name',
   'displayName',
@@ -25,14 +25,14 @@ export function ownId({ bearer }: FastifyRequest, service: Service): string {
 }
 
 /**
- * Refuses a change of anything but names and language, and every change of an account of another provider. Is given what a
- * request can say of the resource before and after.
+ * Refuses a change of anything but names and language, and every change of an account of another provider. Takes the
+ * client-writable parts of the resource before and after.
  */
 export const checkOwnChange =
   ({ name: internalOrigin }: Service) =>
   (before: Json, after: Json): void => {
     const { origin } = Object(before[OWN_USER])
-    if (origin !== internalOrigin) throw new ScimError(403, 'The account is kept by another identity provider')
+    if (origin !== internalOrigin) throw new ScimError(403, 'The account is managed by another identity provider')
     const names = new Set([...Object.keys(before), ...Object.keys(after)])
     const refused = [...names].find(name => !OWN_ATTRIBUTES.has(name) && !isDeepStrictEqual(before[name], after[name]))
     if (refused !== undefined) throw new ScimError(403, `Users cannot change their own ${refused}`)

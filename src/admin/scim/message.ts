@@ -1,4 +1,4 @@
-// Bodies that are no resources but messages, such as PATCH, searches and bulks (RFC 7644 §3.1).
+// Bodies that are messages rather than resources, such as PATCH, searches and bulk requests (RFC 7644 §3.1).
 import type { Json } from './attribute.ts'
 import { ScimError } from './error.ts'
 

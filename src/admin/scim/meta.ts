@@ -16,7 +16,7 @@ interface Versioned {
 export const locationOf = (id: string, { endpoint }: ResourceType, base: string): string =>
   `${base}${endpoint}/${encodeURIComponent(id)}`
 
-/** The version as a tag; weak, since answers differ by the attributes that are asked for. */
+/** The version as a tag; weak, because responses differ by the requested attributes. */
 export const tagOf = (version: number): string => `W/"${version}"`
 
 /** `meta` of RFC 7643 §3.1. */
@@ -46,7 +46,7 @@ const meets = (condition: Condition, version: number): boolean =>
 
 /** Throws 412 when `If-Match`, or the version of a bulk operation, names another version. */
 export function checkMatch(condition: Condition, version: number): void {
-  if (!meets(condition, version)) throw new ScimError(412, 'The resource was changed: its version is another')
+  if (!meets(condition, version)) throw new ScimError(412, 'The resource has another version')
 }
 
 /** Whether `If-None-Match` names the version, so that a GET is answered 304. */

@@ -22,28 +22,32 @@ const serviceProviderConfig: Schema = {
   name: 'ServiceProviderConfig',
   description: 'What the server supports.',
   attributes: [
-    readOnly('documentationUri', 'reference', 'A page for people.', external),
+    readOnly('documentationUri', 'reference', 'URL of the documentation.', external),
     feature('patch', 'PATCH.'),
     feature(
       'bulk',
       'Many operations in one request.',
-      readOnly('maxOperations', 'integer', 'The most operations of a request.', required),
-      readOnly('maxPayloadSize', 'integer', 'The most bytes of a request.', required),
+      readOnly('maxOperations', 'integer', 'Maximum number of operations per request.', required),
+      readOnly('maxPayloadSize', 'integer', 'Maximum size of a request in bytes.', required),
     ),
-    feature('filter', 'Filters.', readOnly('maxResults', 'integer', 'The most resources of an answer.', required)),
+    feature(
+      'filter',
+      'Filters.',
+      readOnly('maxResults', 'integer', 'Maximum number of resources per response.', required),
+    ),
     feature('changePassword', 'Changes of passwords.'),
     feature('sort', 'Sorting.'),
     feature('etag', 'Versions.'),
     readOnly('pagination', 'complex', 'Pages of lists (RFC 9865).', {
       subAttributes: [
-        readOnly('cursor', 'boolean', 'Whether pages can be asked for by cursor.', required),
-        readOnly('index', 'boolean', 'Whether pages can be asked for by index.', required),
-        readOnly('defaultPaginationMethod', 'string', 'How pages are made unless a request says.', {
+        readOnly('cursor', 'boolean', 'Whether pages by cursor are supported.', required),
+        readOnly('index', 'boolean', 'Whether pages by index are supported.', required),
+        readOnly('defaultPaginationMethod', 'string', 'The default pagination method.', {
           canonicalValues: ['cursor', 'index'],
         }),
-        readOnly('defaultPageSize', 'integer', 'Resources of a page unless a request says.'),
-        readOnly('maxPageSize', 'integer', 'The most resources of a page.'),
-        readOnly('cursorTimeout', 'integer', 'Seconds after which a cursor ends.'),
+        readOnly('defaultPageSize', 'integer', 'Default page size.'),
+        readOnly('maxPageSize', 'integer', 'Maximum page size.'),
+        readOnly('cursorTimeout', 'integer', 'Seconds after which a cursor expires.'),
       ],
     }),
     readOnly('authenticationSchemes', 'complex', 'How clients authenticate.', {
@@ -57,7 +61,7 @@ const serviceProviderConfig: Schema = {
         readOnly('name', 'string', 'Its name.', required),
         readOnly('description', 'string', 'What it is.', required),
         readOnly('specUri', 'reference', 'Its specification.', external),
-        readOnly('documentationUri', 'reference', 'A page for people.', external),
+        readOnly('documentationUri', 'reference', 'URL of the documentation.', external),
         readOnly('primary', 'boolean', 'Whether it is the preferred one.'),
       ],
     }),
@@ -94,11 +98,11 @@ const characteristics: readonly Attribute[] = [
   readOnly('description', 'string', 'What it is.'),
   readOnly('required', 'boolean', 'Whether a resource must have it.', required),
   readOnly('canonicalValues', 'string', 'Suggested values.', list),
-  readOnly('caseExact', 'boolean', 'Whether case counts.'),
+  readOnly('caseExact', 'boolean', 'Whether it is case-sensitive.'),
   readOnly('mutability', 'string', 'Who may change it.', {
     canonicalValues: ['readOnly', 'readWrite', 'immutable', 'writeOnly'],
   }),
-  readOnly('returned', 'string', 'When answers have it.', {
+  readOnly('returned', 'string', 'When responses contain it.', {
     canonicalValues: ['always', 'never', 'default', 'request'],
   }),
   readOnly('uniqueness', 'string', 'Where it is unique.', { canonicalValues: ['none', 'server', 'global'] }),

@@ -51,7 +51,7 @@ export function readListQuery(query: Form): ListRequest {
   })
 }
 
-/** Reads what an answer is to show. */
+/** Reads the selection of attributes. */
 export function readSelection(query: Form): SelectedNames {
   refuseRepeated(query, ['attributes', 'excludedAttributes'])
   return {

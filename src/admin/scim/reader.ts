@@ -15,8 +15,8 @@ export function readResource(names: Names, body: Json): Json {
   for (const [key, sent] of Object.entries(body)) {
     const extension = names.extension(key)
     const name = extension?.id ?? named(names.own, key)?.name
-    if (name === undefined) throw new ScimError('invalidSyntax', `There is no attribute ${shown(key)}`)
-    if (Object.hasOwn(resource, name)) throw new ScimError('invalidSyntax', `${name} is there twice`)
+    if (name === undefined) throw new ScimError('invalidSyntax', `Unknown attribute ${shown(key)}`)
+    if (Object.hasOwn(resource, name)) throw new ScimError('invalidSyntax', `${name} occurs twice`)
     if (extension) {
       if (sent === null) continue
       if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', `${extension.id} must be an object`)
@@ -34,7 +34,7 @@ export function readResource(names: Names, body: Json): Json {
 
 const MAX_SCHEMAS = 20
 
-/** RFC 7643 §3: the resource's own schema is named, and nothing that is no schema of it. */
+/** RFC 7643 §3: `schemas` must contain the resource's own schema, and only schemas of the resource. */
 function checkSchemas(names: Names, body: Json): void {
   const { type } = names
   const sent = Object.entries(body).find(([key]) => key.toLowerCase() === 'schemas')?.[1]
@@ -140,9 +140,9 @@ function readMembers(attributes: readonly Attribute[], sent: Json, prefix: strin
   const members: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(sent)) {
     const attribute = named(attributes, key)
-    if (!attribute) throw new ScimError('invalidSyntax', `There is no attribute ${prefix}${shown(key)}`)
+    if (!attribute) throw new ScimError('invalidSyntax', `Unknown attribute ${prefix}${shown(key)}`)
     if (Object.hasOwn(members, attribute.name)) {
-      throw new ScimError('invalidSyntax', `${prefix}${attribute.name} is there twice`)
+      throw new ScimError('invalidSyntax', `${prefix}${attribute.name} occurs twice`)
     }
     const read =
       attribute.mutability === 'readOnly' ? undefined : readValue(attribute, value, `${prefix}${attribute.name}`)
@@ -158,10 +158,10 @@ function checkMembers({ subAttributes = [] }: Attribute, members: Json, path: st
   if (missing) throw new ScimError('invalidValue', `${path}.${missing.name} is required`)
 }
 
-/** A name of a request for a message. */
+/** A name from a request, shortened for a message. */
 export const shown = (name: string): string => name.slice(0, 100)
 
-/** What a request can say of a resource: without the attributes that the server alone writes. */
+/** The client-writable part of a resource, without read-only attributes. */
 export function writable({ own, type }: Names, resource: Json): Json {
   const of = (attributes: readonly Attribute[], members: Json): Json =>
     Object.fromEntries(

@@ -1,4 +1,4 @@
-// Answers everything that is thrown on the routes of SCIM as RFC 7644 §3.12 wants it.
+// Converts everything that is thrown on the routes of SCIM into the errors of RFC 7644 §3.12.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidFilter } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -9,14 +9,14 @@ import { sendScim } from './answers.ts'
 import { errorBody, ScimError } from './error.ts'
 import type { ScimType } from './error.ts'
 
-/** A refusal, ready to be answered alone or as part of a bulk. */
+/** A refusal, for a response of its own or a bulk result. */
 interface Refused {
   readonly status: number
   readonly scimType: ScimType | undefined
   readonly detail: string
 }
 
-/** UAA's codes for values of users and groups that cannot be. */
+/** UAA's codes for invalid values of users and groups. */
 const INVALID_VALUES: ReadonlySet<string> = new Set(['scim', 'invalid_scim_resource', 'invalid_password'])
 
 /** The SCIM error for the caller; undefined for a fault of the server. */
@@ -27,7 +27,7 @@ export function refusedBy(thrown: unknown): Refused | undefined {
   }
   const refused = (status: number, detail: string, scimType?: ScimType): Refused => ({ status, scimType, detail })
   if (thrown instanceof AlreadyExists) return refused(409, 'The name or the external id is taken', 'uniqueness')
-  if (thrown instanceof ChangedMeanwhile) return refused(409, 'The resource was changed meanwhile')
+  if (thrown instanceof ChangedMeanwhile) return refused(409, 'The resource was changed concurrently')
   if (thrown instanceof InvalidFilter)
     return refused(400, `The filter is not valid: ${thrown.message}`, 'invalidFilter')
   if (thrown instanceof MalformedInput) return refused(400, thrown.message, 'invalidSyntax')

@@ -15,12 +15,12 @@ export interface Context {
   readonly by: GroupCaller
 }
 
-/** A resource with what its headers say. */
+/** A resource with the data of its headers. */
 export interface Resource {
   readonly id: string
   readonly version: number
   readonly json: Json
-  /** Whether it is the same as long as the version is: it shows nothing that changes without it, such as groups of a user. */
+  /** Whether it changes only with its version: it has no attribute that changes independently, such as groups of a user. */
   readonly isOfVersion: boolean
   /** One more member, which is read while it is sent, a page at a time. */
   readonly list?: { readonly name: string; readonly pages: AsyncIterable<readonly unknown[]> }
@@ -54,6 +54,6 @@ export interface Change {
   readonly body: Json
   readonly condition: Condition
   readonly selection: Selection
-  /** Refuses what the caller may not do, given what a request can say of the resource before and after. */
+  /** Refuses changes that the caller may not make, given the client-writable part of the resource before and after. */
   readonly check?: (before: Json, after: Json) => void
 }

@@ -1,4 +1,4 @@
-// The SCIM resources that this server has: each attribute once, with where its value is in the record.
+// The SCIM resources of this server: each attribute once, with the location of its value in the record.
 import type { Attribute, ResourceType, Schema } from './attribute.ts'
 import { COMMON } from './attribute.ts'
 
@@ -98,7 +98,7 @@ const user: Schema = {
       at: 'active',
     },
     text('password', 'A new password.', { mutability: 'writeOnly', returned: 'never', caseExact: true }),
-    // Every account has an address: a user name that is one stands in for it.
+    // Every account has an address; a user name that is one can replace it.
     values('emails', 'E-mail addresses; the primary one is used.', {
       types: USUAL_TYPES,
       more: { required: true, defaulted: true },
@@ -203,7 +203,7 @@ const moment = (name: string, description: string, at: string): Attribute => ({
   at,
 })
 
-/** What RFC 7643 has no attribute for. */
+/** Attributes that RFC 7643 does not have. */
 const ownUser: Schema = {
   id: `${OWN}:User`,
   name: 'LatchkeyUser',
@@ -236,7 +236,7 @@ const ownUser: Schema = {
         text('value', 'One value of it.', { required: true }),
       ],
     },
-    text('passwordHash', 'A bcrypt or argon2id hash in the place of a password, for imports by an administrator.', {
+    text('passwordHash', 'A bcrypt or argon2id hash instead of a password, for imports by an administrator.', {
       unlisted: true,
       mutability: 'writeOnly',
       returned: 'never',

@@ -81,7 +81,7 @@ export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** Other methods and paths, which are answered as SCIM wants refusals (RFC 7644 §3.12). */
+/** Other methods and paths, refused in the form of SCIM (RFC 7644 §3.12). */
 function refuseTheRest(
   app: FastifyInstance,
   {

@@ -1,12 +1,12 @@
-// Which attributes an answer has: `returned` of the description, and the parameters `attributes` and `excludedAttributes`
+// Which attributes a response has: `returned` of the description, and the parameters `attributes` and `excludedAttributes`
 // (RFC 7644 §3.9).
 import { isJsonRecord } from '../../base/json.ts'
 import type { Attribute, Json, Names } from './attribute.ts'
 import { ScimError } from './error.ts'
 
-/** What an answer shows of a resource. */
+/** The attributes that a response shows. */
 export interface Selection {
-  /** Whether the attribute, or its part, is shown at all, so that it need not be looked up otherwise. */
+  /** Whether the attribute or sub-attribute is shown, so that it is looked up only then. */
   wants(name: string, sub?: string): boolean
   of(resource: Json): Json
 }
@@ -29,7 +29,7 @@ export function namesIn(text: string): readonly string[] {
   return names
 }
 
-/** What of an attribute is named: all of it, or these sub-attributes. */
+/** The selected part of an attribute: all of it, or these sub-attributes. */
 type Named = ReadonlyMap<string, 'all' | ReadonlySet<string>>
 
 /** Names that do not exist select nothing. Throws when both lists are given: they exclude one another. */

@@ -147,14 +147,14 @@ function unwrap(operation: SentOperation, names: Names): readonly SentOperation[
   return attribute.name === 'manager' ? [{ op, path, value: only }] : [operation]
 }
 
-/** `string-booleans`: the boolean that a value stands for; other values as they are. */
+/** `string-booleans`: the boolean of a string; other values unchanged. */
 export function toleratedBoolean(value: unknown): unknown {
   if (typeof value !== 'string') return value
   const lower = value.toLowerCase()
   return lower === 'true' || (lower === 'false' ? false : value)
 }
 
-/** `string-booleans`: the filter with booleans where the attributes are. */
+/** `string-booleans`: the filter with booleans for boolean attributes. */
 export function toleratedFilter(filter: Filter, attributes: readonly Attribute[]): Filter {
   switch (filter.kind) {
     case 'compare': {
@@ -172,7 +172,7 @@ export function toleratedFilter(filter: Filter, attributes: readonly Attribute[]
   }
 }
 
-/** `manager-as-string`: the object that a value stands for; other values as they are. */
+/** `manager-as-string`: the object of a string; other values unchanged. */
 export const toleratedComplex = ({ name, multiValued }: Attribute, value: unknown): unknown =>
   name === 'manager' && !multiValued && typeof value === 'string' ? { value } : value
 
@@ -190,7 +190,7 @@ export function entryFor(filter: Filter): Json | undefined {
   }
 }
 
-/** `absent-members`: whether removing what is not there is no error. */
+/** `absent-members`: whether removing an absent member is accepted. */
 export const mayBeAbsent = ({ name }: Attribute): boolean => name === 'members'
 
 /** `foreign-schemas`: whether the URI is one that a request may name although the server does not know it. */

@@ -10,7 +10,7 @@ import { ScimError } from './error.ts'
 import { metaOf } from './meta.ts'
 import { ENTERPRISE_USER, OWN_USER, USER } from './schemas.ts'
 
-/** The part of a user that a resource has; the rest of the record is not SCIM's. */
+/** The part of a user that a resource represents. */
 export interface UserDefinition {
   readonly userName: string
   /** Absent: that of the account, or the internal provider for a new one. */
@@ -27,7 +27,7 @@ export interface UserDefinition {
   readonly passwordHash?: string
 }
 
-/** Shows everything that is known; a `Selection` leaves out what an answer must not have. `base` is the URL of `/scim/v2`. */
+/** Converts all attributes; a `Selection` removes those that a response must not have. `base` is the URL of `/scim/v2`. */
 export function userToJson(
   user: User,
   { base, groups = [] }: { readonly base: string; readonly groups?: readonly ShownGroup[] },
@@ -87,8 +87,8 @@ const valueAt = (record: object, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => memberOf(value, name), record)
 
 /**
- * What a resource means, as it was read or patched. Throws `ScimError` for values that the record cannot have. `before` is the
- * user that changes: one whom an import brought without an address still needs none.
+ * Converts a parsed or patched resource. Throws `ScimError` for values that the record cannot have. `before` is the
+ * existing user: one that was imported without an address still needs none.
  */
 export function definitionOf(resource: Json, before?: Pick<User, 'email'>): UserDefinition {
   const record: Record<string, unknown> = {}
@@ -115,7 +115,7 @@ export function definitionOf(resource: Json, before?: Pick<User, 'email'>): User
   }
 }
 
-/** Sets what the record keeps of these attributes. */
+/** Sets the record's members for these attributes. */
 function assign(attributes: readonly Attribute[], members: Json, record: Record<string, unknown>): void {
   for (const { name, at, mutability, subAttributes, multiValued } of attributes) {
     const value = members[name]
@@ -191,7 +191,7 @@ function emailOf(profile: Profile | undefined, userName: string, before: Pick<Us
   return email
 }
 
-/** The profile without lists that say no more than the columns do; nothing where nothing else is in it. */
+/** The profile without lists that only repeat the columns; undefined if it is then empty. */
 function plainProfile({ emails, phoneNumbers, ...others }: Profile = {}): { readonly profile?: Profile } {
   const profile = {
     ...others,

@@ -150,17 +150,17 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
   }
 }
 
-/** What a PUT makes of a resource: everything is replaced but what every account has (RFC 7644 §3.5.1). */
+/** The resource after a PUT, which replaces everything except attributes that every account has (RFC 7644 §3.5.1). */
 function replacement(sent: Json, before: Json): Json {
   const [own, kept] = [Object(sent[OWN_USER]), Object(before[OWN_USER])]
   if (own['origin'] !== undefined && own['origin'] !== kept['origin']) {
-    throw new ScimError('mutability', `${OWN_USER}:origin cannot be changed any more`)
+    throw new ScimError('mutability', `${OWN_USER}:origin can no longer be changed`)
   }
   const always = { origin: kept['origin'], verified: kept['verified'] }
   return { active: before['active'], ...sent, [OWN_USER]: { ...always, ...own } }
 }
 
-/** The record with everything that a resource can say replaced. */
+/** The record with everything that a resource represents replaced. */
 function withDefinition(user: User, definition: UserDefinition): User {
   const { password: _password, passwordHash: _hash, ...said } = definition
   const cleared: Partial<Record<keyof User, unknown>> = { ...user }
@@ -169,7 +169,7 @@ function withDefinition(user: User, definition: UserDefinition): User {
   return { ...(cleared as User), ...said, ...marked, origin: user.origin } // only optional members are gone
 }
 
-/** Keeps the mark of the only address, which UAA's record shows and SCIM 2.0 leaves out of the stored list. */
+/** Keeps `primary` of the only address, which UAA's record shows and SCIM 2.0 omits from the stored list. */
 function markedProfile(user: User, { email, profile }: UserDefinition): Pick<User, 'profile'> {
   if (profile?.emails !== undefined || email !== user.email || !hasPrimaryEmail(user)) return {}
   return { profile: { ...profile, emails: [{ value: email, primary: true }] } }

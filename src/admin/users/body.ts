@@ -1,5 +1,5 @@
-// The user in the body of a request, in UAA's form of SCIM 1: names without case, unknown members refused, and what is not
-// kept accepted. Reads and checks types only; `wanted.ts` makes the user.
+// The user in the body of a request, in UAA's form of SCIM 1: case-insensitive names; unknown members are refused, known ones
+// that are not stored are accepted. Parses and checks types only; `wanted.ts` creates the user.
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Approval } from '../../model/users/approval.ts'
@@ -30,13 +30,13 @@ export interface UserBody {
   readonly cleared: readonly string[]
 }
 
-/** An e-mail address; UAA keeps no type. */
+/** An e-mail address; UAA stores no type. */
 export interface EmailInBody {
   readonly value: string
   readonly primary?: boolean
 }
 
-/** A decision that is made for a new user. */
+/** An approval for a new user. */
 type ApprovalInBody = Pick<Approval, 'clientId' | 'scope' | 'status'> & { readonly expiresAt?: Date }
 
 const MAX_ENTRIES = 1000
@@ -44,7 +44,7 @@ const MAX_SCOPE_LENGTH = 255
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
-/** Accepted and not kept: the server's own members, and what UAA has no column for. */
+/** Accepted and not stored: the server's own members, and those without a column in UAA. */
 export const IGNORED_MEMBERS = [
   'id',
   'zoneId',
@@ -139,7 +139,7 @@ function approvalOf(approval: Members): ApprovalInBody {
   return { clientId, scope, status, ...(expiresAt && { expiresAt }) }
 }
 
-/** The members of an object by their names without case; null counts as absent. */
+/** The members of an object by case-insensitive names; null counts as absent. */
 class Members {
   readonly #values = new Map<string, unknown>()
   readonly #path: string
@@ -148,7 +148,7 @@ class Members {
     this.#path = path
     for (const [name, value] of Object.entries(json)) {
       const key = name.toLowerCase()
-      if (this.#values.has(key)) throw refuse(`The member ${path}${shown(name)} is there twice`)
+      if (this.#values.has(key)) throw refuse(`The member ${path}${shown(name)} occurs twice`)
       this.#values.set(key, value ?? undefined)
     }
   }

@@ -38,7 +38,7 @@ interface OfPasskey {
 
 const DEFAULT_BYPASS_SECONDS = 60 * 60
 const MIN_BYPASS_SECONDS = 60
-/** As long as a reset of a password through a help desk may take, and no longer than a holiday. */
+/** From the time that a help desk call takes up to a week. */
 const MAX_BYPASS_SECONDS = 7 * 24 * 60 * 60
 
 /** `/Users/{id}/mfa` and everything below it. */
@@ -59,15 +59,15 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
     const { zone, bearer } = request
     const user = await userOf(request)
     if (bearer?.user?.id === user.id && bearer.user.zoneId === user.zoneId) {
-      // A token does not say that its holder signed in just now, as the pages demand.
-      throw refuseResource('invalid_self_edit', 'People change their own second factors on the pages of their profile')
+      // A token does not prove a recent sign-in, which the pages require.
+      throw refuseResource('invalid_self_edit', 'Users change their own second factors in their profile')
     }
     await rights.checkUser(user, groupCallerOf(request, service))
     const frame = await pages.mailFrame(request, user)
     return { zone, user, from: auditOriginOf(request), frame, byOther: true }
   }
 
-  /** Refuses with 404 where there was nothing to remove. */
+  /** Refuses with 404 if there was nothing to remove. */
   function refuseNothing(isRemoved: boolean, { user }: FactorOwner, what: string): void {
     if (!isRemoved) throw refuseResource('scim_resource_not_found', `User ${user.id} has no ${what}`)
   }
@@ -120,7 +120,7 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
     const seconds = bypassSeconds(jsonBody(request))
     const owner = await ownerOf(request)
     if (!isAbout(secondFactorPolicy(request.zone, behaviour), owner.user)) {
-      throw refuseResource('scim', 'The zone asks this person for no second factor')
+      throw refuseResource('scim', 'The zone requires no second factor of this user')
     }
     const bypass = await changes.bypass(owner, seconds)
     if (!bypass) throw noSuchResource('User', owner.user.id)
@@ -134,7 +134,7 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
   })
 }
 
-/** How long the code counts. */
+/** Lifetime of the code. */
 function bypassSeconds(body: JsonRecord): number {
   const { expires_in: seconds = DEFAULT_BYPASS_SECONDS, ...others } = body
   const [unknown] = Object.keys(others)

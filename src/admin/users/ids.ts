@@ -54,7 +54,7 @@ export function userIdsHandlers(
       maxCount: settings.maxCounts.users,
     })
     if (parameters.filter.trim() === '') throw refuse("a 'filter' parameter is required")
-    const text = parameters.filter.slice(0, MAX_FILTER_LENGTH) // a longer one is refused below, and a search in it takes long
+    const text = parameters.filter.slice(0, MAX_FILTER_LENGTH) // longer ones are refused below, and expensive to search
     // UAA: these quotes are for lists only.
     const isQuotedOtherwise = text.replace(/"(?:[^"\\]|\\.)*"/g, '').includes("'")
     const page = { ...parameters, sortBy: 'userName', attributes: [] }

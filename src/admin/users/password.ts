@@ -1,4 +1,4 @@
-// Changes of a password by its owner, who must know the old one, and by administrators and clients, who need not.
+// Password changes by the owner, who must know the old password, and by administrators and clients, who need not.
 import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -26,7 +26,7 @@ export function passwordHandler(
   const { store, service, users, limits } = deps
   const rights = createGroupRights(deps)
 
-  /** Whether the caller must know the old password; throws where the caller may not change this one at all. */
+  /** Whether the caller must know the old password; throws if the caller may not change the password at all. */
   function needsOldPassword(request: FastifyRequest, id: string, isGiven: boolean): boolean {
     const caller = request.bearer?.user
     if (!caller) return false

@@ -13,7 +13,7 @@ import type { ShownGroup } from '../../users/groups/default-groups.ts'
 import type { Resource } from '../resources/list.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 
-/** What an answer shows of users beside their records. */
+/** Data of users in responses beyond their records. */
 export interface Shown {
   readonly groups: boolean
   readonly approvals: boolean
@@ -21,7 +21,7 @@ export interface Shown {
 
 const EVERYTHING: Shown = { groups: true, approvals: true }
 
-/** Users in the form of answers. */
+/** Users in the form of responses. */
 export interface UserViews {
   /** In the order given; one read for all groups and one for all decisions. */
   ofMany(zone: Zone, users: readonly User[], shown?: Shown): Promise<readonly Resource[]>

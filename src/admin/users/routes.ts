@@ -23,7 +23,7 @@ function routes(service: Service) {
     'PATCH /Users/:id': { access: { ...writing, self: 'id' }, body: 'json' },
     'DELETE /Users/:id': { access: writing },
     'GET /Users/:id/verify': { access: creating, exposeHeadRoute: false }, // it changes the user
-    'GET /Users/:id/verify-link': { access: managementAccess(service, 'scim.create'), exposeHeadRoute: false }, // it makes a code
+    'GET /Users/:id/verify-link': { access: managementAccess(service, 'scim.create'), exposeHeadRoute: false }, // it issues a code
     'PATCH /Users/:id/status': {
       access: managementAccess(service, 'scim.write', `${service.name}.account_status.write`),
       body: 'json',
@@ -42,7 +42,7 @@ function routes(service: Service) {
 /** A route of users. */
 export type UserRoute = keyof ReturnType<typeof routes>
 
-/** `scim.write` is not enough to take a second factor away, or to stand in for it. */
+/** `scim.write` is not enough to remove or replace a second factor. */
 function factorRoutes(service: Service) {
   const administrators = managementAccess(service)
   return {

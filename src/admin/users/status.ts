@@ -1,4 +1,4 @@
-// Locks and demands for a new password, which are not part of the record.
+// Locks and required password changes, which are not part of the record.
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Service } from '../../model/service.ts'
@@ -50,7 +50,7 @@ export function statusHandler(
   })
 }
 
-/** Null counts as absent, and UAA takes the words, too. */
+/** Null counts as absent; UAA also accepts the strings `true` and `false`. */
 function flagIn(body: JsonRecord, name: string): boolean | undefined {
   const value = memberOf(body, name) ?? undefined
   if (value === undefined || typeof value === 'boolean') return value

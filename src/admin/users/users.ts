@@ -184,7 +184,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
     return sendVersioned(reply, await views.of(request.zone, user), user.version)
   })
 
-  /** Makes the change that the body requests; `compute` is run on the stored user. */
+  /** Applies the change in the body; `compute` is run on the stored user. */
   async function update(
     request: FastifyRequest<OfUser>,
     reply: FastifyReply,
@@ -237,7 +237,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
   })
 }
 
-/** The user that the change gives, if only the names are others; throws `invalid_self_edit` otherwise. */
+/** The changed user, if only the names differ; throws `invalid_self_edit` otherwise. */
 function namesOnly(user: User, body: UserBody, compute: (user: User) => User): User {
   if (body.displayName !== undefined) throw invalidSelfEdit()
   let after: User

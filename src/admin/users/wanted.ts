@@ -29,7 +29,7 @@ export function draftOf(body: UserBody, internalOrigin: string): UserDraft {
   }
 }
 
-/** What POST and PUT take alike: an empty text is an absent one. */
+/** Shared by POST and PUT: an empty string counts as absent. */
 const stated = ({ active = true, verified = true, externalId, salt, aliasId, aliasZid }: UserBody) => ({
   ...(externalId && { externalId }),
   active,
@@ -40,8 +40,8 @@ const stated = ({ active = true, verified = true, externalId, salt, aliasId, ali
 })
 
 /**
- * The user after a PUT: what the body leaves out has its default. A salt that it leaves out stays, since without it the
- * tokens that were revoked by it would be good again.
+ * The user after a PUT: omitted attributes get their defaults, except the salt: without it, tokens that it revoked would be
+ * valid again.
  */
 export function replaced(user: User, body: UserBody): User {
   const { userName = '', name, phoneNumbers } = body
@@ -64,7 +64,7 @@ export function replaced(user: User, body: UserBody): User {
   }
 }
 
-/** The user after a PATCH: what the body does not name stays. */
+/** The user after a PATCH: omitted attributes do not change. */
 export function patched(user: User, body: UserBody): User {
   const { userName, name, emails, phoneNumbers, active, verified, origin = '', cleared, aliasId, aliasZid } = body
   if (origin !== '' && origin !== user.origin) throw invalid('Cannot change origin in patch of user.')
@@ -88,7 +88,7 @@ export function patched(user: User, body: UserBody): User {
 
 const NAME_PARTS = ['givenName', 'familyName'] as const
 
-/** What `meta.attributes` of a PATCH can clear, without case; most of it UAA does not keep. */
+/** Attributes that `meta.attributes` of a PATCH can clear, case-insensitively; most of them UAA does not store. */
 const CLEARABLE = new Set(
   [
     'userName',
@@ -119,8 +119,8 @@ function clearableName(attribute: string, userName: string | undefined): string 
 }
 
 /**
- * The one address that a PATCH leaves: the first that says it is primary, else the one that is there. An account that an
- * import brought without one can still be changed and deactivated.
+ * The one address after a PATCH: the first primary one, else the only one. An account that was imported without an address can
+ * still be changed and deactivated.
  */
 function survivor(user: User, sent: readonly EmailInBody[], cleared: boolean): EmailInBody {
   const primary = sent.find(email => email.primary === true)
@@ -136,7 +136,7 @@ function onlyEmail(emails: readonly EmailInBody[]): EmailInBody {
   return email
 }
 
-/** The user with the address of UAA's API, which knows one only; a list that SCIM 2.0 wrote stays as it is. */
+/** The user with the address of UAA's API, which has only one; a list written by SCIM 2.0 is kept. */
 function withClassicEmail(user: User, { value, primary }: EmailInBody): User {
   const changed = withEmail(user, value)
   const wanted = primary ?? (value === user.email && hasPrimaryEmail(user))
@@ -152,7 +152,7 @@ function without<T extends object, K extends keyof T>(record: T, ...names: reado
   return copy
 }
 
-/** Whether nothing but the name differs, which is all that users may change of themselves. */
+/** Whether only the name differs, which is all that users may change themselves. */
 export const differsInNamesOnly = (before: User, after: User): boolean =>
   SELF_KEPT.every(member => before[member] === after[member])
 

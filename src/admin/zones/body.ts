@@ -22,7 +22,7 @@ export interface ZoneBody {
 
 /** Reads the types only. Throws a refusal. */
 export function readZoneBody(body: JsonRecord): ZoneBody {
-  if (!isKeepable(body)) throw malformed('The request body has text that is no Unicode, or NUL')
+  if (!isKeepable(body)) throw malformed('The request body has text that is not valid Unicode or contains NUL')
   const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
   function text(name: string): string | undefined {
     const value = member(name)

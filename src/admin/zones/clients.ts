@@ -1,4 +1,4 @@
-// Clients that `zones.write` of the default zone creates in another zone: only for signing users in there.
+// Clients that callers with `zones.write` of the default zone create in another zone, only for signing users in there.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
@@ -59,7 +59,7 @@ export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): voi
       await applyWrites(zoneId, [change], { store, audit, origin: auditOriginOf(request) })
     } catch (error) {
       if (error instanceof AlreadyExists) throw refuse(`Client already exists: ${clientId}`, 409)
-      if (error instanceof ChangedMeanwhile) throw refuse(`Client was changed meanwhile: ${clientId}`, 409)
+      if (error instanceof ChangedMeanwhile) throw refuse(`Client was changed concurrently: ${clientId}`, 409)
       throw error
     }
   }
@@ -67,7 +67,7 @@ export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): voi
   /** The client of the body with its unencrypted secret; checks in UAA's order. */
   function readClient(request: FastifyRequest, zone: Zone) {
     const { autoapprove: _, ...json } = jsonBody(request)
-    if (!isKeepable(json)) throw refuse('The client has text that is no Unicode, or NUL')
+    if (!isKeepable(json)) throw refuse('The client has text that is not valid Unicode or contains NUL')
     const { definition, secrets, problems } = clientFromJson(
       json,
       { service, ...behaviour },

@@ -14,7 +14,7 @@ const KEPT = [
 ] as const satisfies readonly (keyof ZoneConfig)[]
 
 /**
- * Those that the request does not name, as they were: programs made for UAA would otherwise reset them with any change.
+ * The stored values of settings that the request omits: programs for UAA would otherwise reset them with any change.
  * Null in a request removes one.
  */
 export function keptSettings(sent: JsonRecord, before: ZoneConfig | undefined): Partial<ZoneConfig> {

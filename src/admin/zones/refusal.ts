@@ -1,5 +1,5 @@
-// Refusals of the zone API. Its texts are answered as they are, with line ends and quotes, which the descriptions of OAuth
-// cannot have; and some refusals are a status and nothing else (row M10).
+// Refusals of the zone API. Its texts are sent verbatim, with line breaks and quotes, which OAuth descriptions cannot have; some
+// refusals have no body (row M10).
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError, withBody } from '../../model/oauth-error.ts'
 import type { OAuthErrorCode, RefusalBody } from '../../model/oauth-error.ts'
@@ -12,18 +12,18 @@ const verbatim = (error: OAuthErrorCode, description: string): RefusalBody => ({
   value: { error, error_description: description },
 })
 
-/** A refusal whose text is answered as it is. */
+/** A refusal whose text is sent verbatim. */
 export const refuseVerbatim = (error: OAuthErrorCode, status: number, description: string): OAuthError =>
   new OAuthError({ error, status }, description, { body: verbatim(error, description) })
 
-/** A record that cannot be (§5.5). */
+/** An invalid record (§5.5). */
 export const invalidZone = (description: string): OAuthError =>
   refuseVerbatim('invalid_identity_zone', 422, description)
 
-/** A member of the wrong type, for which UAA fails. */
+/** A member of the wrong type, on which UAA fails. */
 export const malformed = (description: string): OAuthError => refuseVerbatim('invalid_request', 400, description)
 
-/** The descriptions, in `standard`, of refusals that UAA answers with the status alone. */
+/** The descriptions, in `standard`, of refusals that UAA sends without a body. */
 const BY_STATUS = {
   400: ['invalid_request', 'The name or the subdomain is missing.'],
   403: ['access_denied', 'The caller is in another zone, or the zone is the default one.'],
@@ -58,7 +58,7 @@ function refusalOf(thrown: unknown): unknown {
     return refuseVerbatim('zone_exists', 409, 'An identity zone with this id or subdomain already exists.')
   }
   if (thrown instanceof ChangedMeanwhile) {
-    return refuseVerbatim('invalid_identity_zone', 409, 'The identity zone was changed meanwhile: read it again.')
+    return refuseVerbatim('invalid_identity_zone', 409, 'The identity zone was changed concurrently: read it again.')
   }
   return thrown
 }

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts'
 type Policy = ZoneConfig['secondFactor']
 
 /**
- * The policy after the request. One that does not name it keeps it: programs made for UAA, which does not have it, would
+ * The policy after the request. Requests that omit it keep it: programs for UAA, which does not have it, would
  * otherwise switch it off with any change. Throws `InvalidZoneConfig` for groups and providers that the zone lacks and that
  * were not named before: the policy would apply to no user. A new zone has none yet.
  */

@@ -130,8 +130,8 @@ const proof = (fields: ClientProof['fields'], headers: ClientProof['headers'] = 
 })
 
 /**
- * Administrators of providers choose what the assertion says. With a key that other servers trust it must say nothing
- * that another zone, or this server, could be meant by.
+ * Administrators of providers choose the claims of the assertion. If it is signed with a key that other servers trust, no
+ * claim may identify another zone or this server.
  */
 function checkZoneKey({ zoneId }: IdentityProvider, key: ZoneSigningKey, own: JsonRecord): void {
   if (key.zoneId !== zoneId) throw new UnusableKey('the zone has no signing key of its own')

@@ -41,7 +41,7 @@ const ldap = (config: Members = {}, more: Members = {}): Members => ({
   ...more,
 })
 const MARISSA = { username: 'marissa', password: PASSWORD }
-const NO_ANSWER = 'The directory cannot be reached, or its answer is not understood.'
+const NO_ANSWER = 'The directory cannot be reached, or its response cannot be parsed.'
 const told = ({ status, text, headers }: TestAnswer) => [status, String(headers['content-type']).split(';')[0], text]
 
 for (const mode of MODES) {

@@ -189,7 +189,7 @@ for (const mode of MODES) {
         const before = site.asked.length
         const answer = await write(`${site.url}/good`, undefined, 'fetched')
         assert.equal(answer.status, 400)
-        assert.match(answer.text, /metadataTrustCheck needs metadataCertificates/)
+        assert.match(answer.text, /metadataTrustCheck requires metadataCertificates/)
         assert.equal(site.asked.length, before)
         assert.match(
           (await write(`${site.url}/good`, key.certificate, 'fetched')).text,

@@ -288,7 +288,7 @@ for (const mode of MODES) {
     const malformed = [
       // Covers User resource: error: unknown top-level field
       { name: 'an unknown member', more: { foo: 'bar' }, message: 'Unrecognized field "foo"' },
-      { name: 'a member twice', more: { USERNAME: 'x' }, message: 'The member USERNAME is there twice' },
+      { name: 'a member twice', more: { USERNAME: 'x' }, message: 'The member USERNAME occurs twice' },
       {
         name: 'another schema',
         more: { schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'] },

@@ -1,11 +1,11 @@
-// Which members of a group a PATCH is about, so that the others need not be read.
+// Which members of a group a PATCH concerns, so that the others need not be read.
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
 import type { Names } from '../attribute.ts'
 import type { Operation } from './patch-operations.ts'
 import { readTarget } from './patch-path.ts'
 
-/** What must be known of a group before a PATCH. */
+/** The members to read before a PATCH. */
 export interface NeededMembers {
   /** The members that it names, or all for a filter of another kind. */
   readonly ids: readonly string[] | 'all'
@@ -13,7 +13,7 @@ export interface NeededMembers {
   readonly isReplaced: boolean
 }
 
-/** Throws `ScimError` for paths that are none. */
+/** Throws `ScimError` for invalid paths. */
 export function neededMembers(names: Names, operations: readonly Operation[]): NeededMembers {
   const ids = new Set<string>()
   let isAll = false

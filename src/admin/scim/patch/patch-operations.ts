@@ -9,11 +9,11 @@ import { tolerated } from '../tolerances.ts'
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const MAX_OPERATIONS = 1000
-/** Attributes that a request may name, of which operations without a path have many. Changing them blocks other requests. */
+/** Maximum number of attributes in a request; operations without a path have many. Changing them blocks other requests. */
 const MAX_CHANGES = 5000
 
 const OPS = ['add', 'replace', 'remove'] as const
-/** What an operation does. */
+/** The kind of an operation. */
 export type Op = (typeof OPS)[number]
 
 /** An operation with its path, which may still be absent. */
@@ -41,7 +41,7 @@ export function readOperations(names: Names, body: Json): readonly Operation[] {
   return operations.map(readOperation)
 }
 
-/** How many attributes an operation names; for one that is no object, what refuses it comes later. */
+/** How many attributes an operation names; anything but an object is refused later. */
 const countChanges = (sent: unknown): number =>
   isJsonRecord(sent) && isJsonRecord(sent['value']) ? Object.keys(sent['value']).length : 1
 
@@ -49,7 +49,7 @@ function readOperation({ op: sent, path, value }: SentOperation): Operation {
   const op = OPS.find(each => each === sent)
   if (!op) throw new ScimError('invalidSyntax', `op must be one of ${OPS.join(', ')}`)
   if (path !== undefined && typeof path !== 'string') throw new ScimError('invalidPath', 'path must be a string')
-  if (op === 'remove' && path === undefined) throw new ScimError('noTarget', 'remove needs a path')
-  if (op !== 'remove' && value === undefined) throw new ScimError('invalidValue', `${op} needs a value`)
+  if (op === 'remove' && path === undefined) throw new ScimError('noTarget', 'remove requires a path')
+  if (op !== 'remove' && value === undefined) throw new ScimError('invalidValue', `${op} requires a value`)
   return { op, ...(path !== undefined && { path }), value }
 }

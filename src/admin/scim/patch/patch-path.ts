@@ -16,9 +16,9 @@ export function readTarget(names: Names, path: string): Target {
   const { schema, attribute, filter, subAttribute } = parse(path)
   const name = [schema === undefined ? attribute : `${schema}:${attribute}`, subAttribute].filter(Boolean).join('.')
   const resolved = names.find(name)
-  if (!resolved) throw new ScimError('invalidPath', `There is no attribute ${shown(name)}`)
+  if (!resolved) throw new ScimError('invalidPath', `Unknown attribute ${shown(name)}`)
   if (!filter) return { resolved }
-  if (!resolved.attribute.multiValued) throw new ScimError('invalidPath', `${resolved.attribute.name} is no list`)
+  if (!resolved.attribute.multiValued) throw new ScimError('invalidPath', `${resolved.attribute.name} is not a list`)
   return { resolved, filter: checkValueFilter(filter, resolved.attribute) }
 }
 

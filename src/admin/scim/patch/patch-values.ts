@@ -1,4 +1,4 @@
-// What PATCH changes in the values of a multi-valued attribute (RFC 7644 §3.5.2).
+// PATCH changes to the values of a multi-valued attribute (RFC 7644 §3.5.2).
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
 import type { Attribute, ResolvedPath } from '../attribute.ts'
@@ -101,7 +101,7 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
   if (sub) {
     const read = readValue(sub, value, path)
     if (sub.mutability === 'immutable' && members[sub.name] !== undefined && members[sub.name] !== read) {
-      throw new ScimError('mutability', `${path} cannot be changed any more`)
+      throw new ScimError('mutability', `${path} can no longer be changed`)
     }
     members[sub.name] = read
     return withoutUndefined(members)
@@ -115,7 +115,7 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
 const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
   subAttributes.some(({ name, mutability }) => name === 'value' && mutability === 'immutable')
 
-/** The list with the values that it does not have yet. A new primary value takes the mark from the old one (§3.5.2). */
+/** The list with the values that it does not have yet. A new primary value replaces the old one as primary (§3.5.2). */
 function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
   const keyOf = hasOwnId(attribute) ? idOf : textOf
   const known = new Set(list.map(keyOf))
@@ -136,7 +136,7 @@ const textOf = (entry: unknown): string =>
 
 const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
 
-/** Takes the mark of all values but the preferred one, if there is one. */
+/** Clears `primary` of all values except the preferred one, if there is one. */
 const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
   preferred === undefined
     ? list

@@ -46,7 +46,7 @@ function change(draft: Draft, { op, target, value, budget }: Change): void {
     const members = isJsonRecord(value) && op !== 'remove' ? Object.keys(value) : Object.keys(ownerOf(draft, id))
     for (const name of members) {
       const attribute = named(attributes, name)
-      if (!attribute) throw new ScimError('invalidPath', `There is no attribute ${id}:${shown(name)}`)
+      if (!attribute) throw new ScimError('invalidPath', `Unknown attribute ${id}:${shown(name)}`)
       const each = isJsonRecord(value) ? value[name] : undefined
       if (op === 'remove' && attribute.mutability === 'readOnly') continue
       change(draft, { op, target: { resolved: { extension: id, attribute } }, value: each, budget })
@@ -66,7 +66,7 @@ function change(draft: Draft, { op, target, value, budget }: Change): void {
   else setSimple(context, value)
 }
 
-/** The members of an extension, which are there from now on. */
+/** The members of an extension, which is added if absent. */
 function ownerOf(draft: Draft, extension: string): Draft {
   const members = draft[extension]
   if (isJsonRecord(members)) return members
@@ -84,7 +84,7 @@ function setSimple({ owner, resolved: { attribute }, path }: Context, value: unk
   const read = readValue(attribute, value, path)
   const current = owner[attribute.name]
   if (attribute.mutability === 'immutable' && current !== undefined && current !== read) {
-    throw new ScimError('mutability', `${path} cannot be changed any more`)
+    throw new ScimError('mutability', `${path} can no longer be changed`)
   }
   owner[attribute.name] = read
 }

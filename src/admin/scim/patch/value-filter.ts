@@ -13,7 +13,7 @@ import { toleratedFilter } from '../tolerances.ts'
 const partsOf = ({ subAttributes, ...attribute }: Attribute): readonly Attribute[] =>
   subAttributes ?? [{ ...attribute, name: 'value' }]
 
-/** The filter with booleans where its attributes are; throws `invalidFilter` for an attribute that is not there. */
+/** The filter with booleans for boolean attributes; throws `invalidFilter` for an unknown attribute. */
 export function checkValueFilter(filter: Filter, attribute: Attribute): Filter {
   const parts = partsOf(attribute)
   checkNames(filter, parts)
@@ -34,7 +34,7 @@ function checkNames(filter: Filter, parts: readonly Attribute[]): void {
     case 'compare':
     case 'present':
       if (!named(parts, filter.attribute)) {
-        throw new ScimError('invalidFilter', `There is no attribute ${shown(filter.attribute)}`)
+        throw new ScimError('invalidFilter', `Unknown attribute ${shown(filter.attribute)}`)
       }
   }
 }
