@@ -11,6 +11,8 @@ import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
+import { isOwnOrigin, isScript } from './request-origin.ts'
+import { createVisitors, VISITOR_SECONDS } from './visitors.ts'
 import { bodyForm } from '../route.ts'
 
 /** Issues and checks anti-forgery values, which are sent in a form field and in a cookie. */
@@ -38,8 +40,6 @@ export interface Csrf {
 const NONCE_LENGTH = 6
 /** 95 bits of the digest, in the alphabet and length of UAA's values. */
 const VALUE = /^[A-Za-z0-9]{22}$/
-const VISITOR_LENGTH = 22
-const LIFE_SECONDS = 86_400
 
 /** One instance serves every zone. */
 export function createCsrf(deps: {
@@ -51,9 +51,7 @@ export function createCsrf(deps: {
 }): Csrf {
   const { random, service, urls, behaviour, sessionOf } = deps
   const name = service.csrfName
-  // `__Host-`: can be set by this host over https only (RFC 6265bis §4.1.3.2).
-  const visitorName = `${urls.isHttps ? '__Host-' : ''}${service.name}-visitor`
-  const visitorAttributes: CookieAttributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: urls.isHttps }
+  const visitors = createVisitors(deps)
   const attributesIn = (zone: AddressedZone) =>
     ({
       // Row P3: the specification says `/`; UAA the base path.
@@ -63,36 +61,13 @@ export function createCsrf(deps: {
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
 
-  const set = (reply: FastifyReply, value: string, maxAge = LIFE_SECONDS): void => {
+  const set = (reply: FastifyReply, value: string, maxAge = VISITOR_SECONDS): void => {
     const { zone } = reply.request
     setCookie(reply, cookieNameIn(zone, name), value, { ...attributesIn(zone), maxAge })
   }
 
-  /** The nonce, followed by its MAC for the zone and secret. */
-  function valueOf(nonce: string, secret: string, zone: AddressedZone): string {
-    const mac = keyedBy(secret, `anti-forgery ${zone.id} ${nonce}`).replace(/[-_]/g, '')
-    return nonce + mac.slice(0, 22 - NONCE_LENGTH)
-  }
   const newValue = (secret: string, zone: AddressedZone): string =>
     valueOf(random.alphanumeric(NONCE_LENGTH), secret, zone)
-  const isMadeFor = (value: string | undefined, secret: string, zone: AddressedZone): boolean =>
-    value !== undefined && VALUE.test(value) && sameSecret(value, valueOf(value.slice(0, NONCE_LENGTH), secret, zone))
-
-  const visitorOf = (request: FastifyRequest): string | undefined => {
-    const visitor = cookieOf(request, visitorName)
-    return visitor?.length === VISITOR_LENGTH ? visitor : undefined
-  }
-  // Once for each answer: a second value would replace the first one.
-  const visitors = new WeakMap<FastifyReply, string>()
-  function visitorFor(request: FastifyRequest, reply: FastifyReply): string {
-    const visitor = visitorOf(request) ?? visitors.get(reply) ?? random.alphanumeric(VISITOR_LENGTH)
-    visitors.set(reply, visitor)
-    setCookie(reply, visitorName, visitor, { ...visitorAttributes, maxAge: LIFE_SECONDS })
-    return visitor
-  }
-  const underSession = ({ idDigest }: Session): string => `session ${idDigest}`
-  const underVisit = (visitor: string): string => `visitor ${visitor}`
-
   async function signedIn(request: FastifyRequest): Promise<Session | undefined> {
     const session = await sessionOf(request)
     return session?.signIn && session
@@ -102,35 +77,20 @@ export function createCsrf(deps: {
   async function secretOf(request: FastifyRequest): Promise<string | undefined> {
     const session = await signedIn(request)
     if (session) return underSession(session)
-    const visitor = visitorOf(request)
+    const visitor = visitors.of(request)
     return visitor === undefined ? undefined : underVisit(visitor)
   }
 
   /** The same, but sets a visitor cookie if there is none; it expires with the value. */
   async function secretFor(request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const session = await signedIn(request)
-    return session ? underSession(session) : underVisit(visitorFor(request, reply))
+    return session ? underSession(session) : underVisit(visitors.for(request, reply))
   }
 
   function sentValue(request: FastifyRequest): string | undefined {
     const header = request.headers['x-csrf-token']
     return bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
   }
-
-  /** Checks the browser's `Sec-Fetch-Site` or `Origin`, which a sibling host that planted a value cannot change. */
-  function isOwnOrigin(request: FastifyRequest): boolean {
-    const { origin } = request.headers
-    const site = request.headers['sec-fetch-site']
-    // `none`: user-initiated, such as resubmitting a form after restarting the browser.
-    if (site !== undefined) return site === 'same-origin' || site === 'none'
-    // Forms of pages with `Referrer-Policy: no-referrer`, like ours, send `null` (Fetch §3.2.2), which proves nothing.
-    if (origin === undefined || origin === 'null') return true
-    return origin === new URL(urls.ofZone(request.zone)).origin || isSameHost(origin, request)
-  }
-
-  /** Browsers send `Origin` or `Sec-Fetch-Site` with every POST. */
-  const isScript = ({ headers }: FastifyRequest): boolean =>
-    headers.origin === undefined && headers['sec-fetch-site'] === undefined
 
   return {
     fieldName: name,
@@ -144,23 +104,23 @@ export function createCsrf(deps: {
       const { zone } = request
       const sent = sentValue(request)
       const kept = cookieOf(request, cookieNameIn(zone, name))
-      if (sent === undefined || kept === undefined || !isOwnOrigin(request)) return false
+      if (sent === undefined || kept === undefined || !isOwnOrigin(request, urls)) return false
       const secret = await secretOf(request)
       if (secret !== undefined) return isMadeFor(kept, secret, zone) && isMadeFor(sent, secret, zone)
       // UAA: scripts keep only this cookie. See docs/compatibility.md, P3.
       return !behaviour.visitorCookieNeeded && isScript(request) && VALUE.test(kept) && sameSecret(kept, sent)
     },
-    isStale: request => !isScript(request) && isOwnOrigin(request) && VALUE.test(sentValue(request) ?? ''),
+    isStale: request => !isScript(request) && isOwnOrigin(request, urls) && VALUE.test(sentValue(request) ?? ''),
     isFromBeforeSignIn(request) {
-      const visitor = visitorOf(request)
-      if (visitor === undefined || isScript(request) || !isOwnOrigin(request)) return false
+      const visitor = visitors.of(request)
+      if (visitor === undefined || isScript(request) || !isOwnOrigin(request, urls)) return false
       return isMadeFor(sentValue(request), underVisit(visitor), request.zone)
     },
     browserOf(request) {
-      const visitor = visitorOf(request)
+      const visitor = visitors.of(request)
       return visitor === undefined ? undefined : browserNamed(visitor)
     },
-    browserFor: (request, reply) => browserNamed(visitorFor(request, reply)),
+    browserFor: (request, reply) => browserNamed(visitors.for(request, reply)),
     clear(reply) {
       set(reply, '', 0)
     },
@@ -169,7 +129,15 @@ export function createCsrf(deps: {
 
 const browserNamed = (visitor: string): string => digest(`browser ${visitor}`)
 
-/** Behind a proxy or under another local name, the browser's origin may differ from the base URL's. */
-function isSameHost(origin: string, request: FastifyRequest): boolean {
-  return URL.canParse(origin) && new URL(origin).host === request.headers.host
+const underSession = ({ idDigest }: Session): string => `session ${idDigest}`
+
+const underVisit = (visitor: string): string => `visitor ${visitor}`
+
+/** The nonce, followed by its MAC for the zone and secret. */
+function valueOf(nonce: string, secret: string, zone: AddressedZone): string {
+  const mac = keyedBy(secret, `anti-forgery ${zone.id} ${nonce}`).replace(/[-_]/g, '')
+  return nonce + mac.slice(0, 22 - NONCE_LENGTH)
 }
+
+const isMadeFor = (value: string | undefined, secret: string, zone: AddressedZone): boolean =>
+  value !== undefined && VALUE.test(value) && sameSecret(value, valueOf(value.slice(0, NONCE_LENGTH), secret, zone))
