@@ -21,6 +21,7 @@ import type { AddressedZone } from '../../model/request.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import { rotatesRefreshTokens } from '../../token/issuer.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
+import type { Claims } from '../../token/claims.ts'
 import type { VerifiedToken } from '../../token/token-validity.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
 import { lackingLevel } from '../lacking-level.ts'
@@ -100,45 +101,48 @@ export async function authorizeByRefresh(
     ? resourcesFor(params.all('resource'), { granted, client })
     : granted
 
-  const {
-    amr,
-    auth_time: authTime,
-    az_attr: azAttr,
-    act: actor,
-    grant_id: grantId,
-    grant_type: grantType,
-    sid,
-    iat,
-    client_auth_method: method,
-  } = token.claims
-  const authMethod = method ?? clientAuthMethod
   return {
     zone,
     client,
-    grantType: typeof grantType === 'string' ? grantType : 'refresh_token',
-    subject: {
-      kind: 'user',
-      user,
-      amr: stringsIn(amr),
-      acr: classes,
-      ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
-      ...(typeof sid === 'string' && { sessionId: sid }),
-    },
+    subject: subjectOf(user, token.claims, classes),
     scopes,
-    tokens: GRANTS_WITH_ID_TOKEN.has(String(grantType))
-      ? ['access_token', 'refresh_token', 'id_token']
-      : ['access_token', 'refresh_token'],
     revocable: token.stored !== undefined,
     refreshed: {
       value,
       rotate: token.stored?.usedAt !== undefined || rotatesRefreshTokens(zone, client),
       grantedScopes: token.scopes,
-      issuedAt: new Date(Number(iat) * 1000),
+      issuedAt: new Date(Number(token.claims['iat']) * 1000),
       expiresAt: token.expiresAt,
     },
+    ...keptOf(token.claims, clientAuthMethod),
     ...(format && { format }),
-    ...(typeof grantId === 'string' && { grantId }),
     ...(resources && { resources, grantedResources: granted ?? resources }),
+  }
+}
+
+/** The user as the grant of the token signed them in. */
+function subjectOf(user: User, claims: Claims, acr: readonly string[] | undefined): Authorization['subject'] {
+  const { amr, auth_time: authTime, sid } = claims
+  return {
+    kind: 'user',
+    user,
+    amr: stringsIn(amr),
+    acr,
+    ...(typeof authTime === 'number' && { authenticatedAt: new Date(authTime * 1000) }),
+    ...(typeof sid === 'string' && { sessionId: sid }),
+  }
+}
+
+/** What every token of a grant has as the first one. */
+function keptOf(claims: Claims, clientAuthMethod: DecidedRequest['clientAuthMethod']) {
+  const { az_attr: azAttr, act: actor, grant_id: grantId, grant_type: grantType } = claims
+  const authMethod = claims['client_auth_method'] ?? clientAuthMethod
+  return {
+    grantType: typeof grantType === 'string' ? grantType : 'refresh_token',
+    tokens: GRANTS_WITH_ID_TOKEN.has(String(grantType))
+      ? (['access_token', 'refresh_token', 'id_token'] as const)
+      : (['access_token', 'refresh_token'] as const),
+    ...(typeof grantId === 'string' && { grantId }),
     ...(isJsonRecord(actor) && { actor }),
     ...(isStringRecord(azAttr) && { azAttr }),
     ...(typeof authMethod === 'string' && { clientAuthMethod: authMethod }),
