@@ -135,14 +135,18 @@ const mistakes: readonly { name: string; text: string; message: RegExp }[] = [
   {
     name: 'one parenthesis too deep',
     text: `${repeated('(', 21)}a pr${repeated(')', 21)}`,
-    message: /more than 20 deep/,
+    message: /more than 20 levels of nesting/,
   },
   {
     name: 'one "not" too deep',
     text: `${repeated('not (', 21)}a pr${repeated(')', 21)}`,
-    message: /more than 20 deep/,
+    message: /more than 20 levels of nesting/,
   },
-  { name: 'parentheses to the brim', text: repeated('(', MAX_FILTER_LENGTH), message: /more than 20 deep/ },
+  {
+    name: 'parentheses to the brim',
+    text: repeated('(', MAX_FILTER_LENGTH),
+    message: /more than 20 levels of nesting/,
+  },
 ]
 
 const brims: readonly { name: string; text: string }[] = [
