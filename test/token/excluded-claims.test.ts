@@ -5,7 +5,18 @@ import { APP, MODES, RESOURCE, SERVICE, passwordTokens, refresh, tokensOf, verif
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
-const EXCLUDED = ['authorities', 'cid', 'email', 'origin', 'auth_time', 'amr', 'user_name', '__proto__', 'nonsense']
+const EXCLUDED = [
+  'authorities',
+  'azp',
+  'cid',
+  'email',
+  'origin',
+  'auth_time',
+  'amr',
+  'user_name',
+  '__proto__',
+  'nonsense',
+]
 
 for (const mode of MODES) {
   describe(`jwt.token.claims.exclude, ${mode}`, () => {

@@ -65,7 +65,6 @@ export const DEFAULT_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SES
 export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
   'at_hash',
   'aud',
-  'azp',
   'c_hash',
   'client_id',
   'cnf',
