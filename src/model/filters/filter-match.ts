@@ -27,7 +27,7 @@ export function matches(filter: Filter, resource: JsonRecord, folding: Folding =
     case 'not':
       return !matches(filter.part, resource, folding)
     case 'present':
-      return valuesOf(filter.attribute, resource).length > 0
+      return isAssigned(filter.attribute, resource)
     case 'values':
       return valuesOf(filter.attribute, resource).some(value =>
         matches(filter.filter, isJsonRecord(value) ? value : { value }, folding),
@@ -35,8 +35,8 @@ export function matches(filter: Filter, resource: JsonRecord, folding: Folding =
     case 'compare': {
       const { attribute, comparison, value } = filter
       if (comparison === 'ne') return !matches({ ...filter, comparison: 'eq' }, resource, folding)
+      if (value === null) return comparison === 'eq' && !isAssigned(attribute, resource)
       const found = valuesOf(attribute, resource)
-      if (value === null) return comparison === 'eq' && found.length === 0
       const fold = folding(attribute.toLowerCase())
       return found.some(each =>
         compares(isJsonRecord(each) ? member(each, 'value') : each, { comparison, value, fold }),
@@ -45,7 +45,11 @@ export function matches(filter: Filter, resource: JsonRecord, folding: Folding =
   }
 }
 
-/** The values of an attribute: one, or each of a list; empty ones are left out. */
+/** Whether it has a value that is not empty. An empty text can be compared with another, but is no value. */
+const isAssigned = (attribute: string, resource: JsonRecord): boolean =>
+  valuesOf(attribute, resource).some(value => value !== '')
+
+/** The values of an attribute: one, or each of a list; empty objects and lists are left out. */
 function valuesOf(attribute: string, resource: JsonRecord): readonly unknown[] {
   const { schema, name } = splitName(attribute)
   const extension = schema === undefined ? undefined : member(resource, schema)

@@ -52,7 +52,7 @@ const MEMBERS: ValueRows = { from: 'group_members where zone_id = :zone_id', own
 const MEMBER: Attribute = { column: 'member_id', type: 'exact', indexed: true }
 
 /** RFC 7643 §4.2; sorting ignores case where comparing does (RFC 7644 §3.4.2.3). */
-function scimAttributes(): Pick<Listing, 'attributes' | 'orders'> {
+function scimAttributes(): Pick<Listing, 'attributes' | 'orders' | 'emptyIsAbsent'> {
   const single: readonly (readonly [string, Attribute])[] = [
     ['id', { column: 'id', type: 'exact' }],
     ['externalid', { column: 'external_id', type: 'exact', indexed: true }],
@@ -70,6 +70,7 @@ function scimAttributes(): Pick<Listing, 'attributes' | 'orders'> {
     [CORE + name, attribute],
   ])
   return {
+    emptyIsAbsent: true,
     attributes: new Map<string, Attribute>([...qualified, [`${OWN}description`, description]]),
     orders: new Map([
       ...single.flatMap(([name, { column, folded }]): readonly (readonly [string, string])[] => [

@@ -88,8 +88,9 @@ const isOrderOf = (filter: Filter, { attributes }: Listing, column: string): boo
 }
 
 /** The same attributes and key without an index. */
-const hidden = ({ table, attributes, key }: Filterable): Filterable => ({
+const hidden = ({ table, attributes, key, emptyIsAbsent = false }: Filterable): Filterable => ({
   table,
+  emptyIsAbsent,
   key: hide(key),
   attributes: new Map(
     Array.from(attributes, ([name, attribute]): [string, Attribute] => {

@@ -50,6 +50,8 @@ export interface Filterable {
   readonly attributes: Attributes
   /** The column that identifies a row in its zone. */
   readonly key: string
+  /** Whether an empty text is no value (RFC 7644 §3.4.2.2). UAA: `pr` means "not null". */
+  readonly emptyIsAbsent?: boolean
   /** Columns that are never null and indexed between the zone and the key; the key itself need not be named. */
   readonly indexed?: ReadonlySet<string>
 }
@@ -62,7 +64,7 @@ export interface Condition {
 
 /** Compiles a filter of a table's rows; throws `InvalidFilter` for an unknown attribute or a value of the wrong type. */
 export function compileFilter(filter: Filter, rows: Filterable): Condition {
-  const { table, key, attributes } = rows
+  const { table, key, attributes, emptyIsAbsent = false } = rows
   const args: Record<string, Value> = {}
   let count = 0
   const bind = (value: Value): string => {
@@ -108,7 +110,8 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
   }
 
   function present(attribute: Attribute): string {
-    return attribute.rows ? among(attribute.rows, isPresent(attribute)) : isPresent(attribute)
+    const condition = isPresent(attribute, emptyIsAbsent)
+    return attribute.rows ? among(attribute.rows, condition) : condition
   }
 
   function compare(part: Filter & { kind: 'compare' }, attribute: Attribute): string {
@@ -140,8 +143,11 @@ function attributeNamed(name: string, available: Attributes): Attribute {
 /** A null must not match, and its negation must: in SQL both would be unknown. */
 const negated = (condition: string): string => `not coalesce(${condition}, false)`
 
-const isPresent = ({ column, type }: Attribute): string =>
-  type === 'list' ? `(${column} is not null and ${column} <> '[]')` : `(${column} is not null)`
+function isPresent({ column, type }: Attribute, emptyIsAbsent: boolean): string {
+  if (type === 'list') return `(${column} is not null and ${column} <> '[]')`
+  const isText = type === 'text' || type === 'exact'
+  return isText && emptyIsAbsent ? `(${column} is not null and ${column} <> '')` : `(${column} is not null)`
+}
 
 /** One comparison to compile. */
 interface Comparing {

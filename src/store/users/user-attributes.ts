@@ -9,7 +9,7 @@ import type { Listing } from '../listing/listing.ts'
 import type { IndexedAttribute } from './user-values.ts'
 
 /** What lists filter and sort by. */
-type ListedAttributes = Pick<Listing, 'attributes' | 'orders'>
+type ListedAttributes = Pick<Listing, 'attributes' | 'orders' | 'emptyIsAbsent'>
 
 /** The attributes of each dialect. */
 export const userAttributes = (db: Pick<Database, 'jsonText'>): Readonly<Record<FilterDialect, ListedAttributes>> => ({
@@ -169,6 +169,7 @@ function scimAttributes({ jsonText }: Pick<Database, 'jsonText'>): ListedAttribu
     ['phonenumbers.value', 'lower(phone_number)'],
   ]
   return {
+    emptyIsAbsent: true,
     attributes: new Map<string, Attribute>([...qualified(core), ...enterprise, ...own]),
     orders: new Map(qualified([...sorted, ...byValue])),
   }

@@ -40,7 +40,7 @@ for (const kind of DATABASE_KINDS) {
           externalId: 'C-1',
           [ENTERPRISE]: { department: 'Tours', manager: { value: 'm-1' } },
         },
-        { userName: 'dora@x.example', [OWN]: { gender: 'female' }, displayName: 'Dora' },
+        { userName: 'dora@x.example', externalId: '', title: '', [OWN]: { gender: 'female' }, displayName: 'Dora' },
       ]
       for (const user of users) await scim.createUser(user)
     })
@@ -73,6 +73,8 @@ for (const kind of DATABASE_KINDS) {
       ['emails co "home"', ['bert']],
       ['externalId eq "C-1"', ['carl']],
       ['externalId eq "c-1"', []],
+      ['externalId pr', ['carl']],
+      ['externalId eq ""', ['dora']],
       [`${ENTERPRISE}:department eq "tours"`, ['carl']],
       [`${ENTERPRISE}:manager.value eq "m-1"`, ['carl']],
       [`${ENTERPRISE}:manager eq "m-1"`, ['carl']],
