@@ -13,7 +13,7 @@ import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
-import { appliedText, migrationProgress, newerText, openAwaitedStorage } from './cli/storage.ts'
+import { appliedText, migrationProgress, newerText, openAwaitedStorage, whileUnreachable } from './cli/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { openLog } from './main/log.ts'
@@ -66,7 +66,7 @@ export async function start(given: Config): Promise<void> {
   if (config.workers > 1) return lead(config, contact)
   const parts = await prepare(config, contact)
   await closeOnFailure(parts.store, async () => {
-    await applyBootstrap({ ...parts, log: log.info, warn: log.warn })
+    await fillDatabase(parts)
     await listenForManagement(parts)
     await keepKeys(parts)
     await serve(parts)
@@ -84,6 +84,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
   try {
     const parts = await prepare(config, contact)
     await closeOnFailure(parts.store, async () => {
+      await openKeys(parts)
       await keepKeys(parts) // before the primary process may forward signals
       await serve(parts)
     })
@@ -106,8 +107,7 @@ async function lead(config: Config, contact: Contact): Promise<void> {
   const parts = await prepare(config, contact)
   let isStopping = false
   await closeOnFailure(parts.store, async () => {
-    await applyBootstrap({ ...parts, log: log.info, warn: log.warn })
-    await parts.app.keys.active(config.service)
+    await fillDatabase(parts)
     await keepKeys(parts)
     const stopTasks = await startTasks({ ...parts, ...parts.app })
     const { sender, measuring } = parts
@@ -226,8 +226,18 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
   }
 }
 
+/** The records of the configuration, and the first key; waits for a database that was there and is away for a moment. */
+async function fillDatabase(parts: Parts): Promise<void> {
+  const { log } = parts
+  await whileUnreachable(() => applyBootstrap({ ...parts, log: log.info, warn: log.warn }), log)
+  await openKeys(parts)
+}
+
+/** The first request must not wait for a key to be made. */
+const openKeys = ({ app, config, log }: Parts): Promise<unknown> =>
+  whileUnreachable(() => app.keys.active(config.service), log)
+
 async function serve({ app, config, measuring, sender, log, clock }: Parts): Promise<void> {
-  await app.keys.active(config.service) // the first request must not wait for a key to be made
   await app.health.probe()
   app.health.keepProbing(config.operations.probeMilliseconds)
   measuring?.begin(async () => [...measuring.metrics.report(), ...((await sender?.report()) ?? [])])

@@ -99,22 +99,33 @@ export async function openAwaitedStorage(
   const { replicas: urls, migratesAtStart } = config.databaseOptions
   const onChange = (change: ReplicaChange): unknown => cluster.isWorker || logReplicaChange(change, log)
   const replicas = urls.length === 0 ? undefined : { urls, onChange }
-  const elapsed = stopwatch()
-  let waits = false
+  const open = (): Promise<Storage> =>
+    openStorage(config, cause => log.fault('database', cause), {
+      ...options,
+      replicas,
+      refusesPending: !migratesAtStart,
+    })
+  return whileUnreachable(open, log)
+}
+
+/** Begins the work anew, for a while, when the database cannot be reached, and says so. For work that is safe to repeat. */
+export async function whileUnreachable<T>(
+  work: () => Promise<T>,
+  log: Pick<Log, 'info' | 'warn' | 'flush'>,
+): Promise<T> {
+  let waiting: (() => number) | undefined
   for (;;) {
     try {
-      const storage = await openStorage(config, cause => log.fault('database', cause), {
-        ...options,
-        replicas,
-        refusesPending: !migratesAtStart,
-      })
-      if (waits) log.info('the database answers')
-      return storage
+      const result = await work()
+      if (waiting) log.info('the database answers')
+      return result
     } catch (error) {
-      if (!(error instanceof StoreUnreachable) || elapsed() > WAIT_MS) throw error
-      if (!waits) log.warn(`waiting for the database, up to ${WAIT_MS / 1000} seconds: ${error.message}`)
-      if (!waits) log.flush()
-      waits = true
+      if (!(error instanceof StoreUnreachable) || (waiting?.() ?? 0) > WAIT_MS) throw error
+      if (!waiting) {
+        log.warn(`waiting for the database, up to ${WAIT_MS / 1000} seconds: ${error.message}`)
+        log.flush()
+      }
+      waiting ??= stopwatch()
       await pause(RETRY_MS)
     }
   }

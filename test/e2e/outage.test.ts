@@ -1,5 +1,8 @@
 // The real process with a PostgreSQL that is late, killed, frozen, and started again.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freshDatabaseOn } from '../support/databases.ts'
@@ -48,6 +51,32 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     assert.equal(await isHealthy(port), false)
     await postgres.restart()
     await started.printed(/Latchkey (?:\S+ )?is ready/)
+    assert.equal(await isHealthy(port), true)
+    assert.match(started.stdout, /the database answers/)
+    started.signal('SIGTERM')
+    assert.equal((await started.ended).status, 0)
+  })
+
+  it('waits for a database that goes away while its records are written, and says so', async t => {
+    const { url } = await freshDatabaseOn(postgres.url)
+    const port = await freePort()
+    // Each is hashed, which takes long enough for the database to go away.
+    const users = Array.from({ length: 60 }, (_, number) => ({
+      userName: `user-${number}`,
+      password: `pass-${number}`,
+      emails: [{ value: `user-${number}@example.org` }],
+    }))
+    const config = { ...defaultBootstrap, users: [...defaultBootstrap.users, ...users] }
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-outage-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'latchkey.json'), JSON.stringify({ bootstrap: config, database: url }))
+    const started = launch(['serve', '--port', String(port), '--config', 'latchkey.json'], { env: KEY, folder })
+    t.after(() => started.signal('SIGKILL'))
+    await started.printed(/schema brought up to date/)
+    await postgres.kill()
+    await started.printed(/waiting for the database/)
+    await postgres.restart()
+    await started.printed(/is ready|listening/)
     assert.equal(await isHealthy(port), true)
     assert.match(started.stdout, /the database answers/)
     started.signal('SIGTERM')
