@@ -3,7 +3,7 @@ import { createTestClock } from '../support/clock.ts'
 import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../support/groups.ts'
 import type { GroupCallerName, GroupServer } from '../support/groups.ts'
 import { MODES } from '../support/oauth.ts'
-import { oidc, providerApi, providerBootstrap } from '../support/provider-api.ts'
+import { oidc, providerApi, providerBootstrap, tokenOf } from '../support/provider-api.ts'
 import type { Members, ProviderAnswer } from '../support/provider-api.ts'
 import { createSamlIdp } from '../support/saml-idp.ts'
 import { samlTestKey } from '../support/saml-signing.ts'
@@ -209,6 +209,25 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack:
+      'renames a group that is nested in svc.admin with scim.write or groups.update, to a name that a provider gives',
+    outcome: 'is refused, and the group keeps its name',
+    attempt: withGroups(async api => {
+      const id = await api.make('inner')
+      await api.send('POST', `/Groups/${await api.groupId('svc.admin')}/members`, { value: id, type: 'GROUP' })
+      for (const by of ['writer', 'updater'] as const) {
+        for (const displayName of ['everybody', 'Inner']) {
+          const request = { by, ifMatch: '*' }
+          assertForbidden(await api.send('PUT', `/Groups/${id}`, { displayName }, request), displayName)
+          assertForbidden(await api.send('PATCH', `/Groups/${id}`, { displayName }, request), displayName)
+        }
+        const described = { displayName: 'inner', description: `by ${by}` }
+        assert.equal((await api.send('PUT', `/Groups/${id}`, described, { by, ifMatch: '*' })).status, 200)
+      }
+      await api.send('DELETE', `/Groups/${await api.groupId('svc.admin')}/members/${id}`)
+    }),
+  },
+  {
     attack: 'closes circles of two and three groups, one request after another and all at once',
     outcome: 'is refused at the last link, and no group is in itself',
     attempt: withGroups(async api => {
@@ -280,6 +299,50 @@ export const groupAttacks: readonly Attack[] = [
           'svc.admin',
           'idps.write',
         ])
+        await server.stop()
+      }
+    },
+  },
+  {
+    attack: 'lists a group that is nested in an administrative one with idps.write alone, or takes over who is in it',
+    outcome: 'is refused with 403 in both modes, like the administrative group itself',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
+        const api = providerApi(() => server)
+        const bearer = await tokenOf(server, 'admin')
+        const post = async (path: string, json: Members): Promise<string> => {
+          const headers = { 'content-type': 'application/json' }
+          const answer = await server.send(path, { method: 'POST', body: JSON.stringify(json), headers, bearer })
+          assert.equal(answer.status, 201, answer.text)
+          return String(answer.json()['id'])
+        }
+        const admin = await post('/Groups', { displayName: 'svc.admin' })
+        const inner = await post('/Groups', { displayName: 'staff.all' })
+        const middle = await post('/Groups', { displayName: 'staff', members: [{ value: inner, type: 'GROUP' }] })
+        const listing = (...names: readonly string[]) =>
+          oidc('corp', { groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: names })
+        const harmless = { as: 'writer', method: 'POST', json: listing('staff') }
+        const made = (await api.call(harmless)).json<ProviderAnswer>()
+        await post(`/Groups/${admin}/members`, { value: middle, type: 'GROUP' })
+        const change = { as: 'writer', method: 'PUT', path: `/${made.id}` } as const
+        for (const name of ['staff.all', 'STAFF.all']) {
+          assertForbidden(await api.call({ ...change, json: listing('staff', name) }), name)
+          const other = oidc('other', { externalGroupsWhitelist: [name] })
+          assertForbidden(await api.call({ as: 'writer', method: 'POST', json: other }), name)
+        }
+        const evil = oidc('corp', {
+          groupMappingMode: 'AS_SCOPES',
+          externalGroupsWhitelist: ['staff'],
+          issuer: 'https://evil.example',
+        })
+        assertForbidden(await api.call({ ...change, json: evil }))
+        assert.equal((await api.call({ ...change, json: { ...listing('staff'), name: 'New' } })).status, 200)
+        assert.equal(
+          (await api.call({ method: 'PUT', path: change.path, json: listing('staff', 'staff.all') })).status,
+          200,
+        )
+        assert.deepEqual(server.faults, [])
         await server.stop()
       }
     },

@@ -122,7 +122,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       const given = readProvider(json, { serviceName, behaviour })
       const others = await othersIn(zoneId)
       if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
-      rights.checkListed({ id: zoneId, config: given.config }, caller)
+      await rights.checkListed({ id: zoneId, config: given.config }, caller)
       await rights.checkAccounts({ ...given, zoneId }, caller)
       const now = clock.now()
       const definition = await identified(zoneId, given, others)
@@ -142,7 +142,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
       if (moved !== undefined && !rights.isAdministrator({ id: zoneId }, caller)) {
         throw refuseRecord(422, `${moved} must be sent again, because it would be sent to another server`)
       }
-      rights.checkListed({ id: zoneId, config: given.config }, caller, before.config)
+      await rights.checkListed({ id: zoneId, config: given.config }, caller, before.config)
       const changesTrust = rights.changesTrust(opened, given)
       if (changesTrust) {
         await rights.checkAccounts(before, caller, before.config)

@@ -26,15 +26,18 @@ export function createProviderRights(deps: ProviderRightsDeps) {
   const serviceName = service.name
   const rights = createGroupRights(deps)
 
-  /** A provider can add users to an administrative group only if its record lists the group, so listing it grants it. */
-  function checkListed(
+  /**
+   * A provider can add users to an administrative group, or to one nested in it, only if its record lists that group, so listing
+   * it grants it.
+   */
+  async function checkListed(
     { id, config }: { id: string; config: JsonRecord },
     by: GroupCaller,
     before: JsonRecord = {},
-  ): void {
+  ): Promise<void> {
     const former = new Set(wordsOf(before['externalGroupsWhitelist']))
     const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !former.has(name))
-    rights.checkNames({ id }, added, by)
+    await rights.checkNamed({ id }, added, by)
   }
 
   /** A caller who decides how users sign in can impersonate any of them, also members of administrative groups. */
@@ -43,7 +46,7 @@ export function createProviderRights(deps: ProviderRightsDeps) {
     by: GroupCaller,
     before: JsonRecord = {},
   ): Promise<void> {
-    rights.checkNames({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
+    await rights.checkNamed({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
@@ -67,7 +70,7 @@ export function createProviderRights(deps: ProviderRightsDeps) {
   ): Promise<void> {
     if (zoneId === undefined) return
     const caller = callerIn(zoneId, by, service)
-    checkListed({ id: zoneId, config }, caller, before?.config)
+    await checkListed({ id: zoneId, config }, caller, before?.config)
     if (changesTrust) await checkAccounts({ zoneId, originKey }, caller, before?.config)
   }
 

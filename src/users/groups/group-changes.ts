@@ -58,7 +58,9 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
     checkDraft(zone, draft, deps)
     checkMembers(members.add)
     if (draft.displayName !== before.displayName) {
-      rights.checkNames(zone, [before.displayName, draft.displayName], by)
+      // Providers name groups: with another name, users whom nobody meant would reach what it is nested in.
+      await rights.checkGroup(zone, before, by)
+      rights.checkNames(zone, [draft.displayName], by)
     }
     const after = { ...changed(before, draft), updatedAt: clock.now() }
     await checkAdditions(zone, after, { add: members.add, by, deps })

@@ -36,6 +36,8 @@ export interface GroupRights {
   isAdministrator(zone: Pick<Zone, 'id'>, by: GroupCaller): boolean
   /** For changes that give a group a name, or remove it. */
   checkNames(zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): void
+  /** For changes that let others put users into groups of these names: the same, and the groups that those are nested in. */
+  checkNamed(zone: Pick<Zone, 'id'>, names: readonly string[], by: GroupCaller): Promise<void>
   /** For changes that grant the scope of the group, and of those that it is nested in. */
   checkGroup(zone: Zone, group: Group, by: GroupCaller): Promise<void>
   /** For changes that would make it possible to sign in as the user, who may be an administrator. */
@@ -90,6 +92,14 @@ export function createGroupRights({
     isAdministrator,
     checkNames(zone, names, by) {
       const name = lacking(zone, names, by)
+      if (name !== undefined) refuse(name)
+    },
+    async checkNamed(zone, names, by) {
+      if (names.length === 0 || isAdministrator(zone, by)) return
+      const groups = await store.groups.findByNames(zone.id, names)
+      const ids = groups.map(({ id }) => id)
+      const outer = ids.length === 0 ? [] : await store.groups.listOuterNames(zone.id, ids)
+      const name = lacking(zone, [...names, ...outer.map(({ displayName }) => displayName)], by)
       if (name !== undefined) refuse(name)
     },
     async checkGroup(zone, group, by) {
