@@ -7,6 +7,7 @@ import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import type { DemandFinder } from '../identity/outstanding-demand.ts'
+import { checkOwnAccounts } from '../login/own-accounts.ts'
 import { createSavedAccounts } from '../login/saved-accounts.ts'
 import type { SavedAccounts } from '../login/saved-accounts.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -134,7 +135,15 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   const bearerGate = createBearerGate({ ...parts, enterZone: createZoneSwitch(parts) })
   const denial = createDenial({ sessions, urls, behaviour })
   const signInDemands = createSignInDemands({ ...parts, sessions, remembered })
-  const gates = createGates({ ...parts, resolveZone, bearerGate, sessions, denial, signInDemands })
+  const gates = createGates({
+    ...parts,
+    resolveZone,
+    bearerGate,
+    sessions,
+    denial,
+    signInDemands,
+    checkOwnAccounts: request => checkOwnAccounts(request, parts),
+  })
   const routes = watchRoutes(http, gates)
 
   const assets = loadAssets(ASSETS, urls.basePath)

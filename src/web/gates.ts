@@ -27,12 +27,14 @@ export function createGates(deps: {
   sessions: Sessions
   denial: Denial
   signInDemands: SignInDemands
+  checkOwnAccounts: (request: FastifyRequest) => Promise<void>
   urls: Urls
   behaviour: Behaviour
   nonces: DpopNonces
   store: Pick<Store, 'isUnreachable'>
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, signInDemands, urls, behaviour, nonces, store } = deps
+  const { resolveZone, bearerGate, sessions, denial, signInDemands, checkOwnAccounts } = deps
+  const { urls, behaviour, nonces, store } = deps
 
   async function requireSession(
     request: FastifyRequest,
@@ -60,7 +62,7 @@ export function createGates(deps: {
     }
   }
 
-  return (route, { access, audience, zone, body, withoutDatabase }) => {
+  return (route, { access, audience, zone, body, withoutDatabase, ownAccounts }) => {
     const headers = securityHeaders(audience, urls.isHttps)
     const gate = gateFor(access)
     // Authorize before reading the body, except where the form may carry the token.
@@ -78,6 +80,7 @@ export function createGates(deps: {
       const start = startOfZone(request, urls)
       if (start !== undefined) return reply.redirect(start, 302)
       if (access.by !== 'bearer' && requestedZoneOf(request)) throw refuseSwitch()
+      if (ownAccounts) await checkOwnAccounts(request)
       if (early) await gate(request, reply)
     }
     if (gate && !early) route.preHandler = [gate]

@@ -60,6 +60,8 @@ export interface RouteConfig {
   readonly zone?: false
   /** Set on routes that work from caches: they answer while the database is down, and every other one of a zone gets 503. */
   readonly withoutDatabase?: true
+  /** Set on routes for accounts of the internal provider: closed to every caller in zones that keep accounts elsewhere. */
+  readonly ownAccounts?: true
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
   readonly refuses?: true
 }
@@ -107,7 +109,7 @@ export function watchRoutes(
 ): RegisteredRoute[] {
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
-    const { access, audience, zone, body, withoutDatabase, refuses } = route.config ?? {}
+    const { access, audience, zone, body, withoutDatabase, ownAccounts, refuses } = route.config ?? {}
     if (!access || !audience) {
       throw new Error(`${String(route.method)} ${route.url} does not declare its access and audience`)
     }
@@ -123,6 +125,7 @@ export function watchRoutes(
       ...(zone === false && { zone }),
       ...(body && { body }),
       ...(withoutDatabase && { withoutDatabase }),
+      ...(ownAccounts && { ownAccounts }),
     }
     for (const method of methods) table.push({ method, url: route.url, ...config, ...(refuses && { refuses }) })
     prepare(route, config)

@@ -12,31 +12,32 @@ import type { ProfileDeps } from './profile.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
+const keptHere = { ownAccounts: true } as const
 const anonymous = open('people without an account, or without their password')
 const byCode = open('the code says who it is')
 
 const ROUTES = {
-  'GET /create_account': anonymous,
-  'POST /create_account.do': anonymous,
-  'GET /accounts/email_sent': anonymous,
+  'GET /create_account': { ...anonymous, ...keptHere },
+  'POST /create_account.do': { ...anonymous, ...keptHere },
+  'GET /accounts/email_sent': { ...anonymous, ...keptHere },
   'HEAD /verify_user': byCode,
-  'GET /verify_user': { ...byCode, exposeHeadRoute: false },
-  'POST /verify_user': byCode,
-  'GET /forgot_password': anonymous,
-  'POST /forgot_password.do': anonymous,
-  'GET /email_sent': anonymous,
-  'GET /reset_password': byCode,
-  'POST /reset_password.do': byCode,
-  'GET /verify_email': byCode,
-  'POST /verify_email': byCode,
+  'GET /verify_user': { ...byCode, ...keptHere, exposeHeadRoute: false },
+  'POST /verify_user': { ...byCode, ...keptHere },
+  'GET /forgot_password': { ...anonymous, ...keptHere },
+  'POST /forgot_password.do': { ...anonymous, ...keptHere },
+  'GET /email_sent': { ...anonymous, ...keptHere },
+  'GET /reset_password': { ...byCode, ...keptHere },
+  'POST /reset_password.do': { ...byCode, ...keptHere },
+  'GET /verify_email': { ...byCode, ...keptHere },
+  'POST /verify_email': { ...byCode, ...keptHere },
   'GET /invitations/accept': byCode,
   'POST /invitations/accept.do': byCode,
   'POST /invitations/accept_enterprise.do': byCode,
   'GET /continue': open('it leads only to URLs that clients have registered'),
-  'GET /change_email': own,
-  'POST /change_email.do': own,
-  'GET /change_password': own,
-  'POST /change_password.do': own,
+  'GET /change_email': { ...own, ...keptHere },
+  'POST /change_email.do': { ...own, ...keptHere },
+  'GET /change_password': { ...own, ...keptHere },
+  'POST /change_password.do': { ...own, ...keptHere },
   'GET /profile': own,
   'POST /profile': own,
   'POST /profile/details': own,

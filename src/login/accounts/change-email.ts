@@ -26,14 +26,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../fresh-sign-in.ts'
-import {
-  checkOwnAccounts,
-  countMail,
-  readRequestedReturn,
-  redirectToSignIn,
-  requiredField,
-  runLater,
-} from './self-service.ts'
+import { countMail, readRequestedReturn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
@@ -77,7 +70,6 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     goTo(request, reply, '/profile?error_message_code=email_change.non-uaa-origin')
 
   on('GET /change_email', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     const signedIn = await ownerIn(request)
     if (!signedIn) return keptElsewhere(request, reply)
     const { user } = signedIn
@@ -88,7 +80,6 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
 
   on('POST /change_email.do', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    await checkOwnAccounts(request, deps)
     const signedIn = await ownerIn(request)
     if (!signedIn) return keptElsewhere(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -157,7 +148,6 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
   }
 
   on('GET /email_sent', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     await sessions.signedIn(request) // for the layout: the user who changes an address is still signed in
     return pages.send(reply, emailSentPage(await pages.chrome(request, reply), queryForm(request).get('code')))
   })
@@ -177,7 +167,6 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
   }
 
   on('GET /verify_email', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await peekCode(request.zone, { purpose: PURPOSE, value: code }, deps)
     if (!good) return refuseCode(request, reply)
@@ -194,7 +183,6 @@ function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
 
   on('POST /verify_email', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    await checkOwnAccounts(request, deps)
     const { zone } = request
     const code = requiredField(bodyForm(request) ?? EMPTY_FORM, 'code')
     const signedIn = await sessions.signedIn(request)

@@ -18,7 +18,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { MISMATCH } from './forgotten-password.ts'
-import { checkOwnAccounts, requiredField } from './self-service.ts'
+import { requiredField } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 
@@ -40,7 +40,6 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePassword
 
   /** The user, whose password must be kept here. */
   async function owner(request: FastifyRequest): Promise<SignedInUser> {
-    await checkOwnAccounts(request, deps)
     const signedIn = await sessions.signedIn(request)
     if (!signedIn) throw new Error('the gate requires a session')
     if (signedIn.user.origin === service.name) return signedIn

@@ -30,7 +30,6 @@ import { requesterOf } from '../../web/requests/requester.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import {
-  checkOwnAccounts,
   checkSelfService,
   countMail,
   readRequestedReturn,
@@ -102,7 +101,6 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
   })
 
   on('GET /accounts/email_sent', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     return pages.send(reply, activationSentPage(await pages.chrome(request, reply)))
   })
 
@@ -135,7 +133,6 @@ function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
   on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
 
   on('GET /verify_user', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await peekSignUp(request.zone, code, deps)
     if (!good) return showExpired(request, reply)
@@ -149,7 +146,6 @@ function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
 
   on('POST /verify_user', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    await checkOwnAccounts(request, deps)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = requiredField(form, 'code')

@@ -25,7 +25,6 @@ import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import {
-  checkOwnAccounts,
   checkSelfService,
   countMail,
   countMailOf,
@@ -107,7 +106,6 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
   }
 
   on('GET /reset_password', async (request, reply) => {
-    await checkOwnAccounts(request, deps)
     const code = requiredField(queryForm(request), 'code')
     const good = await peekReset(request.zone, code, deps)
     return good ? showReset(request, reply, { code, user: good.user }) : showExpired(request, reply)
@@ -115,7 +113,6 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
 
   on('POST /reset_password.do', async (request, reply) => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
-    await checkOwnAccounts(request, deps)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = requiredField(form, 'code')

@@ -8,7 +8,6 @@ import type { Service } from '../../model/service.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Urls } from '../../model/urls.ts'
-import { refuseResource } from '../../users/refusal.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { siteKey } from '../../web/limits/limits.ts'
@@ -18,26 +17,12 @@ import { TooManyRequests } from '../../web/limits/too-many-requests.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 
-/** Refuses where accounts of the internal provider are kept elsewhere: 403 as JSON, as the APIs do. */
-export async function checkOwnAccounts(
-  request: FastifyRequest,
-  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
-): Promise<{ readonly selfService: boolean }> {
-  const { ownAccounts, selfService } = await switchesIn(request.zone, { store, serviceName: service.name })
-  if (ownAccounts) return { selfService }
-  request.audience = 'api'
-  throw refuseResource(
-    'internal_user_management_disabled',
-    'Internal User Creation is currently disabled. External User Store is in use.',
-  )
-}
-
-/** Refuses also where the zone has its self-service off: 404. */
+/** Refuses where the zone has its self-service off: 404. */
 export async function checkSelfService(
   request: FastifyRequest,
-  deps: { readonly store: SwitchDeps['store']; readonly service: Service },
+  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
 ): Promise<void> {
-  const { selfService } = await checkOwnAccounts(request, deps)
+  const { selfService } = await switchesIn(request.zone, { store, serviceName: service.name })
   if (!selfService) throw new PageError(404, 'Self service is disabled.')
 }
 

@@ -120,10 +120,17 @@ for (const mode of MODES) {
     })
 
     it('is closed where accounts are kept elsewhere', async () => {
-      const browser = server.browser('closed.localhost:8080')
-      await browser.signIn('nadia', OLD)
-      const answer = await browser.send('/change_password')
-      assert.deepEqual([answer.status, answer.json()['error']], [403, 'internal_user_management_disabled'])
+      const closed = server.browser('closed.localhost:8080')
+      const member = server.browser('closed.localhost:8080')
+      await member.signIn('nadia', OLD)
+      for (const answer of [
+        await closed.send('/change_password'),
+        await closed.send('/change_password.do', { form: {} }),
+        await member.send('/change_password'),
+        await member.send('/change_password.do', { form: {} }),
+      ]) {
+        assert.deepEqual([answer.status, answer.json()['error']], [403, 'internal_user_management_disabled'])
+      }
     })
   })
 }

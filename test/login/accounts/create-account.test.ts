@@ -384,9 +384,15 @@ for (const mode of MODES) {
     // Covers internal user management disabled: 403 of self-service pages
     // Covers config of type uaa: disableInternalUserManagement
     it('is closed where accounts are kept elsewhere', async () => {
-      for (const path of ['/create_account', '/accounts/email_sent', '/verify_user?code=x']) {
-        const answer = await at('closed').send(path)
-        assert.equal(answer.status, 403, path)
+      const closed = at('closed')
+      for (const answer of [
+        await closed.send('/create_account'),
+        await closed.send('/create_account.do', { form: {} }),
+        await closed.send('/accounts/email_sent'),
+        await closed.send('/verify_user?code=x'),
+        await closed.send('/verify_user', { form: {} }),
+      ]) {
+        assert.equal(answer.status, 403)
         assert.deepEqual(
           [answer.json()['error'], answer.json()['error_description']],
           [

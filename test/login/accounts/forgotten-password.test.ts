@@ -251,8 +251,13 @@ for (const mode of MODES) {
       assert.equal((await off.send('/forgot_password')).status, 404)
       assert.equal((await off.send('/forgot_password.do', { form: { username: 'nadia' } })).status, 404)
       const closed = server.browser('closed.localhost:8080')
-      for (const path of ['/forgot_password', '/reset_password?code=x', '/email_sent']) {
-        const answer = await closed.send(path)
+      for (const answer of [
+        await closed.send('/forgot_password'),
+        await closed.send('/forgot_password.do', { form: {} }),
+        await closed.send('/reset_password?code=x'),
+        await closed.send('/reset_password.do', { form: {} }),
+        await closed.send('/email_sent'),
+      ]) {
         assert.deepEqual([answer.status, answer.json()['error']], [403, 'internal_user_management_disabled'])
       }
     })
