@@ -171,7 +171,7 @@ describe('docs/providers', () => {
     if (type === 'saml') {
       it(`has addresses to register, and one to load metadata from: ${page}`, () => {
         for (const path of ['SSO', 'SingleLogout'])
-          assert.ok(textOf(page).includes(`{base}/saml/${path}/alias/{entity id}`))
+          assert.ok(textOf(page).includes(`{base}/saml/${path}/alias/{alias}`))
         assert.match(String(config['metaDataLocation']), /^https:/)
         assert.equal(config['nameID'], PERSISTENT)
         const sent = Object.keys(claims ?? {})

@@ -243,7 +243,10 @@ export const CONFIG_SCHEMA = {
       additionalProperties: false,
       description: 'The SAML service provider.',
       properties: {
-        entity_id: { ...text('Entity id; another zone puts its subdomain and a dot before it.'), minLength: 1 },
+        entity_id: {
+          ...text('Entity id; another zone puts its subdomain and a dot before it, or before the host of a URL.'),
+          minLength: 1,
+        },
         active: text('The id of the key that signs and that providers encrypt for; the others only decrypt.'),
         keys: {
           type: 'object',

@@ -2,6 +2,7 @@
 // at each start comes with `latchkey import-uaa`; every other one is named.
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
+import { samlAliasOf } from '../model/zones/zone.ts'
 import type { Schema } from './check-schema.ts'
 import { checkSchema } from './check-schema.ts'
 import { CONFIG_SCHEMA } from './schema.ts'
@@ -97,6 +98,7 @@ export function translateSettings(settings: ReadonlyMap<string, unknown>): Trans
       say(key, 'by hand', 'set SMTP_PASSWORD in the environment of the server')
     } else if (AS_HERE.get(key) === value) say(key, 'unused', 'it is so here')
     else if (ADDRESSES.has(key) && value === settings.get('issuer.uri')) say(key, 'unused', 'base_url says the same')
+    else if (key === 'login.saml.entityIDAlias' && value === aliasFor(settings)) say(key, 'unused', 'it is so here')
     else if (target === undefined || schema === undefined) {
       const { rule, outcome, why } = outcomeOf(key)
       say(rule, outcome, why)
@@ -113,6 +115,10 @@ export function translateSettings(settings: ReadonlyMap<string, unknown>): Trans
   if (isJsonRecord(config['smtp']) && config['smtp']['host'] === undefined) delete config['smtp']
   return { config, outcomes: [...outcomes.values()] }
 }
+
+/** The alias of the SAML endpoints, where UAA's other zones put their subdomain, too. */
+const aliasFor = (settings: ReadonlyMap<string, unknown>): string =>
+  samlAliasOf({ subdomain: '' }, String(settings.get('login.entityID')))
 
 /** The schema of a setting that has no settings below it; undefined if the configuration has no such setting. */
 function schemaAt(key: string): Schema | undefined {

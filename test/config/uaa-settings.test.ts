@@ -192,6 +192,16 @@ describe('translating the settings of a UAA', () => {
       want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'taken' },
     },
     {
+      name: 'takes the host of a SAML entity id for the alias that it is',
+      text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: login.example } }',
+      want: { 'login.entityID': 'taken', 'login.saml.entityIDAlias': 'unused' },
+    },
+    {
+      name: 'leaves another alias to the operator',
+      text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: sp } }',
+      want: { 'login.entityID': 'taken', 'login.saml.entityIDAlias': 'by hand' },
+    },
+    {
       name: 'leaves to the operator a value that is not accepted or refers to another',
       text: 'clientMaxCount: many\nuserMaxCount: "${clientMaxCount}"\ncors: { xhr: { max_age: [1] } }',
       want: { clientMaxCount: 'by hand', userMaxCount: 'by hand', 'cors.xhr.max_age': 'by hand' },

@@ -45,16 +45,19 @@ describe('the issuer of a zone in the configuration', () => {
 })
 
 describe('the SAML entity id of a zone in the configuration', () => {
-  const load = (entityID: string) => {
+  const URL_OF_US = 'https://us.example/saml'
+  const load = (entityID: string, server = entityID.includes('//') ? URL_OF_US : 'us') => {
     const zone = { id: 'z1', subdomain: 'z1', name: 'Zone', config: { samlConfig: { entityID } } }
-    return loadText(folder, JSON.stringify({ saml: { entity_id: 'us' }, bootstrap: { identity_zones: [zone] } }))
+    return loadText(folder, JSON.stringify({ saml: { entity_id: server }, bootstrap: { identity_zones: [zone] } }))
   }
 
   it('may be its own', async () => {
-    for (const entityId of ['z1.us', 'them']) await load(entityId)
+    for (const entityId of ['z1.us', 'them', 'https://z1.us.example/saml', 'https://us.example/z1'])
+      await load(entityId)
+    await load('http://z2.us.example/saml') // that of z2 begins with https
   })
 
-  for (const entityId of ['us', 'US', 'z2.us']) {
+  for (const entityId of ['us', 'US', 'z2.us', URL_OF_US, 'https://z2.us.example/saml']) {
     it(`is not ${entityId}, which providers could not distinguish`, async () =>
       assert.deepEqual(await problemsOf(load(entityId)), [
         'bootstrap.identity_zones[0].config.samlConfig.entityID: is that of the server, or of another zone',

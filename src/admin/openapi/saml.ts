@@ -24,7 +24,9 @@ const consumed: Operation['answers'] = {
   413: 'The response is too long.',
   502: 'The response could not be verified.',
 }
-const consumerAlias: Fields = { alias: must('The SAML entity id of the zone, or the origin of the provider.') }
+const consumerAlias: Fields = {
+  alias: must('The alias of the zone, which its metadata has, or the origin of the provider.'),
+}
 
 /** `/saml/discovery`, `/saml/login/alias`, `/saml2/authenticate` and `/saml/SSO`. */
 export const samlOperations: Readonly<Record<string, Operation>> = {
@@ -45,7 +47,7 @@ export const samlOperations: Readonly<Record<string, Operation>> = {
   },
   'GET /saml/login/alias/:alias': {
     summary: 'Start a sign-in with the SAML provider of this entity id',
-    path: { alias: must('The SAML entity id of the zone.') },
+    path: { alias: must('The alias of the zone, which its metadata has.') },
     query: { disco: may('Ignored.'), idp: may('Entity id of the provider.'), ...target },
     answers: { 200: leaving, 302: started, 400: 'The alias or the entity id is unknown.' },
   },

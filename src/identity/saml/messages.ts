@@ -1,4 +1,5 @@
 // The XML that a service provider sends, as templates: every value is escaped by construction. Signed in signing.ts.
+import { bearerPath } from '../../model/zones/saml-paths.ts'
 import type { ServiceProvider, SpKey } from './service-provider.ts'
 
 const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
@@ -125,7 +126,7 @@ export function metadataOf(provider: ServiceProvider, { stableNamesFirst = true 
     format => xml`<md:NameIDFormat>${format}</md:NameIDFormat>`,
   )
   return document(
-    xml`<md:EntityDescriptor ID="${ncNameOf(entityId)}" entityID="${entityId}" xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"><md:SPSSODescriptor AuthnRequestsSigned="${String(signsRequests)}" WantAssertionsSigned="${String(wantsAssertionsSigned)}" protocolSupportEnumeration="${PROTOCOL}">${keys}${logout}${formats}<md:AssertionConsumerService Binding="${BINDING}:HTTP-POST" Location="${base}/saml/SSO/alias/${alias}" index="0" isDefault="true"/><md:AssertionConsumerService Binding="${BINDING}:URI" Location="${base}/oauth/token/alias/${alias}" index="1"/></md:SPSSODescriptor></md:EntityDescriptor>`,
+    xml`<md:EntityDescriptor ID="${ncNameOf(entityId)}" entityID="${entityId}" xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"><md:SPSSODescriptor AuthnRequestsSigned="${String(signsRequests)}" WantAssertionsSigned="${String(wantsAssertionsSigned)}" protocolSupportEnumeration="${PROTOCOL}">${keys}${logout}${formats}<md:AssertionConsumerService Binding="${BINDING}:HTTP-POST" Location="${base}/saml/SSO/alias/${alias}" index="0" isDefault="true"/><md:AssertionConsumerService Binding="${BINDING}:URI" Location="${base}${bearerPath(entityId)}" index="1"/></md:SPSSODescriptor></md:EntityDescriptor>`,
   )
 }
 

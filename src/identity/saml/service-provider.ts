@@ -12,7 +12,7 @@ import type { AddressedZone } from '../../model/request.ts'
 import { sealContexts } from '../../model/seal-contexts.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { SamlConfig, Zone } from '../../model/zones/zone.ts'
-import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { samlAliasOf, samlEntityIdOf } from '../../model/zones/zone.ts'
 import type { ServerKey, Store } from '../../store/store.ts'
 import { openSamlKey, samlActiveKeyId } from '../../zones/saml-keys.ts'
 
@@ -21,7 +21,7 @@ export interface ServiceProvider {
   readonly entityId: string
   /** The zone's base URL, without a trailing slash. */
   readonly base: string
-  /** The last segment of its endpoints: the entity id, percent-encoded. */
+  /** The last segment of its endpoints, percent-encoded. */
   readonly alias: string
   /** Signs. */
   readonly active: SpKey
@@ -130,7 +130,7 @@ export function createServiceProviders(deps: ServiceProviderDeps): ServiceProvid
       return {
         entityId,
         base: urls.ofZone(zone),
-        alias: encodeURIComponent(entityId),
+        alias: encodeURIComponent(samlAliasOf(zone, samlEntityId)),
         ...(await keysOf(zone)),
         signsRequests: requestSigned,
         wantsAssertionsSigned: wantAssertionSigned,

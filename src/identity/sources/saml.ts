@@ -7,7 +7,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { consumerPath } from '../../model/zones/saml-paths.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { samlAliasOf } from '../../model/zones/zone.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import type { SamlLogout } from '../saml/logout.ts'
 import type { SamlProviders } from '../saml/providers.ts'
@@ -62,7 +62,7 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     const signIn = async (): Promise<SamlSignIn> => (await load()).signIn
     return {
       answer: ANSWER,
-      callbackPath: consumerPath(samlEntityIdOf(zone, deps.samlEntityId)),
+      callbackPath: consumerPath(samlAliasOf(zone, deps.samlEntityId)),
       start: async (start, at) => (await signIn()).start(record, start, at),
       isReady: async () => (await signIn()).isReady(record),
       isOffered: () => loaded?.signIn.isOffered(record) ?? true,

@@ -2,7 +2,7 @@
 // with it: the attempt that it belongs to is found when a page of ours has posted it once more.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { consumerPath } from '../../model/zones/saml-paths.ts'
-import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { samlAliasOf } from '../../model/zones/zone.ts'
 import { formPostPage } from '../../pages/form-post.ts'
 import { siteName } from '../../pages/layout.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -42,11 +42,11 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
   const form = bodyForm(request) ?? EMPTY_FORM
   const message = form.get('SAMLResponse')
   if (!message || form.all('SAMLResponse').length > 1) return fail({ request, reply }, UNREADABLE, deps)
-  const entityId = samlEntityIdOf(zone, deps.samlEntityId)
+  const own = samlAliasOf(zone, deps.samlEntityId)
   const issuer = await identity.claimedIssuer('saml', message)
   const origin = issuer === undefined ? undefined : await identity.originOf(zone, 'saml', issuer)
   // The last segment may be the service provider's alias or the identity provider's.
-  if (origin === undefined || (alias !== undefined && alias !== entityId && alias !== origin)) {
+  if (origin === undefined || (alias !== undefined && alias !== own && alias !== origin)) {
     await reportUnknownIssuer(request, { message, issuer }, deps)
     return fail({ request, reply }, await noProvider(request, { issuer, alias }, deps), deps)
   }
@@ -56,7 +56,7 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
   const given = {
     origin,
     form,
-    path: bare ? BARE_PATH : pathOf(alias),
+    path: bare ? BARE_PATH : consumerPath(alias),
     failurePath: '/saml_error',
     lost: () => {
       reportAnswer(request, { message, why: 'in-response-to', origin }, deps)
@@ -74,9 +74,9 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
     }
     return returns.acceptUnsolicited(request, reply, { ...given, refused, target: state })
   }
-  const key = { origin, state, callback: consumerPath(entityId) }
+  const key = { origin, state, callback: consumerPath(own) }
   if (attempts.wasSent(request, key)) return returns.finishAttempt(request, reply, given)
-  return postAgain({ request, reply }, { form, entityId, alias }, deps)
+  return postAgain({ request, reply }, { form, own, alias }, deps)
 }
 
 /** Logs and reports an answer of which no provider here is the issuer. */
@@ -98,12 +98,12 @@ async function reportUnknownIssuer(
 /** Has the browser post the answer again from a page of ours, with the cookies. */
 async function postAgain(
   { request, reply }: Exchange,
-  { form, entityId, alias }: { readonly form: Form; readonly entityId: string; readonly alias: string | undefined },
+  { form, own, alias }: { readonly form: Form; readonly own: string; readonly alias: string | undefined },
   { pages, urls }: SamlDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
   // The cookie of the attempt is not sent to the path without an alias.
-  const action = urls.ofZone(request.zone) + (alias === undefined ? consumerPath(entityId) : pathOf(alias))
+  const action = urls.ofZone(request.zone) + consumerPath(alias ?? own)
   const fields = {
     SAMLResponse: form.get('SAMLResponse') ?? '',
     RelayState: form.get('RelayState') ?? '',
@@ -111,5 +111,3 @@ async function postAgain(
   }
   return pages.send(reply, formPostPage(chrome, { clientName: siteName(chrome), action, fields }))
 }
-
-const pathOf = (alias: string): string => `${BARE_PATH}/alias/${encodeURIComponent(alias)}`

@@ -23,7 +23,7 @@ const ROUTES = {
 /** Signed documents that are kept: one for each address of a zone, usually of 6 kB, and of a megabyte with large certificates. */
 const MAX_DOCUMENTS = 500
 
-/** `GET /saml/metadata` and `GET /saml/metadata/alias/{entity id}`. */
+/** `GET /saml/metadata` and `GET /saml/metadata/alias/{alias}`. */
 export function samlMetadataEndpoints(
   app: FastifyInstance,
   {
@@ -63,8 +63,8 @@ export function samlMetadataEndpoints(
         )
         on<{ Params: { alias: string } }>('GET /saml/metadata/alias/:alias', async (request, reply) => {
           const provider = await serviceProviders.of(request.zone)
-          if (request.params.alias !== provider.entityId) {
-            throw new PageError(404, 'The entity id in the path is not that of this zone.')
+          if (encodeURIComponent(request.params.alias) !== provider.alias) {
+            throw new PageError(404, 'The alias in the path is not that of this zone.')
           }
           return send(request, reply, provider)
         })

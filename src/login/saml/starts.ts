@@ -1,6 +1,6 @@
 // The ways to start a sign-in at a SAML provider that both generations of UAA have; the usual one is /login/external/.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { samlAliasOf, samlEntityIdOf } from '../../model/zones/zone.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
@@ -56,13 +56,13 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
       query.all(name).map((value): [string, string] => [name, value]),
     )
     const next = new URLSearchParams([['disco', 'true'], ['idp', externalKey], ...passedOn])
-    const path = `/saml/login/alias/${encodeURIComponent(entityId)}`
+    const path = `/saml/login/alias/${encodeURIComponent(samlAliasOf(zone, deps.samlEntityId))}`
     return reply.redirect(`${urls.ofZone(zone)}${path}?${next.toString()}`, 302)
   })
 
   on<{ Params: { alias: string } }>('GET /saml/login/alias/:alias', async (request, reply) => {
     const { alias } = request.params
-    if (alias !== samlEntityIdOf(request.zone, deps.samlEntityId)) {
+    if (alias !== samlAliasOf(request.zone, deps.samlEntityId)) {
       refuse(alias, name => `No local entity found for alias ${name}, verify your configuration.`)
     }
     const query = queryForm(request)

@@ -5,7 +5,7 @@ export function discoveryPath(entityId: string, origin: string): string {
 }
 
 /** The assertion consumer that the service provider's metadata names, below the zone's base URL. */
-export const consumerPath = (entityId: string): string => `/saml/SSO/alias/${encodeURIComponent(entityId)}`
+export const consumerPath = (alias: string): string => `/saml/SSO/alias/${encodeURIComponent(alias)}`
 
 /** The token endpoint that bearer assertions name as their recipient, below the zone's base URL (RFC 7522). */
 export const bearerPath = (entityId: string): string => `/oauth/token/alias/${encodeURIComponent(entityId)}`

@@ -6,6 +6,7 @@ import type { CorsProblem } from './cors-policy.ts'
 import { scopesProblem } from '../clients/registration.ts'
 import { policyProblem } from '../users/second-factor.ts'
 import type { Service } from '../service.ts'
+import { prefixedEntityId } from './zone.ts'
 import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './zone.ts'
 
 /** Thrown for invalid settings, with UAA's message. */
@@ -57,8 +58,9 @@ export function refuseForeignEntityId(
 ): void {
   const own = (samlConfig?.entityID ?? '').trim().toLowerCase()
   const server = serverEntityId.trim().toLowerCase()
-  if (own === `${subdomain}.${server}`) return
-  if (own !== server && !own.endsWith(`.${server}`)) return
+  if (own === prefixedEntityId(server, subdomain)) return
+  const [, scheme = '', name = ''] = /^(https?:\/\/)?(.*)$/s.exec(server) ?? []
+  if (own !== server && !(own.startsWith(scheme) && own.endsWith(`.${name}`))) return
   throw new InvalidZoneConfig('The SAML entity ID must not be that of the server, or of another zone.')
 }
 

@@ -38,15 +38,26 @@ export interface Zone {
 export const defaultGroups = ({ config }: Pick<Zone, 'config'>, serviceName: string): readonly string[] =>
   config.userConfig?.defaultGroups ?? standardDefaultGroups(serviceName)
 
-/**
- * The zone's SAML entity id: its own, or the server's prefixed with the subdomain. It is the last segment of the alias
- * of the token endpoint.
- */
+/** The zone's SAML entity id: its own, or the server's prefixed with the subdomain. */
 export function samlEntityIdOf({ config, subdomain }: Zone, serverEntityId: string): string {
   const own = config.samlConfig?.entityID ?? ''
   if (own.trim() !== '') return own
-  return subdomain === '' ? serverEntityId : `${subdomain}.${serverEntityId}`
+  return subdomain === '' ? serverEntityId : prefixedEntityId(serverEntityId, subdomain)
 }
+
+/**
+ * The last segment of the paths of SAML sign-in and logout, whatever the zone's own entity id: the server's, or only its
+ * host if it is a URL, prefixed with the subdomain.
+ */
+export function samlAliasOf({ subdomain }: Pick<Zone, 'subdomain'>, serverEntityId: string): string {
+  const url = /^https?:\/\//i.test(serverEntityId) ? URL.parse(serverEntityId) : null
+  const name = url?.hostname ?? serverEntityId
+  return subdomain === '' ? name : `${subdomain}.${name}`
+}
+
+/** With a subdomain before it; if it is a URL, before its host. */
+export const prefixedEntityId = (serverEntityId: string, subdomain: string): string =>
+  serverEntityId.replace(/^(?:https?:\/\/)?/i, scheme => `${scheme}${subdomain}.`)
 
 /** The zone's own lifetime; undefined if it is absent, -1 or otherwise invalid. */
 export function setting(value: number | undefined): number | undefined {

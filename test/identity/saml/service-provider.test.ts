@@ -128,9 +128,9 @@ for (const kind of DATABASE_KINDS) {
       )
       const [plain, byDefault] = [await of('plain'), await of('default')]
       assert.equal(publicPem(plain.active), publicPem(byDefault.active))
-      assert.equal(plain.entityId, 'plain.https://login.example/saml')
+      assert.equal(plain.entityId, 'https://plain.login.example/saml')
       assert.equal(plain.base, 'https://plain.login.example/base')
-      assert.equal(plain.alias, 'plain.https%3A%2F%2Flogin.example%2Fsaml')
+      assert.deepEqual([plain.alias, byDefault.alias], ['plain.login.example', 'login.example'])
       assert.deepEqual([plain.signsRequests, plain.wantsAssertionsSigned], [false, true])
     })
 

@@ -316,3 +316,41 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('an entity id that is a URL', () => {
+  const clock = createTestClock()
+  const entityId = 'http://login.example:8080/saml'
+  let server: TestServer
+  before(async () => {
+    server = await startServer({
+      mode: 'uaa',
+      clock,
+      config: { bootstrap: samlBootstrap(clock), saml: { entity_id: entityId } },
+    })
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  it('has its host as alias, to which providers post their answers', async () => {
+    const browser = server.browser()
+    const query = new URLSearchParams({ entityID: entityId, idp: 'corp' }).toString()
+    const first = await browser.send(`/saml/discovery?${query}`)
+    assert.equal(first.location().pathname, '/saml/login/alias/login.example')
+    const sent = requestIn(await browser.send(first.location().pathname + first.location().search))
+    const path = '/saml/SSO/alias/login.example'
+    assert.match(sent.xml, new RegExp(`AssertionConsumerServiceURL="${BASE}${path}"`))
+    const parts = { inResponseTo: sent.id, recipient: BASE + path, destination: BASE + path, audiences: [entityId] }
+    const xml = await idpOf(clock, 'corp').response(parts)
+    const answer = await comeBack(server, browser, answerForm(xml, sent.relayState), path)
+    assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/home`])
+  })
+
+  it('has the subdomain of another zone before its host', async () => {
+    const { text } = await server.send('/saml/metadata', { host: 'z1.localhost:8080' })
+    assert.match(text, / entityID="http:\/\/z1\.login\.example:8080\/saml"/)
+    assert.match(text, /Location="[^"]*\/saml\/SSO\/alias\/z1\.login\.example"/)
+    assert.match(text, /Location="[^"]*\/saml\/SingleLogout\/alias\/z1\.login\.example"/)
+  })
+})
