@@ -134,9 +134,14 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   }
 }
 
-/** Whether the form names this user: nobody continues as a user other than the one who was typed. */
-const isNamed = ({ userName }: User, form: Form): boolean =>
-  userNameKey(userName) === userNameKey(form.get('username') ?? '')
+/**
+ * Whether the form names this user: nobody continues as a user other than the one who was typed. Providers may have users of the
+ * same name, so a form that was for one of them names no user of another.
+ */
+function isNamed({ userName, origin }: User, form: Form): boolean {
+  const hint = parseLoginHint(form.get('login_hint'))
+  return userNameKey(userName) === userNameKey(form.get('username') ?? '') && (hint.origin ?? origin) === origin
+}
 
 function messageCode(reason: SignInRefusal): string {
   switch (reason) {

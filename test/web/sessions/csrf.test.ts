@@ -221,6 +221,9 @@ describe('a sign-in form that was open for too long', () => {
         assert.equal(status, 403)
         assert.match(text, /signed in with another account/, name)
       }
+      const hint = (origin: string): object => ({ login_hint: JSON.stringify({ origin }) })
+      assert.equal((await send('marissa', hint('svc'))).headers['location'], form_redirect_uri)
+      assert.match((await send('marissa', hint('ldap'))).text, /signed in with another account/)
       const forged = await send('marissa', { [NAME]: stale[NAME] })
       assert.equal(forged.status, 403)
       assert.match(forged.text, /not sent from one of our pages/)
