@@ -343,6 +343,21 @@ for (const mode of MODES) {
       })
     })
 
+    it('tells the log alone why a code is refused', async () => {
+      const detailOf = async (value: string): Promise<string> => {
+        const from = server.refusals.length
+        assert.equal((await exchange(server, value)).status, 400)
+        return server.refusals.slice(from).join('\n')
+      }
+      assert.match(await detailOf('nonsense'), /^invalid_grant: .*authorization code: it is unknown/)
+      const used = await insertCode(server)
+      tokensOf(await exchange(server, used))
+      assert.match(await detailOf(used), /authorization code: it was used before/)
+      const late = await insertCode(server)
+      server.clock.advance(301)
+      assert.match(await detailOf(late), /authorization code: it expired at 2/)
+    })
+
     it('does not burn the code for a client that fails to authenticate', async () => {
       const value = await insertCode(server)
       await exchange(server, value, {}, ['auto', 'wrong'])

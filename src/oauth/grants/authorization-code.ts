@@ -44,7 +44,9 @@ export const authorizationCode: Grant = {
     const { revocationSignature } = code
     // A new password, a new e-mail address or a revocation invalidates pending codes as it invalidates tokens.
     if (revocationSignature !== undefined && !isCurrentSignature(revocationSignature, client, user)) {
-      throw new OAuthError('invalid_grant', 'Invalid authorization code')
+      throw invalidCode(
+        'the password or e-mail address of the user changed, or tokens were revoked, after it was issued',
+      )
     }
     try {
       return await authorizeByCode({ code, user }, request, deps)
@@ -114,7 +116,8 @@ async function consume(
   if (redemption.outcome === 'redeemed') {
     undoOnFailure(() => store.codes.undoRedemption(zone.id, codeDigest, now))
     if (redemption.code.expiresAt > now) return redemption
-    throw new OAuthError('invalid_grant', 'Authorization code expired')
+    const detail = `authorization code: it expired at ${redemption.code.expiresAt.toISOString()}`
+    throw new OAuthError('invalid_grant', 'Authorization code expired', { detail })
   }
   if (redemption.outcome === 'used' && behaviour.revokeReusedCode) {
     const { grantId, clientId, userId } = redemption.code
@@ -124,8 +127,15 @@ async function consume(
     const reason = 'authorization code used twice'
     audit(revocationEvent(zone.id, { clientId, userId, caller: client.clientId, remoteAddress, reason }))
   }
-  throw new OAuthError('invalid_grant', 'Invalid authorization code')
+  throw invalidCode(redemption.outcome === 'used' ? 'it was used before' : UNKNOWN)
 }
+
+/** Expired codes are purged after ten minutes. */
+const UNKNOWN = 'it is unknown: never issued in this zone, ended with its session, or expired more than ten minutes ago'
+
+/** One answer for all: only the log and the audit trail have the reason. */
+const invalidCode = (reason: string): OAuthError =>
+  new OAuthError('invalid_grant', 'Invalid authorization code', { detail: `authorization code: ${reason}` })
 
 /** RFC 6749 §4.1.3: the redirect URI of the authorization request, or the client's only one if the request had none. */
 function fitsRequest({ redirectUri }: AuthorizationCode, client: Client, sent: string | undefined): boolean {
