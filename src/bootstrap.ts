@@ -7,7 +7,7 @@ import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
 import { refuseUnfinishedImport } from './bootstrap/imported.ts'
 import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
-import { disarmPlayground, markPlayground } from './bootstrap/playground.ts'
+import { disarmPlayground, markPlayground, restorePlayground } from './bootstrap/playground.ts'
 import { sealedSamlKeys, withSamlKeys } from './bootstrap/saml-keys.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
 import { claimDatabase, fitsDatabase } from './bootstrap/vault.ts'
@@ -40,6 +40,7 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   const ledger = createLedger(store, deps.vault)
   const all = { ...deps, ledger }
 
+  if (config.playground) await restorePlayground(service, all)
   await applyZone({ ...mainZoneOf(config), bootstrap }, all)
   await claimDatabase(deps, service)
   await compareBaseUrl(service, deps)

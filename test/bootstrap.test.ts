@@ -709,6 +709,24 @@ describe('a database of another server', () => {
   })
 })
 
+describe('the second start of a playground', () => {
+  it('creates the accounts again that were deleted, and changes no other', async () => {
+    const store = await open()
+    await start(store, undefined)
+    const { id } = await userOf(store, 'marissa')
+    const admin = { ...(await clientOf(store, 'admin')), secrets: [{ hash: await hashing.hash('own'), revision: 'r' }] }
+    await store.clients.update('svc', admin)
+    assert.ok(await store.users.delete('svc', id))
+    const { revision = 0 } = (await store.clients.findForChange('svc', 'app')) ?? {}
+    await store.clients.apply('svc', [{ kind: 'delete', clientId: 'app', revision }])
+    await start(store, undefined)
+    assert.notEqual((await userOf(store, 'marissa')).id, id)
+    assert.ok(await hashing.verify((await clientOf(store, 'app')).secrets[0]?.hash ?? '', 'appclientsecret'))
+    assert.deepEqual((await clientOf(store, 'admin')).secrets, admin.secrets)
+    assert.deepEqual(await start(store, undefined), [], 'nothing is written while nothing is missing')
+  })
+})
+
 describe('a start with a file on the database of a playground', () => {
   const isKnown = async (store: Store): Promise<readonly boolean[]> => {
     const user = await userOf(store, 'marissa')

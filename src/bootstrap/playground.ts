@@ -13,6 +13,21 @@ const KEY = 'accounts'
 export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promise<void> =>
   store.bootstrap.remember(zoneId, KIND, KEY, 'present')
 
+/** Makes the start create deleted accounts again: it announces them, and there is no file to define them anew. */
+export async function restorePlayground(
+  zoneId: string,
+  { store, config, ledger }: BootstrapDeps & { readonly ledger: Ledger },
+): Promise<void> {
+  for (const { client_id: key } of config.bootstrap.clients) {
+    if (!(await store.clients.find(zoneId, key))) await ledger.forget({ zoneId, kind: 'client', key })
+  }
+  for (const user of config.bootstrap.users) {
+    const key = userKey(user, config.service)
+    if (await store.users.findByName(zoneId, config.service, user.userName)) continue
+    await ledger.forget({ zoneId, kind: 'user', key })
+  }
+}
+
 /**
  * Removes the public secrets from the accounts of an earlier playground, unless the configuration defines the account
  * or the secret has been changed. The next playground start on this database restores them.
