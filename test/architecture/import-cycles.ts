@@ -1,7 +1,7 @@
 // Circles of imports in src/: none by value, and none at all between folders. A circle of types inside a folder is allowed,
 // for a list and its entries name one another.
 import { dirname, join } from 'node:path/posix'
-import type { SourceFile } from './architecture.ts'
+import type { SourceFile } from './rules.ts'
 import { codeOnly } from './code-only.ts'
 
 interface Import {

@@ -1,6 +1,6 @@
 // Which exports no other file uses: they are parts of their file alone, and the compiler reports them when they are unused.
 import { posix } from 'node:path'
-import type { SourceFile } from './architecture.ts'
+import type { SourceFile } from './rules.ts'
 
 /** The exports of `src/` that no other file imports, as `path: name`. */
 export function unusedExports(files: readonly SourceFile[]): string[] {
