@@ -49,7 +49,7 @@ const rows = {
   unsharedAuthorization: { id: 'M16', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
-   * checks of A3, A4, A8, A12, A14 and A20.
+   * checks of A3, A4, A8, A12, A14, A18 and A20.
    */
   standardAuthorizeChecks: { id: 'A1', standard: true, uaa: false },
   /** A2: whether a POST without `user_oauth_approval` is an authorization request that needs no CSRF token. */

@@ -17,6 +17,7 @@ import { providerNotAllowed } from './credentials.ts'
 import { LOGIN_REQUIRED } from './next-step.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal } from './redirect.ts'
+import { refusal } from './refusal.ts'
 
 /** Finds the user of the browser session or of the bearer token. */
 export async function findAuthenticatedUser(
@@ -132,6 +133,20 @@ async function readOriginal(request: FastifyRequest, reader: AuthorizeDeps['read
   const token = await reader.read(request, bearerHeader(request) ?? '')
   requireNotExchanged(token.claims)
   return token
+}
+
+/**
+ * A program with the token of a user gets a code, which its client must redeem: tokens would be those of a client that takes no
+ * part, and would renew the token without a credential. Also where a pushed or signed request asks for them (row A18).
+ */
+export function requireCodeForCall(context: AuthorizeContext, deps: AuthorizeDeps): void {
+  const { responseType } = checkedRequest(context)
+  if (context.program?.by !== 'token' || (responseType.size === 1 && responseType.has('code'))) return
+  throw refusal(
+    context,
+    deps,
+    new OAuthError('unauthorized_client', 'The token of a user gives a code and nothing else'),
+  )
 }
 
 /** Whether a program calls with the bearer token of a user, requesting a code for a client. */

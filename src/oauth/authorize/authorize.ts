@@ -26,6 +26,7 @@ import {
   readCaller,
   readIdTokenHint,
   requireAuthenticatedUser,
+  requireCodeForCall,
   signInFirst,
   switchProvider,
 } from './authenticated-user.ts'
@@ -45,6 +46,7 @@ const STANDARD: readonly Check[] = [
   refuseRepeatedTarget,
   findClient,
   ...STANDARD_PARAMETERS,
+  requireCodeForCall,
   requirePasswordGrant,
   signInByCode,
   requireDemandsMet,
@@ -60,7 +62,7 @@ const STANDARD: readonly Check[] = [
   requireScopesForTokens,
 ]
 
-/** `compatibility: uaa`: sign-in comes first, and some checks are later or omitted (rows A1, A3, A4, A8, A12, A14, A20). */
+/** `compatibility: uaa`: sign-in comes first, and some checks are later or omitted (rows A1, A3, A4, A8, A12, A14, A18, A20). */
 const UAA: readonly Check[] = [
   findAuthenticatedUser,
   setHeaders,

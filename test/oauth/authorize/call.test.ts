@@ -46,6 +46,27 @@ for (const mode of MODES) {
       assert.equal(answer.headers['cache-control'], 'no-store')
     })
 
+    // Covers compatibility: authorization request: A18 tokens beside the code
+    it(`is answered with ${isStandard ? 'nothing but a code' : 'the tokens beside the code that it asks for'} (A18)`, async () => {
+      for (const [type, ...tokens] of [
+        ['code id_token', 'code', 'id_token'],
+        ['code token', 'code', 'access_token'],
+        ['code id_token token', 'code', 'access_token', 'id_token'],
+      ] as const) {
+        const { fragment } = responseOf(await call({ ...requestOf('hybrid'), response_type: type, nonce: 'n' }))
+        const names = ['code', 'access_token', 'id_token'].filter(name => fragment[name] !== undefined)
+        assert.deepEqual(names, isStandard ? [] : tokens, type)
+        assert.equal(fragment['error'], isStandard ? 'unauthorized_client' : undefined)
+      }
+      if (!isStandard) return
+      // The request that the client pushed counts, whatever the program says beside it.
+      const form = { ...requestOf('hybrid'), response_type: 'token' }
+      const pushed = await server.send('/oauth/par', { form, basic: ['hybrid', 'hybrid-secret'] })
+      const { request_uri: uri = '' } = pushed.json<Record<string, string>>()
+      const answer = await call({ client_id: 'hybrid', response_type: 'code', state: 's1', request_uri: uri })
+      assert.equal(responseOf(answer).fragment['error'], 'unauthorized_client')
+    })
+
     it('may be posted', async () => {
       const answer = await server.send('/oauth/authorize', { form: AUTO_REQUEST, bearer })
       assert.equal(answer.status, 302, answer.text)
