@@ -1,4 +1,4 @@
-// Assembles the server: reads top to bottom in order of dependency. Shared parts are made here, the rest by the file in
+// Assembles the server: reads top to bottom in order of dependency. Shared parts are created here, the rest by the file in
 // app/ that they belong to, which names what it needs.
 import type { FastifyInstance } from 'fastify'
 import { createServerInfo } from './admin/info.ts'
@@ -78,13 +78,13 @@ export interface AppDeps {
   readonly build: BuildFacts
   /** Makes the first signing key; tests have all of their servers share one, because an RSA key takes a tenth of a second. */
   readonly generateKey?: typeof generateKey
-  /** Called when a mail was queued that is to be sent. */
+  /** Called after a mail is queued. */
   readonly onMail?: (() => void) | undefined
-  /** Observes requests and audit events; absent if nothing is measured. */
+  /** Observes requests and audit events; absent if metrics are disabled. */
   readonly instrument?: Instrument | undefined
 }
 
-/** A built server, not yet listening. */
+/** The server, not yet listening. */
 export interface App {
   readonly http: FastifyInstance
   readonly keys: KeyRing
@@ -94,16 +94,16 @@ export interface App {
   readonly backChannel: () => Promise<BackChannel>
   /** Tasks after a response; await them before the store is closed. */
   readonly background: Background
-  /** The stored audit trail; absent where only the log has it. */
+  /** The stored audit trail; absent if events are only logged. */
   readonly trail: AuditTrail | undefined
   /** Every route with its access. */
   readonly routes: readonly RegisteredRoute[]
 }
 
-/** Some seconds of work at most. */
+/** At most a few seconds of work. */
 const MAX_BACKGROUND_TASKS = 1000
 
-/** The host that requests certificates of clients serves the same zones. */
+/** The host that requests client certificates serves the same zones. */
 const withHost = (settings: TokenSettings, base: string | undefined): TokenSettings =>
   base === undefined
     ? settings
@@ -191,7 +191,7 @@ function createServices(deps: AppDeps, { shared, background, outbound, limits, k
   const subjects = createSubjects({ vault, behaviour })
   const issuer = createTokenIssuer({ ...shared, keys, subjects })
   const foreignKeys = createForeignKeys({ outbound: outbound.for('jwks'), clock, verifications })
-  // A pool of its own: a directory chooses what its hashes cost, and accounts here must not cost as much.
+  // A separate pool: the directory determines the cost of its hashes, which must not slow down local accounts.
   const directories = createDeferredDirectories({
     ...shared,
     outbound,

@@ -56,8 +56,8 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
 }
 
 /**
- * Counts the definitions of the default zone and its internal provider as applied: what an import wrote stays until the file says
- * something else of them.
+ * Marks the definitions of the default zone and its internal provider as applied: imported values stay until the file
+ * changes them.
  */
 export async function adoptMainZone({
   store,
@@ -83,7 +83,7 @@ function mainZoneOf({ service, zoneConfig, bootstrap, saml }: Config): {
   return { zone: withDefaultGroups(main, bootstrap.defaultGroups ?? standardGroups(service)), samlKeys: saml.keys }
 }
 
-/** What the ledger compares. */
+/** The values that the ledger compares. */
 const zoneRecord = (zone: ZoneDefinition, samlKeys: SamlKeys | undefined): object =>
   samlKeys ? { ...zone, samlKeys } : zone
 
@@ -126,7 +126,7 @@ const standardGroups = (service: string): readonly string[] => [
   `${service}.offline_token`,
 ]
 
-/** `names` go into the settings unless they are there already; undefined leaves the usual groups of a zone. */
+/** Adds `names` to the settings unless they are present; undefined keeps the default groups of a zone. */
 function withDefaultGroups(zone: ZoneDefinition, names: readonly string[] | undefined): ZoneDefinition {
   if (names === undefined) return zone
   const userConfig = { defaultGroups: names, ...zone.config.userConfig }
@@ -202,7 +202,7 @@ async function applyZone(
   return true
 }
 
-/** A group may be made later; until then the policy demands no second factor because of it. */
+/** A group may be created later; until then it has no effect on the policy. */
 async function logUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return
@@ -220,7 +220,7 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
     const stored = (id: string, version: number, createdAt: Date): IdentityProvider =>
       sealProviderSecrets({ ...provider, zoneId, id, version, createdAt, updatedAt: now }, vault)
     return upsert({
-      // Not cached: another process that starts with this configuration may have been faster.
+      // Not cached: another process with the same configuration may have written it first.
       find: () => store.providers.findStored(zoneId, record.originKey),
       insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
       update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),

@@ -47,7 +47,7 @@ interface Contact {
   readonly stopping: Stopping
 }
 
-/** Only where it is needed: otherwise SIGHUP ends a process whose terminal is closed, as it should. */
+/** Only where needed: otherwise SIGHUP should end a process whose terminal is closed. */
 async function openSighup({ masterKey }: Config): Promise<Sighup | undefined> {
   if (masterKey?.from !== 'command') return undefined
   const { listenForSighup } = await import('./bootstrap/sighup.ts')
@@ -98,8 +98,8 @@ async function follow(config: Config, contact: Contact): Promise<void> {
 }
 
 /**
- * The primary process: prepares the database, restarts workers, and does what is done once for all of them: purging, mails,
- * logouts, webhooks, metrics.
+ * The primary process: prepares the database, restarts workers, and does the work that is done once for all of them:
+ * purging, mails, logouts, webhooks, metrics.
  */
 async function lead(config: Config, contact: Contact): Promise<void> {
   const { log } = contact
@@ -285,7 +285,7 @@ async function close(
   await store.close()
 }
 
-/** In a log for programs, a further line; the playground's message is always for users. */
+/** With JSON logs, another log line; the playground's message is always plain text. */
 function announce(config: Config, log: Log): void {
   for (const warning of config.warnings) log.warn(warning)
   const { stdout } = process

@@ -234,12 +234,12 @@ describe('a single value', () => {
     {
       name: 'a mail server with its port',
       text: 'smtp: { host: "mail.example:587" }',
-      want: ['smtp.host: must be a host name or an address alone; smtp.port is the port'],
+      want: ['smtp.host: must be only a host name or an address; smtp.port is the port'],
     },
     {
       name: 'a mail server as a URL',
       text: 'smtp: { host: "smtp://mail.example" }',
-      want: ['smtp.host: must be a host name or an address alone; smtp.port is the port'],
+      want: ['smtp.host: must be only a host name or an address; smtp.port is the port'],
     },
     { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be a mapping'] },
     {
@@ -374,17 +374,17 @@ describe('a single value', () => {
     {
       name: 'a user of the mail server without a password',
       text: 'smtp: { host: h, user: u }',
-      want: ['smtp.password: is missing, as there is a user'],
+      want: ['smtp.password: is missing, but smtp.user is set'],
     },
     {
       name: 'a password for the mail server without a user',
       text: 'smtp: { host: h, password: p }',
-      want: ['smtp.user: is missing, as there is a password'],
+      want: ['smtp.user: is missing, but smtp.password is set'],
     },
     {
       name: 'both kinds of TLS',
       text: 'smtp: { host: h, secure: true, starttls: true }',
-      want: ['smtp.starttls: must not be true if secure is: choose one'],
+      want: ['smtp.starttls: must not be true together with secure: choose one'],
     },
     {
       name: 'no mail at all',
@@ -441,11 +441,11 @@ describe('a single value', () => {
     // Partly covers compatibility: metadata: M5 https
     { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
     { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
-    { name: 'mails that are not sent', text: 'workers: 1', warning: /^smtp is missing: mails are kept but not sent/ },
+    { name: 'mails that are not sent', text: 'workers: 1', warning: /^smtp is missing: mails are stored but not sent/ },
     {
       name: 'mails that can be read on the way',
       text: 'smtp: { host: mail.example }',
-      warning: /^smtp: mail\.example may get mails without TLS/,
+      warning: /^smtp: mail\.example may receive mails without TLS/,
     },
     { name: 'the lenient redirects of uaa', text: 'compatibility: uaa', warning: /redirect URIs leniently/ },
   ]

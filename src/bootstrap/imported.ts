@@ -22,6 +22,6 @@ export const rememberImport = ({ bootstrap }: Store, service: string, state: Imp
 export async function refuseUnfinishedImport(store: Store, service: string): Promise<void> {
   if ((await importState(store, service)) !== 'begun') return
   throw new BootstrapError(
-    'an import from a UAA has begun in this database and not finished: run latchkey import-uaa again',
+    'an import from a UAA was started in this database and has not finished: run latchkey import-uaa again',
   )
 }

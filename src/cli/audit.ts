@@ -24,7 +24,7 @@ export const audit: Command = {
 `,
   async run(args) {
     const [word, ...rest] = args
-    if (word !== 'verify') throw new UsageError(`audit wants verify${word === undefined ? '' : `, not ${word}`}`)
+    if (word !== 'verify') throw new UsageError(`audit requires verify${word === undefined ? '' : `, not ${word}`}`)
     const kinds = { config: 'string', database: 'string', zone: 'string', expect: 'string' } as const
     const { zone, expect, ...options } = readOptions(rest, kinds)
     if (expect !== undefined && zone === undefined) throw new UsageError("Option '--expect' needs '--zone <value>'")

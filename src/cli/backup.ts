@@ -25,7 +25,7 @@ export const backup: Command = {
 /** `latchkey restore`: puts a backup in the place of the SQLite database, while no server runs. */
 export const restore: Command = {
   name: 'restore',
-  summary: 'Put a backup in the place of the SQLite database; stop the server first.',
+  summary: 'Replace the SQLite database with a backup; stop the server first.',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --from FILE        The backup; it stays, and the present database is kept, renamed

@@ -5,7 +5,7 @@ import { readOptions } from './command.ts'
 /** `latchkey check-config`: reports all problems of a configuration without starting the server. */
 export const checkConfig: Command = {
   name: 'check-config',
-  summary: 'Check the configuration and say `ok`, or list what is wrong.',
+  summary: 'Check the configuration and print `ok`, or list its problems.',
   options: `    --config FILE      The file to check                     (LATCHKEY_CONFIG)
     --schema           Print the JSON Schema of the file instead
 `,

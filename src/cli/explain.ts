@@ -33,7 +33,7 @@ export interface ExplainCall {
 /** `latchkey explain`: explains the outcome of a request, even while the server runs. Changes nothing. */
 export const explainCommand: Command = {
   name: 'explain',
-  summary: 'Say why a token has a scope or lacks it, or why a request was refused. Changes nothing.',
+  summary: 'Explain why a token has or lacks a scope, or why a request was refused. Changes nothing.',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)
     --zone ID          The zone; absent: the default one
@@ -77,21 +77,21 @@ function questionOf(asked: Asked, token: string | undefined): Question {
   const { client, request, event } = asked
   const questions = [client, request, event, client === undefined ? token : undefined]
   if (questions.filter(each => each !== undefined).length !== 1) {
-    throw new UsageError('explain wants one of --client, --token -, --request or --event')
+    throw new UsageError('explain requires one of --client, --token -, --request or --event')
   }
   if (request !== undefined) return { kind: 'refusal', requestId: request }
   if (event !== undefined) return { kind: 'refusal', event: numberIn(event) }
   if (client === undefined) return { kind: 'token', token: token ?? '' }
   const { user: userName, 'user-id': id, origin, scope, resource, 'acr-values': acrValues, audience } = asked
   if (id !== undefined && (userName !== undefined || origin !== undefined)) {
-    throw new UsageError('--user-id stands alone: without --user and --origin')
+    throw new UsageError('--user-id cannot be used with --user or --origin')
   }
   const user = id !== undefined ? { id } : userName === undefined ? undefined : { userName, origin }
   const named = asked.grant ?? (user ? 'authorization_code' : 'client_credentials')
   const grantType = SHORT[named] ?? named
   const isExchange = grantType === SHORT['exchange']
   if (token !== undefined && grantType !== 'refresh_token' && !isExchange) {
-    throw new UsageError('--token - is for refresh_token and exchange, or stands without --client')
+    throw new UsageError('--token - with --client is only for refresh_token and exchange')
   }
   return {
     kind: 'planned',
@@ -123,6 +123,6 @@ async function readStandardInput(): Promise<string> {
     if (text.length > MAX_INPUT_LENGTH) break
   }
   const token = text.trim().slice(0, MAX_INPUT_LENGTH)
-  if (token === '') throw new UsageError('--token - reads the token from standard input, which has none')
+  if (token === '') throw new UsageError('--token - reads the token from standard input, which is empty')
   return token
 }

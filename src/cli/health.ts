@@ -13,7 +13,7 @@ const KINDS = { config: 'string', host: 'string', port: 'string', 'base-url': 's
 /** `latchkey health`: asks the server on this machine for its health, for a supervisor without an HTTP client. */
 export const health: Command = {
   name: 'health',
-  summary: 'Say `ok` if the server on this machine answers; the status is 1 if it does not.',
+  summary: 'Print `ok` if the server on this machine responds; otherwise exit with status 1.',
   options: `    --config, --host, --port, --base-url                     As for serve
     --ready            Ask whether it can work, and not only whether it answers
 `,
@@ -21,7 +21,7 @@ export const health: Command = {
     const { ready = false, 'base-url': baseUrl, ...options } = readOptions(args, KINDS)
     const config = await loadConfig({ options: baseUrl === undefined ? options : { ...options, baseUrl } })
     const { status, text } = await ask(config, ready ? '/readyz' : '/livez')
-    if (status !== 200) throw new CommandFailure(`the server answers ${status}: ${text}`)
+    if (status !== 200) throw new CommandFailure(`the server responded with status ${status}: ${text}`)
     process.stdout.write('ok\n')
     return 0
   },
@@ -41,7 +41,7 @@ function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
     listen.tls ? connectSecurely({ ...target, rejectUnauthorized: false }) : connect(target)
   return new Promise((resolve, reject) => {
     const fail = (reason: string): void =>
-      reject(new CommandFailure(`no answer from ${host} port ${listen.port}: ${reason}`))
+      reject(new CommandFailure(`no response from ${host} port ${listen.port}: ${reason}`))
     const request = get(
       { ...target, path: new URL(baseUrl).pathname.replace(/\/$/, '') + path, createConnection },
       response => {

@@ -50,7 +50,8 @@ export async function runImport(config: Config, call: ImportCall): Promise<numbe
 
 /** Settings of the file that a start would put in the place of what was imported. */
 function refuseUnfitConfig({ playground, service, zoneConfig, saml, bootstrap, database }: Config): void {
-  if (playground) throw new CommandFailure('an import needs the configuration of the server to be: name it by --config')
+  if (playground)
+    throw new CommandFailure('an import requires the configuration of the new server: name it by --config')
   if (service !== UAA) {
     throw new CommandFailure(
       `the configuration must have \`service: ${UAA}\`: the ids, scopes and origins of a UAA contain that name, and this one has ${service}`,
@@ -135,11 +136,11 @@ const refusedText = (count: number): string =>
 async function begin({ store, vault, clock }: Storage, service: string): Promise<void> {
   const state = await importState(store, service)
   if (state === 'finished')
-    throw new CommandFailure('an import has filled this database already; begin anew with a new one')
+    throw new CommandFailure('an import has already filled this database; start over with a new one')
   const isUsed = state === undefined && (await store.zones.list({ count: 1 })).length > 0
   if (isUsed) throw new CommandFailure('a server has used this database already: an import needs a new one')
   if ((await fitsDatabase(store, service, vault)) === false) {
-    throw new CommandFailure('the master key is not the one that the import has begun with')
+    throw new CommandFailure('the master key is not the one that the import was started with')
   }
   await claimDatabase({ store, clock, vault }, service)
   await rememberImport(store, service, 'begun')

@@ -77,7 +77,9 @@ function readAction(word: string | undefined, args: readonly string[]): ParsedAc
       return { action: { action: 'retire', keyId: required(keyId), now }, zoneId: zone, options }
     }
     default:
-      throw new UsageError(`keys wants one of list, add, activate, retire${word === undefined ? '' : `, not ${word}`}`)
+      throw new UsageError(
+        `keys requires one of list, add, activate, retire${word === undefined ? '' : `, not ${word}`}`,
+      )
   }
 }
 

@@ -21,7 +21,9 @@ export const masterKey: Command = {
     const [word, ...rest] = args
     const action = ACTIONS.find(each => each === word)
     if (action === undefined) {
-      throw new UsageError(`master-key wants one of ${ACTIONS.join(', ')}${word === undefined ? '' : `, not ${word}`}`)
+      throw new UsageError(
+        `master-key requires one of ${ACTIONS.join(', ')}${word === undefined ? '' : `, not ${word}`}`,
+      )
     }
     const options = readOptions(rest, { config: 'string', database: 'string' } as const)
     const config: Config = await loadConfig({ options })

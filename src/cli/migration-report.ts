@@ -34,7 +34,7 @@ ${newerText(unknown)}`
 }
 
 const KINDS = {
-  expand: 'expand: servers of the version before go on',
+  expand: 'expand: servers of the previous version keep working',
   contract: 'contract: stop servers of older versions first',
 } as const
 

@@ -117,7 +117,7 @@ export async function whileUnreachable<T>(
   for (;;) {
     try {
       const result = await work()
-      if (waiting) log.info('the database answers')
+      if (waiting) log.info('the database is available')
       return result
     } catch (error) {
       if (!(error instanceof StoreUnreachable) || (waiting?.() ?? 0) > WAIT_MS) throw error
@@ -142,7 +142,7 @@ const migrationsText = (ids: readonly string[]): string =>
 export const migrationProgress = (report: (line: string) => void): MigrationProgress => ({
   onPending: ids => report(`the schema is being brought up to date: ${migrationsText(ids)}`),
   onLocked: ({ made, max }) =>
-    report(`a migration waits for a table that others use; attempt ${made} of ${max}, a second apart`),
+    report(`a migration is waiting for a table lock; attempt ${made} of ${max}, one second apart`),
 })
 
 function logReplicaChange({ name, isUsed, reason }: ReplicaChange, log: Pick<Log, 'info' | 'warn'>): void {
@@ -152,7 +152,7 @@ function logReplicaChange({ name, isUsed, reason }: ReplicaChange, log: Pick<Log
 
 /** For the log and the command line, of migrations that this version does not know. */
 export const newerText = (ids: readonly string[]): string =>
-  ids.length === 0 ? '' : `A newer version has added to the schema what this one does not need: ${ids.join(', ')}\n`
+  ids.length === 0 ? '' : `A newer version has added migrations that this one does not need: ${ids.join(', ')}\n`
 
 /** Prevents a mistyped path from creating a new database and master key. */
 export function refuseMissingDatabase(database: string): void {

@@ -16,7 +16,7 @@ export async function printSettings(files: string): Promise<number> {
   const translation = translationOf(files, parsed)
   process.stdout.write(`${HEAD}${stringify(translation.config)}`)
   process.stderr.write(reportOf(translation.outcomes))
-  return translation.outcomes.some(({ outcome }) => outcome === 'by hand') ? 1 : 0
+  return translation.outcomes.some(({ outcome }) => outcome === 'manual') ? 1 : 0
 }
 
 const HEAD = `# Translated from the configuration of a UAA by latchkey import-uaa --settings. Add what README.md, "Run it for real" has of
@@ -32,19 +32,17 @@ function translationOf(files: string, parsed: readonly unknown[]): Translation {
   }
 }
 
-/** Settings that are taken share a line for each source; each of the others has its own, with the reason. */
+/** Translated settings share a line for each source; each of the others has its own, with the reason. */
 function reportOf(outcomes: readonly SettingOutcome[]): string {
   const keysOf = (wanted: SettingOutcome['outcome']): string =>
     outcomes.flatMap(({ key, outcome }) => (outcome === wanted ? [shown(key)] : [])).join(', ')
   const lines = [
-    ['taken', keysOf('taken')],
+    ['translated', keysOf('translated')],
     ["with UAA's database", keysOf('imported')],
     ...outcomes.flatMap(({ key, outcome, why }) =>
       outcome === 'unused' ? [['not needed', `${shown(key)}: ${why}`]] : [],
     ),
-    ...outcomes.flatMap(({ key, outcome, why }) =>
-      outcome === 'by hand' ? [['by hand', `${shown(key)}: ${why}`]] : [],
-    ),
+    ...outcomes.flatMap(({ key, outcome, why }) => (outcome === 'manual' ? [['manual', `${shown(key)}: ${why}`]] : [])),
   ]
   return lines.flatMap(([head, text]) => (text === '' ? [] : [`${head}: ${text}\n`])).join('')
 }

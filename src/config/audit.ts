@@ -45,7 +45,7 @@ export const auditSchema = section('The stored audit trail.', {
   webhooks: {
     type: 'array',
     maxItems: 10,
-    description: 'Programs that are sent every entry.',
+    description: 'Webhooks that receive every entry.',
     items: {
       type: 'object',
       additionalProperties: false,
@@ -55,12 +55,12 @@ export const auditSchema = section('The stored audit trail.', {
           type: 'string',
           pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
           patternErrorMessage: 'must have at most 32 lower-case letters, digits and hyphens',
-          description: 'Unique; what the webhook has received is kept under it.',
+          description: 'Unique; the position of the webhook is stored under it.',
         },
         url: { type: 'string', description: 'An https URL.' },
         secret: {
           type: 'string',
-          description: 'Signs what is sent: whsec_ and 24 to 64 bytes in base64 (standardwebhooks.com).',
+          description: 'Signs the requests: whsec_ and 24 to 64 bytes in base64 (standardwebhooks.com).',
         },
         secret_file: {
           type: 'string',
@@ -78,7 +78,7 @@ export function auditOf(file: AuditFile | undefined, problems: Problems): AuditS
   const names = new Set<string>()
   const webhooks = (file.webhooks ?? []).map(({ name, url, secret, zones }, index): AuditWebhook => {
     const key = `audit.webhooks[${index}]`
-    if (names.has(name)) problems.add(`${key}.name`, 'is the name of another webhook')
+    if (names.has(name)) problems.add(`${key}.name`, 'is already used by another webhook')
     names.add(name)
     const parsed = URL.parse(url)
     const isHttps = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopbackHost(parsed.hostname))
@@ -108,7 +108,7 @@ export function auditWarnings(file: AuditFile | undefined): readonly string[] {
     .filter(type => !known.includes(type))
     .map(type => {
       const meant = nearest(type, known)
-      return `audit.exclude: ${type} is no event of this version${meant === undefined ? '' : `; is ${meant} meant?`}`
+      return `audit.exclude: ${type} is not an event of this version${meant === undefined ? '' : `; did you mean ${meant}?`}`
     })
 }
 

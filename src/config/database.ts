@@ -27,7 +27,7 @@ export const databaseOptionsSchema = section('How the server uses its database.'
   changes: {
     enum: ['listen', 'poll'],
     description:
-      'How a node hears of changes that others make in PostgreSQL: by LISTEN at once, or by reading a table several times a second. Absent: LISTEN, unless a pooler stands between.',
+      'How a node receives changes that others make in PostgreSQL: by LISTEN at once, or by polling a table several times a second. Absent: LISTEN, unless a pooler is used.',
   },
   migrate_at_start: {
     type: 'boolean',
@@ -41,7 +41,7 @@ export const databaseOptionsSchema = section('How the server uses its database.'
     maxItems: 8,
     default: [],
     description:
-      'Hosts, perhaps with a port, of standby servers of the PostgreSQL of `database` that may answer searches. Everything else of the address is that of `database`.',
+      'Hosts, perhaps with a port, of standby servers of the PostgreSQL of `database` that may answer searches. All other parts of the URL are those of `database`.',
   },
 })
 
@@ -106,7 +106,7 @@ function replicasOf(database: string, hosts: readonly string[], problems: Proble
     return []
   }
   if (!URL.canParse(database)) {
-    problems.add(key, 'needs a database URL with one host, or with none and ?host=')
+    problems.add(key, 'requires a database URL with one host, or with none and ?host=')
     return []
   }
   const urls = hosts.flatMap((host, index) => {
@@ -119,7 +119,7 @@ function replicasOf(database: string, hosts: readonly string[], problems: Proble
     for (const name of ['host', 'hostaddr', 'port']) url.searchParams.delete(name)
     return [url.href]
   })
-  if (new Set(urls).size < urls.length) problems.add(key, 'must not have a host twice')
+  if (new Set(urls).size < urls.length) problems.add(key, 'must not contain a host twice')
   return urls
 }
 

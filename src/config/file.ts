@@ -181,7 +181,7 @@ function fill(value: unknown, outer: Filling): unknown {
   if (typeof value !== 'object' || value === null) return value
   const filling = { ...outer, depth: outer.depth + 1 }
   if (filling.depth > MAX_DEPTH) {
-    filling.problems.add('config', `is nested more than ${MAX_DEPTH} deep`)
+    filling.problems.add('config', `has more than ${MAX_DEPTH} levels of nesting`)
     return undefined
   }
   if (Array.isArray(value)) {

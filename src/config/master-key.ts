@@ -60,7 +60,7 @@ export const masterKeySchemas = {
   master_key: {
     type: 'string',
     description:
-      '32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted. Further keys, after blanks or line breaks, only open what they encrypted before.',
+      '32 bytes in hexadecimal or base64, under which private keys and secrets are encrypted. Further keys, separated by spaces or line breaks, only decrypt what they encrypted before.',
   },
   master_key_file: {
     type: 'string',

@@ -15,7 +15,7 @@ export interface MutualTlsFile {
 
 /** JSON Schema of the key. */
 export const mutualTlsSchema = section(
-  'Certificates of clients (RFC 8705), which a proxy in front or listen.tls has asked for.',
+  'Client certificates (RFC 8705), which a proxy in front or listen.tls requests.',
   {
     header: {
       type: 'string',
@@ -38,7 +38,7 @@ export const mutualTlsSchema = section(
     endpoint_base_url: {
       type: 'string',
       description:
-        'Where clients are asked for certificates, if not at base_url; discovery tells it in mtls_endpoint_aliases.',
+        'The URL where client certificates are requested, if not base_url; discovery lists it in mtls_endpoint_aliases.',
     },
   },
 )
@@ -63,9 +63,12 @@ export function mutualTlsOf(
   if (file === undefined) return asks ? { asks, trustedAuthorities: [] } : undefined
   if (!problems.hasValidTypes('mutual_tls')) return undefined
   const header = (file.header ?? 'Client-Cert').toLowerCase()
-  if (TAKEN.test(header)) problems.add('mutual_tls.header', 'is a header with a meaning of its own')
+  if (TAKEN.test(header)) problems.add('mutual_tls.header', 'is a header with another meaning')
   if (trustedProxies.length === 0 && !asks && problems.hasValidTypes('listen.trusted_proxies')) {
-    problems.add('mutual_tls', 'needs listen.trusted_proxies, whose header is read, or listen.tls.client_certificates')
+    problems.add(
+      'mutual_tls',
+      'requires listen.trusted_proxies, whose header is read, or listen.tls.client_certificates',
+    )
   }
   const roots = file.trusted_ca === undefined ? undefined : readCertificates(file.trusted_ca)
   if (file.trusted_ca !== undefined && !roots) {

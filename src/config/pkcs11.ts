@@ -14,7 +14,7 @@ export const pkcs11Schema = {
   type: 'object',
   additionalProperties: false,
   required: ['module', 'token', 'label'],
-  description: 'A private key that a PKCS#11 token keeps: it signs, and never leaves it.',
+  description: 'A private key in a PKCS#11 token, which it never leaves.',
   properties: {
     module: name("Absolute path of the library of the token's maker."),
     token: { ...name('Label of the token.'), maxLength: 32 },
@@ -29,8 +29,7 @@ export const pkcs11Schema = {
       minimum: 1,
       maximum: 16,
       default: 1,
-      description:
-        'How many signatures each process of the server has made at a time; each takes a process of its own.',
+      description: 'Number of concurrent signatures of each server process; each uses a separate process.',
     },
   },
 } as const

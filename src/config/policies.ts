@@ -7,18 +7,18 @@ import type { Problems } from './problems.ts'
 import { section } from './section.ts'
 
 const PASSWORD_RULES = {
-  minLength: 'Least number of characters; by default 8, with compatibility: uaa none.',
-  maxLength: 'Greatest number of characters, by default 255; 0: no limit.',
-  requireUpperCaseCharacter: 'Least number of capital letters.',
-  requireLowerCaseCharacter: 'Least number of small letters.',
-  requireDigit: 'Least number of digits.',
-  requireSpecialCharacter: 'Least number of punctuation marks and symbols.',
+  minLength: 'Minimum number of characters; by default 8, with compatibility: uaa none.',
+  maxLength: 'Maximum number of characters, by default 255; 0: no limit.',
+  requireUpperCaseCharacter: 'Minimum number of upper-case letters.',
+  requireLowerCaseCharacter: 'Minimum number of lower-case letters.',
+  requireDigit: 'Minimum number of digits.',
+  requireSpecialCharacter: 'Minimum number of punctuation marks and symbols.',
   expirePasswordInMonths: 'Age in months at which a password must be changed; 0: never.',
 } as const
 
 const PASSWORD_CHECKS = {
   refuseCommonPasswords: 'Whether the most common passwords are refused; by default unless compatibility is uaa.',
-  refuseOwnWords: 'Whether passwords made of own names are refused; by default unless compatibility is uaa.',
+  refuseOwnWords: 'Whether passwords made of the user’s own names are refused; by default unless compatibility is uaa.',
 } as const
 
 const LOCKOUT = {

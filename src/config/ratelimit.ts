@@ -175,7 +175,7 @@ function credentialOf(value: string, problems: Problems): CredentialPart | undef
 function patternOf(section: TokenSection, pattern: string, problems: Problems): CredentialPart | undefined {
   try {
     if (compileSearch(pattern).groups > 0) return { kind: 'pattern', section, pattern }
-    problems.add(CREDENTIAL, 'the regular expression needs a group (…) that identifies the caller')
+    problems.add(CREDENTIAL, 'the regular expression must have a group (…) that identifies the caller')
   } catch (error) {
     if (!(error instanceof PatternError)) throw error
     problems.add(CREDENTIAL, `the regular expression ${error.message}`)

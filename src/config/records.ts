@@ -126,7 +126,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
     if (!isZoneId(record.id.trim())) problems.add(`${key}.id`, `must have ${ZONE_ID_FORM}`)
     if (!isSubdomain(record.subdomain.toLowerCase())) {
-      problems.add(`${key}.subdomain`, 'must be letters, digits, dots and hyphens, as in a host name')
+      problems.add(`${key}.subdomain`, 'must consist of letters, digits, dots and hyphens, as in a host name')
     }
     const given = problems.hasValidTypes(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
@@ -262,7 +262,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
       problems.add(`${key}.userName`, String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`)
     }
     if (record.password === undefined || record.password === '') {
-      problems.add(`${key}.password`, 'an internal user needs password or password_file')
+      problems.add(`${key}.password`, 'an internal user requires password or password_file')
     }
   }
   return items.map(({ record }) => record)

@@ -33,7 +33,7 @@ const listOf = (name: string, description: string) =>
 const signingKeys = {
   type: 'object',
   description:
-    'The signing keys of the default zone. Absent: one RS256 key is generated at first start and kept in the database.',
+    'The signing keys of the default zone. Absent: one RS256 key is generated at first start and stored in the database.',
   additionalProperties: false,
   required: ['active', 'keys'],
   properties: {
@@ -55,7 +55,7 @@ const signingKeys = {
           ),
           pem_file: fileOf('the private key in PEM'),
           secret: text(
-            'The shared secret of HS256, HS384 or HS512: at least 32, 48 or 64 bytes. Kept encrypted, never published.',
+            'The shared secret of HS256, HS384 or HS512: at least 32, 48 or 64 bytes. Stored encrypted, never published.',
           ),
           secret_file: fileOf('the shared secret'),
           pkcs11: pkcs11Schema,
@@ -96,7 +96,7 @@ const smtp = {
 const client = {
   type: 'object',
   description:
-    'A client in the shape of POST /oauth/clients; properties that are not named here are kept as attributes.',
+    'A client in the shape of POST /oauth/clients; properties that are not listed here are stored as attributes.',
   required: ['client_id'],
   properties: {
     ...sentSchemas(clientFields),
@@ -119,7 +119,7 @@ const user = {
   required: ['userName', 'emails'],
   properties: {
     userName: { ...text('Unique within the origin, ignoring case.'), minLength: 1, maxLength: 255 },
-    password: text('Needed by internal users; exempt from the password policy; stored as a hash.'),
+    password: text('Required for internal users; exempt from the password policy; stored as a hash.'),
     password_file: fileOf('the password'),
     name: {
       type: 'object',
@@ -189,7 +189,7 @@ const bootstrapLists = {
   clients: listOf('client', 'Clients.'),
   users: listOf('user', 'Users.'),
   default_groups: texts('Groups that every user of the zone has.'),
-  external_groups: listOf('externalGroup', 'Which groups of a provider stand for which groups here.'),
+  external_groups: listOf('externalGroup', 'Mappings of a provider’s groups to groups here.'),
   identity_providers: listOf('identityProvider', 'Identity providers.'),
 } as const
 
@@ -244,14 +244,14 @@ export const CONFIG_SCHEMA = {
       description: 'The SAML service provider.',
       properties: {
         entity_id: {
-          ...text('Entity id; another zone puts its subdomain and a dot before it, or before the host of a URL.'),
+          ...text('Entity id; other zones prefix it (or the host, if it is a URL) with their subdomain and a dot.'),
           minLength: 1,
         },
         active: text('The id of the key that signs and that providers encrypt for; the others only decrypt.'),
         keys: {
           type: 'object',
           description:
-            'Key pairs of the default zone by id, and of zones without their own. Absent: one is made at first use and kept in the database.',
+            'Key pairs of the default zone by id, also used by zones without their own. Absent: one is generated at first use and stored in the database.',
           additionalProperties: {
             type: 'object',
             additionalProperties: false,
@@ -270,10 +270,10 @@ export const CONFIG_SCHEMA = {
     passkeys: {
       type: 'object',
       additionalProperties: false,
-      description: 'What is asked of the authenticators that make passkeys.',
+      description: 'Requirements for authenticators that create passkeys.',
       properties: {
         attestation_roots: text(
-          'X.509 certificates in PEM of the makers of authenticators: a passkey whose attestation leads to one of them signs in at the level phrh. Absent: authenticators are not asked what they are.',
+          'X.509 certificates in PEM of the makers of authenticators: a passkey whose attestation leads to one of them signs in at the level phrh. Absent: no attestation is requested.',
         ),
         attestation_roots_file: fileOf('the certificates in PEM'),
       },

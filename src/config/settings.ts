@@ -38,7 +38,7 @@ const maxCount = (what: string) =>
     minimum: 1,
     maximum: MAX_PAGE_SIZE,
     default: 500,
-    description: `Most ${what} on a page of a list; a larger count is reduced to it.`,
+    description: `Maximum number of ${what} on a page of a list; a larger count is reduced to it.`,
   }) as const
 
 /** JSON Schema of the keys. */
@@ -71,7 +71,7 @@ export const settingsSchemas = {
           type: 'array',
           items: { type: 'string', minLength: 1 },
           default: [],
-          description: `Claims that are left out of access and ID tokens. Not these, which are needed to verify them: ${[...NEEDED_CLAIMS].join(', ')}.`,
+          description: `Claims that are omitted from access and ID tokens. Not these, which are needed to verify them: ${[...NEEDED_CLAIMS].join(', ')}.`,
         },
       }),
     }),
@@ -127,7 +127,7 @@ export function settingsOf(
   const excludedClaims = token.claims?.exclude ?? DEFAULT_SETTINGS.excludedClaims
   for (const [index, name] of excludedClaims.entries()) {
     if (!NEEDED_CLAIMS.has(name)) continue
-    problems.add(`jwt.token.claims.exclude[${index}]`, `${name} is needed to verify tokens and cannot be left out`)
+    problems.add(`jwt.token.claims.exclude[${index}]`, `${name} is needed to verify tokens and cannot be excluded`)
   }
   const queryString = token.queryString?.enabled ?? DEFAULT_SETTINGS.queryString
   if (queryString && compatibility !== 'uaa') {

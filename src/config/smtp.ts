@@ -26,14 +26,14 @@ export function smtpOf(smtp: SmtpFile | undefined, baseUrl: string, problems: Pr
   const from = smtp.from ?? `admin@${new URL(baseUrl).hostname}`
   if (host === '') problems.add('smtp.host', 'must not be empty')
   if (/[/\s]|^[^:]*:[^:]*$/.test(host))
-    problems.add('smtp.host', 'must be a host name or an address alone; smtp.port is the port')
+    problems.add('smtp.host', 'must be only a host name or an address; smtp.port is the port')
   if (smtp.from !== undefined && !isMailAddress(from)) problems.add('smtp.from', 'must be one e-mail address')
   if (smtp.from === undefined && !isMailAddress(from)) {
     problems.add('smtp.from', 'is missing: the host of base_url cannot be used in an e-mail address')
   }
-  if (user !== undefined && password === undefined) problems.add('smtp.password', 'is missing, as there is a user')
-  if (user === undefined && password !== undefined) problems.add('smtp.user', 'is missing, as there is a password')
-  if (secure && starttls) problems.add('smtp.starttls', 'must not be true if secure is: choose one')
+  if (user !== undefined && password === undefined) problems.add('smtp.password', 'is missing, but smtp.user is set')
+  if (user === undefined && password !== undefined) problems.add('smtp.user', 'is missing, but smtp.password is set')
+  if (secure && starttls) problems.add('smtp.starttls', 'must not be true together with secure: choose one')
   return {
     host,
     port: smtp.port ?? (secure ? DEFAULT_TLS_PORT : DEFAULT_PORT),

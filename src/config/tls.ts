@@ -31,8 +31,7 @@ export const tlsSchema = {
     client_certificates: {
       enum: ['none', 'request'],
       default: 'none',
-      description:
-        'Whether callers are asked for a certificate, which authenticates clients (RFC 8705). Browsers may ask people for one.',
+      description: 'Whether the server requests client certificates (RFC 8705). Browsers may then ask users for one.',
     },
   },
 } as const

@@ -1,7 +1,7 @@
 // What becomes of the settings of UAA that have no setting here. A rule is about a setting and all below it; the longest one counts.
 
-/** `imported`: it comes with UAA's database; `unused`: nothing needs it; `by hand`: an operator must decide. */
-export type Outcome = 'imported' | 'unused' | 'by hand'
+/** `imported`: it comes with UAA's database; `unused`: nothing needs it; `manual`: an operator must decide. */
+export type Outcome = 'imported' | 'unused' | 'manual'
 
 const IMPORTED = [
   'authentication.policy',
@@ -46,8 +46,8 @@ const IMPORTED = [
 ] as const
 
 const INERT = 'it had no effect in UAA'
-const OWN = 'the server decides this itself'
-const POOL = "it is about UAA's own database, which import-uaa reads by --from"
+const OWN = 'the server needs no setting for this'
+const POOL = "it concerns UAA's own database, which import-uaa reads by --from"
 
 const UNUSED: Readonly<Record<string, string>> = {
   LOGIN_SECRET: 'mails are sent by smtp',
@@ -97,7 +97,7 @@ const PROXY = 'the proxy in front does this; name it in listen.trusted_proxies'
 
 const BY_HAND: Readonly<Record<string, string>> = {
   allowUnverifiedUsers: 'users verify their address before they sign in',
-  'csp.script-src': 'pages load no scripts of others',
+  'csp.script-src': 'pages load no external scripts',
   https_port: PROXY,
   'jwt.client': 'providers that refer to it are refused by import-uaa: put the values into their settings first',
   'jwt.token.policy.global': 'set tokenPolicy.accessTokenValidity and refreshTokenValidity of each zone that has none',
@@ -105,8 +105,8 @@ const BY_HAND: Readonly<Record<string, string>> = {
   'jwt.token.signing-cert': LEGACY_KEY,
   'jwt.token.signing-key': LEGACY_KEY,
   'login.entityBaseURL': ADDRESS,
-  'login.idpEntityAlias': 'UAA has written this provider into its database; look whether import-uaa takes it',
-  'login.idpMetadata': 'UAA has written this provider into its database; look whether import-uaa takes it',
+  'login.idpEntityAlias': 'UAA has written this provider into its database; check whether import-uaa imports it',
+  'login.idpMetadata': 'UAA has written this provider into its database; check whether import-uaa imports it',
   'login.saml.signRequest': 'set samlConfig.requestSigned of the zones',
   'login.saml.wantAssertionSigned': 'set samlConfig.wantAssertionSigned of the zones',
   'login.url': ADDRESS,
@@ -127,7 +127,7 @@ interface Rule {
 const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...IMPORTED.map(key => [key, { outcome: 'imported', why: "it comes with UAA's database" }] as const),
   ...Object.entries(UNUSED).map(([key, why]) => [key, { outcome: 'unused', why }] as const),
-  ...Object.entries(BY_HAND).map(([key, why]) => [key, { outcome: 'by hand', why }] as const),
+  ...Object.entries(BY_HAND).map(([key, why]) => [key, { outcome: 'manual', why }] as const),
 ])
 
 /** The rule for a setting, by the name of the setting that it is about. */
@@ -138,5 +138,5 @@ export function outcomeOf(key: string): Rule & { readonly rule: string } {
     const found = RULES.get(rule)
     if (found) return { rule, ...found }
   }
-  return { rule: key, outcome: 'by hand', why: 'it has no counterpart here' }
+  return { rule: key, outcome: 'manual', why: 'it has no counterpart here' }
 }

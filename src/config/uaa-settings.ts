@@ -9,10 +9,10 @@ import { CONFIG_SCHEMA } from './schema.ts'
 import { outcomeOf } from './uaa-setting-rules.ts'
 import type { Outcome } from './uaa-setting-rules.ts'
 
-/** What became of a setting: `taken` into the configuration, or as `uaa-setting-rules.ts` says. Never its value. */
+/** What became of a setting: `translated`, or as `uaa-setting-rules.ts` says. Never its value. */
 export interface SettingOutcome {
   readonly key: string
-  readonly outcome: 'taken' | Outcome
+  readonly outcome: 'translated' | Outcome
   readonly why: string
 }
 
@@ -31,7 +31,7 @@ const MAX_DEPTH = 32
 export function flatSettings(files: readonly unknown[]): ReadonlyMap<string, unknown> {
   const flat = new Map<string, unknown>()
   const add = (key: string, value: unknown, depth: number): void => {
-    if (depth > MAX_DEPTH) throw new RangeError(`is nested more than ${MAX_DEPTH} deep`)
+    if (depth > MAX_DEPTH) throw new RangeError(`has more than ${MAX_DEPTH} levels of nesting`)
     if (!isJsonRecord(value)) return void flat.set(key, value)
     for (const [name, member] of Object.entries(value)) add(key === '' ? name : `${key}.${name}`, member, depth + 1)
   }
@@ -95,20 +95,21 @@ export function translateSettings(settings: ReadonlyMap<string, unknown>): Trans
     if (value === null || value === '') say(key, 'unused', 'it is empty')
     else if (key === 'smtp.password') {
       place(config, 'smtp.password', '${SMTP_PASSWORD}')
-      say(key, 'by hand', 'set SMTP_PASSWORD in the environment of the server')
-    } else if (AS_HERE.get(key) === value) say(key, 'unused', 'it is so here')
-    else if (ADDRESSES.has(key) && value === settings.get('issuer.uri')) say(key, 'unused', 'base_url says the same')
-    else if (key === 'login.saml.entityIDAlias' && value === aliasFor(settings)) say(key, 'unused', 'it is so here')
+      say(key, 'manual', 'set SMTP_PASSWORD in the environment of the server')
+    } else if (AS_HERE.get(key) === value) say(key, 'unused', 'it is the default here')
+    else if (ADDRESSES.has(key) && value === settings.get('issuer.uri')) say(key, 'unused', 'base_url replaces it')
+    else if (key === 'login.saml.entityIDAlias' && value === aliasFor(settings))
+      say(key, 'unused', 'it is the default here')
     else if (target === undefined || schema === undefined) {
       const { rule, outcome, why } = outcomeOf(key)
       say(rule, outcome, why)
-    } else if (JSON.stringify(value).includes('${')) say(key, 'by hand', 'it refers to another setting')
+    } else if (JSON.stringify(value).includes('${')) say(key, 'manual', 'it refers to another setting')
     else {
       const converted = convert(value, schema)
       const [problem] = checkSchema(converted, { ...schema, definitions: CONFIG_SCHEMA.definitions })
-      if (problem) say(key, 'by hand', problem.message)
+      if (problem) say(key, 'manual', problem.message)
       else place(config, target, converted)
-      if (!problem) say(key, 'taken')
+      if (!problem) say(key, 'translated')
     }
   }
   // A mail server is needed for the rest of its section.

@@ -39,7 +39,7 @@ const PATH = '/authenticate'
 /** `POST /authenticate`; a login server, with its token, gets more details of the account and may assert users. */
 export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDeps): void {
   const { identity, vouching, limits, behaviour, settings } = deps
-  const access = { by: 'anyone', because: 'it checks a password, under the limits of every sign-in' } as const
+  const access = { by: 'anyone', because: 'it checks a password, with the same limits as every sign-in' } as const
   const config = { access, audience: 'api' } as const
 
   app.post(PATH, { config }, async (request, reply) => {

@@ -49,7 +49,7 @@ const PATH = '/autologin'
 export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpointDeps): void {
   const { identity, authenticator, sessions, signInDemands, limits, urls, service, behaviour } = deps
   const posted = { access: { by: 'client' }, audience: 'api', body: 'form or json' } as const
-  const access = { by: 'anyone', because: 'the code says who is there, once' } as const
+  const access = { by: 'anyone', because: 'a single-use code identifies the user' } as const
 
   app.post(PATH, { config: posted, errorHandler: refuseOtherTypes }, async (request, reply) => {
     reply.header('cache-control', 'no-store')
@@ -124,7 +124,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
   }
 }
 
-const NO_PASSWORDS = 'This client may not hand in passwords'
+const NO_PASSWORDS = 'This client may not send passwords'
 
 /** Not a client that registered itself, and not one whose profile forbids passwords. */
 function mayHandlePasswords({ zone }: FastifyRequest, client: Client): boolean {

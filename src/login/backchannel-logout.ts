@@ -44,7 +44,7 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
       const by = { origin, remoteAddress: request.ip }
       const work = (): Promise<void> => endAccessAtProviderRequest(zone, result.notice, by, deps) // §2.7
       const isNew = await obeyOnce(zone.id, { key: ['logout', origin, id], usableUntil }, work, deps)
-      if (!isNew) throw refusal('The logout token was used before.')
+      if (!isNew) throw refusal('The logout token was already used.')
       return reply.send()
     },
   )

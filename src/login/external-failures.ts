@@ -31,7 +31,7 @@ export function failureOf(result: Refused, name: string): Failure {
       if (result.reason !== 'untrusted') return { status: 403, description: result.description }
       return {
         status: 502,
-        description: `What ${name} said about you could not be verified. Please try again; if that does not help, contact your administrator.`,
+        description: `The sign-in data from ${name} could not be verified. Please try again; if that does not help, contact your administrator.`,
       }
   }
 }
@@ -58,9 +58,9 @@ function declined(error: string, name: string): Failure {
 export function detailOf(result: Refused): string {
   switch (result.outcome) {
     case 'no-provider':
-      return result.detail ?? 'the provider is gone, or barred to the client'
+      return result.detail ?? 'the provider was deleted, or the client does not allow it'
     case 'declined':
-      return result.detail ?? `the provider said ${JSON.stringify(result.error.slice(0, 60))}`
+      return result.detail ?? `the provider returned ${JSON.stringify(result.error.slice(0, 60))}`
     case 'unavailable':
       return result.detail
     case 'refused':

@@ -132,7 +132,7 @@ export function externalEndpoints(
   app.get<{ Params: { origin: string } }>(
     '/login/external/:origin',
     {
-      config: { access: { by: 'anyone', because: 'it is a way to where one signs in' }, audience },
+      config: { access: { by: 'anyone', because: 'it starts a sign-in' }, audience },
       exposeHeadRoute: false, // each request starts a sign-in
     },
     async (request, reply) => {

@@ -59,7 +59,7 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
 
   app.get(
     '/zone.css',
-    { config: { access: { by: 'anyone', because: 'colours are no secret' }, audience: 'open' } },
+    { config: { access: { by: 'anyone', because: 'colours are public' }, audience: 'open' } },
     async (request, reply) => {
       const text = zoneStylesheet(await pages.brandingOf(request.zone))
       if (text === undefined) throw new PageError(404, 'This zone has no colours of its own.')

@@ -41,7 +41,7 @@ interface LoginDeps extends SignInPageDeps {
 export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   const { identity, sessions, denial, csrf, urls, signInTargets } = deps
   const typedNames = createTypedNames({ urls })
-  const config = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
+  const config = { access: { by: 'anyone', because: 'it is a sign-in page' }, audience: 'page' } as const
 
   app.get('/login', { config }, async (request, reply) => {
     const query = queryForm(request)

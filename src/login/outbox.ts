@@ -19,7 +19,7 @@ const MAX_SHOWN = 50
 
 /** `GET /outbox`, in the playground only: the zone's mails, newest first. */
 export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: OutboxDeps): void {
-  const access = { by: 'anyone', because: 'the playground and all in it is public, on loopback only' } as const
+  const access = { by: 'anyone', because: 'everything in the playground is public, on loopback only' } as const
   app.get('/outbox', { config: { access, audience: 'page' } }, async (request, reply) => {
     // The playground listens on loopback only; a forwarded port is detected here.
     if (!isLoopbackHost(request.ip.replace(/^::ffff:/, ''))) throw new PageError(404, 'Not found.')

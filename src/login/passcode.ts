@@ -63,7 +63,7 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
       const signedIn = await sessions.signedIn(request)
       if (!signedIn) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
       if (wantsJson(request)) {
-        if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode is not made for another site.')
+        if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode cannot be requested by another site.')
         return sendJson(reply, await makePasscode(request, signedIn))
       }
       const chrome = await pages.chrome(request, reply)

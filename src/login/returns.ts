@@ -138,7 +138,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
     const isOpen = invitation?.user.origin === origin && (await mayBeLinked(invitation, provider, deps))
     if (attempt.invitation !== undefined && !isOpen) {
-      log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is not good any more`)
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is no longer valid`)
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)

@@ -148,7 +148,7 @@ export function savedAccountEndpoint(
   app.route({
     method: ['GET', 'POST'],
     url: '/delete_saved_account',
-    config: { access: { by: 'anyone', because: 'it only takes a cookie away' }, audience: 'page' },
+    config: { access: { by: 'anyone', because: 'it only deletes a cookie' }, audience: 'page' },
     handler(request, reply) {
       const query = queryForm(request)
       const userId = query.get('userId') ?? bodyForm(request)?.get('userId')

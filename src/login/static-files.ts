@@ -10,11 +10,11 @@ export function staticFileEndpoints(
   app: FastifyInstance,
   { pages, assets }: { pages: PageWriter; assets: { readonly iconFile: string } },
 ): void {
-  const access = { by: 'anyone', because: 'files of pages are no secret' } as const
+  const access = { by: 'anyone', because: 'files of pages are public' } as const
 
   for (const url of ['/favicon.ico', '/vendor/*']) {
     app.get(url, { config: { access, audience: 'open', zone: false, refuses: true } }, () => {
-      throw new PageError(404, 'There is no such file.') // pages link to their icon, which a zone may have of its own
+      throw new PageError(404, 'File not found.') // pages link to their icon, which a zone may have of its own
     })
   }
 

@@ -1,4 +1,4 @@
-// Makes one attempt at a mail that this process has claimed, and keeps its outcome: the mail is deleted or waits for the next
+// Attempts to send a mail that this process has claimed, and records the outcome: the mail is deleted or waits for the next
 // attempt.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -17,7 +17,7 @@ export interface DelivererDeps {
   readonly transport: Transport
   readonly vault: Vault
   readonly clock: Clock
-  /** By which mails are given up: not this process's clock if it is ahead. */
+  /** Decides when mails expire: not this process's clock if that is ahead. */
   readonly expiryTime: () => Promise<Date>
   readonly random: Random
   readonly log: {
@@ -25,11 +25,11 @@ export interface DelivererDeps {
     readonly warn: (message: string) => void
     readonly fault: (message: string, cause: unknown) => void
   }
-  /** Resolves after so many milliseconds, or at once when the signal is aborted. */
+  /** Resolves after this many milliseconds, or immediately when the signal is aborted. */
   readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What the attempts of one process share. */
+/** State shared by the attempts of one process. */
 interface Shared {
   readonly counts: MailCounts
   readonly serverPause: ServerPause
@@ -37,12 +37,12 @@ interface Shared {
   readonly renewLease: () => Promise<unknown>
 }
 
-/** Delivers a claimed mail; returns whether the server takes mails, as far as this attempt has shown. */
+/** Delivers a claimed mail; returns whether the server accepts mails, as far as this attempt shows. */
 type Deliverer = (waiting: WaitingMail) => Promise<'available' | 'unavailable'>
 
 type Failed = Exclude<Delivery, { outcome: 'sent' }>
 
-/** How soon a lease is renewed. */
+/** Interval of lease renewal. */
 const RENEW_MS = 5000
 const MAX_ATTEMPT_MS = 180_000
 
@@ -59,7 +59,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
     return 'available'
   }
 
-  /** Whether the mail is too late in so many milliseconds. */
+  /** Whether the mail will have expired after this many milliseconds. */
   async function isUseless({ usefulUntil }: WaitingMail, milliseconds: number): Promise<boolean> {
     const isLateAt = (now: Date): boolean => now.getTime() + milliseconds >= usefulUntil.getTime()
     return isLateAt(clock.now()) && isLateAt(await expiryTime())
@@ -69,7 +69,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
     const delay = jittered(delayAfter(waiting.attempts), random)
     const next = new Date(clock.now().getTime() + delay)
     if (await isUseless(waiting, delay)) {
-      log.warn(`${nameOf(mail)} is given up after ${waiting.attempts} attempts: ${reason}`)
+      log.warn(`${nameOf(mail)} was discarded after ${waiting.attempts} attempts: ${reason}`)
       await finish(waiting, 'expired')
       return
     }
@@ -88,7 +88,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
         sentBefore.add(waiting.id)
         return finish(waiting, 'sent')
       case 'refused':
-        log.warn(`${nameOf(mail)} is refused and given up: ${delivery.reason}`)
+        log.warn(`${nameOf(mail)} was refused and discarded: ${delivery.reason}`)
         return finish(waiting, 'refused')
       case 'deferred':
         await defer(waiting, mail, delivery)
@@ -121,12 +121,12 @@ function opened(waiting: WaitingMail, vault: Vault, log: DelivererDeps['log']): 
     const { id, createdAt } = waiting
     return { ...openMail(vault, waiting), id, createdAt }
   } catch (cause) {
-    log.fault('a mail of the queue cannot be opened, and is deleted: was the master key changed?', cause)
+    log.fault('a queued mail cannot be decrypted and is deleted; the master key may have changed', cause)
     return undefined
   }
 }
 
-/** Renews the lease as long as the attempt lasts, and ends an attempt that lasts too long. */
+/** Renews the lease during the attempt, and aborts an attempt that takes too long. */
 async function attempt(
   mail: OutgoingMail,
   { transport, pause, log }: Pick<DelivererDeps, 'transport' | 'pause' | 'log'>,
@@ -151,5 +151,5 @@ async function attempt(
   }
 }
 
-/** For the log, which must not have the address. */
+/** For the log, which must not contain the address. */
 const nameOf = ({ id, to }: OutgoingMail): string => `mail ${id} to …${to.slice(to.lastIndexOf('@'))}`

@@ -24,13 +24,13 @@ interface MailMeasurement {
 /** Of one process. */
 export interface MailCounts {
   add(outcome: MailOutcome, count?: number): void
-  /** What happened since the last report, and what waits. */
+  /** Changes since the last report, and queued mails. */
   report(): Promise<readonly MailMeasurement[]>
-  /** What happened since the start, and what waits. */
+  /** Totals since the start, and queued mails. */
   totals(): Promise<MailTotals>
 }
 
-/** Nothing has happened at first. */
+/** All counts start at 0. */
 export function createMailCounts(mails: Pick<MailStore, 'waiting'>, clock: Clock): MailCounts {
   const counts: Record<MailOutcome, number> = {
     sent: 0,

@@ -1,4 +1,4 @@
-// Puts mails into the queue of the database. Sending them is another's work, so that no request waits for a mail server.
+// Puts mails into the queue of the database. A background task sends them, so that no request waits for a mail server.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
@@ -10,12 +10,12 @@ import type { Store } from '../store/store.ts'
 
 export { isMailAddress } from '../model/mail.ts'
 
-/** A mail as its reader sees it. */
+/** The content of a mail. */
 interface Mail {
   /** One line. */
   readonly subject: string
   readonly text: string
-  /** A whole document, without scripts and without anything to be fetched. */
+  /** A complete document, without scripts or remote resources. */
   readonly html: string
 }
 
@@ -29,8 +29,8 @@ export interface AddressedMail extends Mail {
 /** Queues mails. */
 export interface Mailer {
   /**
-   * Durable when the promise resolves. Nothing is sent after `usefulUntil`. Throws `UnusableAddress` for an address that is
-   * no single plain one.
+   * Durable when the promise resolves. Nothing is sent after `usefulUntil`. Throws `UnusableAddress` unless the address is
+   * a single plain one.
    */
   send(zone: Zone, mail: AddressedMail, usefulUntil: Date): Promise<void>
 }
@@ -49,7 +49,7 @@ interface MailerDeps {
   readonly vault: Vault
   readonly clock: Clock
   readonly random: Random
-  /** Called for each mail that is in the queue. */
+  /** Called after each mail is queued. */
   readonly onQueued?: ((mail: AddressedMail) => void) | undefined
 }
 
@@ -79,6 +79,6 @@ export function createMailer({ store, vault, clock, random, onQueued }: MailerDe
   }
 }
 
-/** Opens what `send` sealed; throws for what another wrote. */
+/** Decrypts a mail encrypted by `send`; throws for anything else. */
 export const openMail = (vault: Vault, mail: WaitingMail): AddressedMail =>
   JSON.parse(vault.open(mail.sealed, sealContexts.mail(mail))) as AddressedMail // sealed by `send`

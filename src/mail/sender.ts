@@ -18,22 +18,22 @@ interface SenderDeps extends DelivererDeps {
 
 /** The worker of the queue. */
 export interface Sender extends Pick<MailCounts, 'report' | 'totals'> {
-  /** Begins; called once. */
+  /** Starts the worker; call it once. */
   start(): void
-  /** Looks for mails at once: one was queued. */
+  /** Checks the queue immediately, because a mail was added. */
   wake(): void
-  /** Finishes the mail under way; the others stay queued. */
+  /** Finishes the current mail; the others stay queued. */
   stop(): Promise<void>
 }
 
 const SECOND = 1000
-/** How soon a mail is noticed that another process queued. */
+/** Polling interval for mails queued by other processes. */
 const POLL_MS = SECOND
-/** How soon another process takes over when the sending process is killed. */
+/** Time until another process takes over after the sending process is killed. */
 const LEASE_MS = 15 * SECOND
-/** Kept without work, so that a slow trickle of mails does not write the lease again for each. */
+/** Time to keep the lease while idle, so that a slow trickle of mails does not write it for each. */
 const IDLE_MS = 5 * SECOND
-/** Longer than an attempt can last. */
+/** Longer than any attempt. */
 const CLAIM_MS = 300 * SECOND
 const DELETE_EXPIRED_EVERY_MS = 10 * SECOND
 
@@ -85,7 +85,7 @@ export function createSender(deps: SenderDeps): Sender {
       now: new Date(now),
       leaseMilliseconds: LEASE_MS,
       mailUntil: new Date(now + CLAIM_MS),
-      // Every other time the last one: a user who waits for a link does not wait behind a hundred thousand invitations.
+      // Every second time the newest: a user who needs a link must not wait behind a hundred thousand invitations.
       end: (turns += 1) % 2 === 0 ? 'newest' : 'oldest',
     })
     ;({ isHolder } = claimed)
@@ -96,7 +96,7 @@ export function createSender(deps: SenderDeps): Sender {
     return 0
   }
 
-  /** Lets another process send, which may reach the server. */
+  /** Lets another process send, which may be able to reach the server. */
   async function release(): Promise<void> {
     isHolder = false
     await mails.release(holder)
@@ -107,7 +107,7 @@ export function createSender(deps: SenderDeps): Sender {
       count = await mails.deleteExpired(await expiryTime())
       if (count === 0) return
       counts.add('expired', count)
-      log.warn(`${count} mails are given up: they could not be sent before their links expired`)
+      log.warn(`${count} mails were discarded: they could not be sent before their links expired`)
     }
   }
 

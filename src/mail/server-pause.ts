@@ -1,15 +1,15 @@
-// The pause while the mail server takes no mail at all: it doubles with each failure, and ends with the first answer to a mail.
+// The backoff while the mail server accepts no mail at all: it doubles with each failure and ends with the first response to a mail.
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { jittered, untilThen } from './retry-delay.ts'
 
-/** Says when the server is asked again. */
+/** Tracks when to try the server again. */
 export interface ServerPause {
-  /** Stops asking the server for a while; returns until when. */
+  /** Starts or doubles the backoff; returns when it ends. */
   begin(reason: string): Date
-  /** The server has answered. */
+  /** Ends the backoff: the server responded. */
   end(): void
-  /** Milliseconds that are left of it; 0 or less without a pause. */
+  /** Remaining milliseconds; 0 or less without a backoff. */
   left(): number
 }
 
@@ -17,7 +17,7 @@ export interface ServerPause {
 export const MIN_PAUSE_MS = 5000
 const MAX_PAUSE_MS = 300_000
 
-/** Logs its begin and its end, with the server's `host:port`. */
+/** Logs the start and the end, with the server's `host:port`. */
 export function createServerPause({
   server,
   clock,
@@ -29,12 +29,12 @@ export function createServerPause({
   readonly random: Random
   readonly log: { readonly info: (message: string) => void; readonly warn: (message: string) => void }
 }): ServerPause {
-  /** 0 while the server takes mails. */
+  /** 0 while the server accepts mails. */
   let pauseMs = 0
   let pausedUntil = 0
   return {
     begin(reason) {
-      if (pauseMs === 0) log.warn(`the mail server ${server} is unavailable, all mails wait: ${reason}`)
+      if (pauseMs === 0) log.warn(`the mail server ${server} is unavailable, mail delivery is paused: ${reason}`)
       pauseMs = Math.min(Math.max(2 * pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
       pausedUntil = clock.now().getTime() + jittered(pauseMs, random)
       return new Date(pausedUntil)

@@ -6,7 +6,7 @@ import { isMailAddress } from '../model/mail.ts'
 import type { SmtpSettings } from '../model/mail.ts'
 import type { AddressedMail } from './mailer.ts'
 
-/** A mail with what stays the same at every attempt. */
+/** A mail and the values that are the same for every attempt. */
 export interface OutgoingMail extends AddressedMail {
   readonly id: string
   readonly createdAt: Date
@@ -19,24 +19,24 @@ export type Delivery =
   | { readonly outcome: 'refused'; readonly reason: string }
   /** This mail is refused temporarily. */
   | { readonly outcome: 'deferred'; readonly reason: string }
-  /** The server takes no mail at all: unreachable, not to be trusted, or it refuses us. */
+  /** The server accepts no mail at all: unreachable, untrusted, or it refuses us. */
   | { readonly outcome: 'unavailable'; readonly reason: string }
-  /** The connection ended while the mail was handed over: the server may have taken it. */
+  /** The connection closed during the transfer: the server may have accepted the mail. */
   | { readonly outcome: 'interrupted'; readonly reason: string }
 
-/** The way to the mail server; one connection, opened when needed. */
+/** The connection to the mail server, opened when needed. */
 export interface Transport {
-  /** Never rejects. `signal` gives the attempt up. */
+  /** Never rejects. `signal` aborts the attempt. */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<Delivery>
-  /** Closes the connection, also under a mail; another `send` opens a new one. */
+  /** Closes the connection, even during a transfer; the next `send` opens a new one. */
   close(): void
 }
 
 /** Options of `createTransport`. */
 export interface TransportOptions {
-  /** PEM of an authority to trust instead of the system's. */
+  /** PEM of a certificate authority to trust instead of those of the system. */
   readonly authority?: string
-  /** How long the server may be silent, in milliseconds. */
+  /** Milliseconds without a response from the server. */
   readonly silence?: number
 }
 
@@ -57,8 +57,8 @@ export function connectionOptions(smtp: SmtpSettings, { authority, silence = MAX
     host,
     port,
     secure,
-    // Credentials never leave the machine in clear, and a server is not asked to upgrade the connection to itself: what
-    // it shows there is rarely a valid certificate.
+    // Credentials never leave the machine unencrypted. A local server is not asked for TLS: the certificate that
+    // it has there is rarely valid.
     requireTLS: !secure && (starttls || (user !== undefined && !isLocal)),
     ignoreTLS: !starttls && isLocal,
     tls: { minVersion: 'TLSv1.2', ...(authority !== undefined && { ca: authority }) },
@@ -125,7 +125,7 @@ export function createTransport(smtp: SmtpSettings, options?: TransportOptions):
 
 interface Opened {
   send(message: ReturnType<typeof messageOf>, signal: AbortSignal): Promise<unknown>
-  /** Whether the server began to take the last message. */
+  /** Whether the transfer of the last message had started. */
   handedOver(): boolean
   close(): void
 }
@@ -158,7 +158,7 @@ interface Failure extends Error {
   readonly responseCode?: number
 }
 
-/** Decides what a failure concerns: this mail or every mail; temporarily or permanently. */
+/** Classifies a failure: this mail or every mail, temporary or permanent. */
 function deliveryOf(failure: Failure, handedOver: boolean): Delivery {
   const { code, command, responseCode: status } = failure
   const reason = reasonOf(failure)
@@ -170,7 +170,7 @@ function deliveryOf(failure: Failure, handedOver: boolean): Delivery {
   return { outcome: status !== undefined && status < 500 ? 'deferred' : 'refused', reason }
 }
 
-/** Codes and, of failures on our side only, the sentence. */
+/** The codes and, only for failures on our side, the message. */
 function reasonOf({ code, command, response, responseCode, message }: Failure): string {
   if (responseCode === undefined) {
     return code === 'EENVELOPE' || code === 'EMESSAGE' ? UNUSABLE : singleLine(message)

@@ -1,4 +1,4 @@
-// The log of the process and its traces, which the log names. Code that is not configured is not loaded.
+// The log and the traces of the process. Code that is not configured is not loaded.
 import type { Config } from '../config.ts'
 import { createRandom } from '../base/random.ts'
 import { readBuildFacts } from '../ops/build.ts'

@@ -31,10 +31,10 @@ export function listenFailure(error: unknown, { host, port }: Pick<Config['liste
         { cause: error },
       )
     case 'EADDRNOTAVAIL':
-      return new StartFailure(`${host} is no address of this machine (${code})`, { cause: error })
+      return new StartFailure(`${host} is not an address of this machine (${code})`, { cause: error })
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartFailure(`${host} cannot be listened on: no such host is known (${code})`, { cause: error })
+      return new StartFailure(`cannot listen on ${host}: unknown host (${code})`, { cause: error })
     case 'EACCES':
       return new StartFailure(`this user may not listen on port ${port} of ${host} (${code})`, { cause: error })
     default:

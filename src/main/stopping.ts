@@ -9,8 +9,8 @@ const DRAIN_MS = 10_000
 /** Handles the signals. */
 export interface Stopping {
   /**
-   * Stops by this from now on, which has ten seconds to finish open requests; until then a signal ends the process at once,
-   * because the next start continues what this one has begun. Status 0 in both cases. Call it once only.
+   * Sets the function that stops the server, which has ten seconds to finish open requests. Before this call a signal ends
+   * the process at once, because the next start continues the unfinished work. The status is 0 in both cases. Call it once.
    */
   by(stop: () => Promise<void>): void
 }
@@ -48,9 +48,9 @@ export function listenForStop(config: Config, log: Log): Stopping {
 }
 
 /**
- * The signals. `SIGHUP` comes from scripts that expect a reload, and without a handler kills, unlogged. From a terminal it means
- * that this is closed: then nothing can be written any more, and the server ends at once. A command that prints the master key
- * is run again instead.
+ * The signals. `SIGHUP` comes from scripts that expect a reload; without a handler it kills the process without a log entry.
+ * From a closed terminal it ends the server at once, because nothing can be written any more. If a command prints the master
+ * key, `SIGHUP` runs it again instead.
  */
 const stopSignals = ({ masterKey }: Pick<Config, 'masterKey'>): readonly NodeJS.Signals[] =>
   process.stdout.isTTY || masterKey?.from === 'command' ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']

@@ -23,7 +23,7 @@ interface TaskDeps {
   readonly log: Log
 }
 
-/** Starts all of them; the result ends them, and resolves when what is under way is done. */
+/** Starts all tasks; the result stops them, and resolves when running work is done. */
 export async function startTasks(deps: TaskDeps): Promise<() => Promise<void>> {
   const stops = [startDeletion(deps), startLogoutDelivery(deps), await startAuditDelivery(deps)]
   return async () => {
@@ -31,7 +31,7 @@ export async function startTasks(deps: TaskDeps): Promise<() => Promise<void>> {
   }
 }
 
-/** Deletes what has expired, in one process of all that share the database. */
+/** Deletes expired records, in one of the processes that share the database. */
 function startDeletion({ trail, store, clock, random, management, log }: TaskDeps): () => Promise<void> {
   const tasks = createSharedTasks({ leases: store.leases, holder: random.uuid(), log })
   tasks.start({
@@ -50,7 +50,7 @@ function startDeletion({ trail, store, clock, random, management, log }: TaskDep
   return () => tasks.stop()
 }
 
-/** Notifies applications of ended sessions; the next process sends what is left when this one stops. */
+/** Notifies applications of ended sessions; another process sends the rest when this one stops. */
 function startLogoutDelivery({ backChannel, store, clock, management, log }: TaskDeps): () => Promise<void> {
   management?.addLogouts({ totals: async () => (await backChannel()).totals() })
   let running: Promise<void> | undefined
@@ -77,7 +77,7 @@ function startLogoutDelivery({ backChannel, store, clock, management, log }: Tas
   }
 }
 
-/** Sends webhooks the new entries of the audit trail. */
+/** Sends new entries of the audit trail to webhooks. */
 async function startAuditDelivery({ trail, management, log }: TaskDeps): Promise<() => Promise<void>> {
   if (!trail?.hasWebhooks) return async () => {}
   management?.addWebhooks({ totals: () => trail.webhookTotals() })

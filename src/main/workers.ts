@@ -37,7 +37,7 @@ export function restartWorkers({ log, isStopping }: { readonly log: Log; readonl
   cluster.on('exit', ({ process: { pid } }, status, signal) => {
     if (isStopping()) return
     log.warn(`worker ${pid} ended with ${endOf(status, signal)}; starting another`)
-    // Paused, so that a fault that ends every worker at once does not cause a restart storm.
+    // After a pause, so that a fault that ends every worker at once does not cause a restart storm.
     setTimeout(() => isStopping() || cluster.fork(), RESTART_PAUSE_MS)
   })
 }

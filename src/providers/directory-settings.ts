@@ -24,7 +24,7 @@ interface BindAccount {
   readonly password: string
 }
 
-/** How a user is found and the password checked. */
+/** How to find a user and check the password. */
 export type DirectoryProfile =
   | { readonly kind: 'simple-bind'; readonly patterns: readonly string[] }
   | { readonly kind: 'search-and-bind'; readonly search: UserSearch }
@@ -42,7 +42,7 @@ interface PasswordComparison {
   readonly by: 'server' | 'directory'
 }
 
-/** How a user's groups are found. */
+/** How to find a user's groups. */
 export type GroupRule =
   | { readonly kind: 'none' }
   | { readonly kind: 'member-of' }
@@ -71,7 +71,7 @@ export interface DirectorySettings {
   readonly refusesReferrals: boolean
   /** The attributes read of a user. */
   readonly attributes: readonly string[]
-  /** The attributes that hold the login name, and whether a name leads to one entry only. */
+  /** The attributes that hold the login name, and whether a name identifies at most one entry. */
   readonly login: { readonly attributes: readonly string[]; readonly isUnambiguous: boolean }
   readonly mail: { readonly attribute: string; readonly substitute: string | undefined; readonly overrides: boolean }
 }
@@ -86,7 +86,7 @@ export class UnusableDirectory extends Error {
 
 /** The timeout is divided among them. */
 const MAX_URLS = 5
-/** Each is one attempt with the password. */
+/** Each costs one attempt with the password. */
 const MAX_PATTERNS = 10
 const MAX_ATTRIBUTES = 100
 /** Filters are parsed recursively. */
@@ -95,7 +95,7 @@ const MAX_GROUP_DEPTH = 50
 /** A few certificates. */
 const MAX_PEM_LENGTH = 32_768
 
-/** Where users are if the record does not say it. */
+/** The default search base. */
 type DirectoryPlaces = Behaviour['directoryPlaces']
 
 /** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
@@ -126,7 +126,7 @@ export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlac
   // SASL EXTERNAL: without a client certificate, the server would be anonymous.
   if (tls === 'external') {
     throw new UnusableDirectory(
-      'tlsConfiguration external needs a certificate of this server, which a record cannot hold: use simple',
+      'tlsConfiguration external requires a certificate of this server, which a record cannot have: use simple',
     )
   }
   const usesStartTls = tls === 'simple'
@@ -150,7 +150,8 @@ export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlac
     for (const pattern of all) {
       withPlaceholder('userDNPattern', pattern, '{0}')
       // A name is escaped as an attribute value, so the placeholder must be part of one.
-      if (/(?:^|[,+])[^=,+]*\{0\}/.test(pattern)) throw new UnusableDirectory('userDNPattern has {0} beside a value')
+      if (/(?:^|[,+])[^=,+]*\{0\}/.test(pattern))
+        throw new UnusableDirectory('userDNPattern must use {0} in an attribute value')
     }
     return all
   }
@@ -182,7 +183,7 @@ export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlac
       case 'ldap/ldap-search-and-compare.xml':
         return { kind: 'search-and-compare', search: search(), compare: compare() }
       default:
-        throw new UnusableDirectory('ldapProfileFile is not known')
+        throw new UnusableDirectory('ldapProfileFile is unknown')
     }
   }
 
@@ -218,7 +219,7 @@ export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlac
   }
 }
 
-/** What makes a record unusable; undefined for a usable one, and for one without an address, which is not configured yet. */
+/** Why a record cannot be used; undefined for a usable one, and for one without a URL, which is not configured yet. */
 export function directoryProblem(record: JsonRecord): string | undefined {
   const { baseUrl }: LdapProviderConfig = record
   if (typeof baseUrl !== 'string' || baseUrl.trim() === '') return undefined
@@ -262,8 +263,8 @@ function readAuthorities(pem: unknown): string | undefined {
 function readAccount(dn: string | undefined, password: string | undefined): BindAccount | undefined {
   if (dn === undefined) return undefined
   // RFC 4513 §5.1.2: a bind without a password succeeds without authentication.
-  if (password === undefined || password === '') throw new UnusableDirectory('bindUserDn needs a bindPassword')
-  // A DN, or a name that Active Directory accepts. The library takes a bare word for a SASL mechanism.
+  if (password === undefined || password === '') throw new UnusableDirectory('bindUserDn requires a bindPassword')
+  // A DN, or a name that Active Directory accepts. The library interprets a bare word as a SASL mechanism.
   if (!/[=@\\]/.test(dn)) throw new UnusableDirectory('bindUserDn must be a DN')
   return { dn, password }
 }
@@ -275,7 +276,7 @@ const namesInPattern = (pattern: string): readonly string[] =>
 const namesInFilter = (filter: string): readonly string[] =>
   [...filter.matchAll(/(?:^|\()\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*\{0\}\s*(?=\)|$)/g)].map(([, name = '']) => name)
 
-/** The mapped attributes, and the default ones of what is not mapped. */
+/** The mapped attributes, and the defaults of those that are not mapped. */
 function readAttributes(config: LdapProviderConfig, more: readonly string[]): readonly string[] {
   const mappings = config.attributeMappings
   const mapped = typeof mappings === 'object' && mappings !== null ? Object.values(mappings).flat() : []

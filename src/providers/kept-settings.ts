@@ -1,4 +1,4 @@
-// Settings of a provider that UAA does not have, in a change of its record.
+// Preserves the provider settings that UAA does not have when a record is replaced.
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 
@@ -14,7 +14,7 @@ const KEPT = [
 
 const KEPT_OF_PASSWORD_POLICY = ['refuseCommonPasswords', 'refuseOwnWords']
 
-/** What a request gives, and what is stored before and after it. */
+/** The settings of a request, and those stored before and after it. */
 interface Change {
   /** The request's settings as they were sent. */
   readonly sent: JsonRecord
@@ -35,7 +35,7 @@ export function withKeptSettings({ sent, config, before }: Change): JsonRecord {
   return { ...all, passwordPolicy: { ...policy, ...unnamed(KEPT_OF_PASSWORD_POLICY, sentPolicy, policyBefore) } }
 }
 
-/** What the request does not name, as it was. */
+/** The settings that the request does not name, unchanged. */
 const unnamed = (names: readonly string[], sent: JsonRecord, before: JsonRecord): JsonRecord =>
   Object.fromEntries(
     names.filter(name => !Object.hasOwn(sent, name) && Object.hasOwn(before, name)).map(name => [name, before[name]]),

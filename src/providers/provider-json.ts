@@ -70,16 +70,16 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const originKey = before?.originKey ?? named ?? ''
   if ((named ?? originKey).length > MAX_ORIGIN_LENGTH)
     refuse('originKey', `has more than ${MAX_ORIGIN_LENGTH} characters`, 'invalid')
-  // A record that has such an origin stays as it is.
+  // Existing records with such an origin remain valid.
   if (!before && named !== undefined && !canStandInPath(named))
-    refuse('originKey', 'must be more than dots, without control characters', 'invalid')
+    refuse('originKey', 'must not consist only of dots or contain control characters', 'invalid')
   if (type.length > MAX_NAME_LENGTH) refuse('type', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   if (name === undefined) refuse('name', 'must be given', 'invalid')
   else if (name.length > MAX_NAME_LENGTH) refuse('name', `has more than ${MAX_NAME_LENGTH} characters`, 'invalid')
   for (const reserved of [serviceName, 'ldap']) {
     const isElsewhere = type === reserved && named !== undefined && named !== reserved
     if (isElsewhere || (type === reserved) !== (originKey === reserved)) {
-      refuse('originKey', `${reserved} is the origin of type ${reserved} and of no other`, 'invalid')
+      refuse('originKey', `${reserved} is reserved for providers of type ${reserved}`, 'invalid')
     }
   }
 
@@ -90,7 +90,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const members = isJsonRecord(given) ? given : {}
   const reading = recordType && readAllSettings(recordType.settings, members, 'config')
   for (const problem of reading?.problems ?? []) refuse(problem.key, problem.message, 'unreadable')
-  // No setting of an unknown type has a meaning here, and `additionalConfiguration` has none in any.
+  // Settings of an unknown type have no effect here, nor does `additionalConfiguration` of any type.
   const isFree = (member: string): boolean => reading === undefined || member === 'additionalConfiguration'
   const own = withoutReadableSecrets(reading?.kept ?? members, isFree)
   const config = withoutEmptySecret(before?.type === type ? completed(own, members, before.config) : own)
@@ -113,14 +113,14 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   return { definition, problems }
 }
 
-/** With what a change keeps of the replaced record unless the request names it. */
+/** The settings, with those of the replaced record that the request does not name. */
 const completed = (config: JsonRecord, sent: JsonRecord, before: JsonRecord): JsonRecord =>
   withKeptSettings({ sent, config: withKeptSecrets(config, before), before })
 
 /** Browsers resolve a segment of dots, even in an encoded form: no callback would arrive. */
 const canStandInPath = (origin: string): boolean => !/^\.{1,2}$/.test(origin) && !hasControlCharacter(origin)
 
-/** The name of a secret that the request omits, and that would go to another place than in the record before. */
+/** The name of a secret that the request omits, but that would be sent to a different server than before. */
 export function movedSecret(json: JsonRecord, before: JsonRecord, after: JsonRecord): string | undefined {
   const sent = configOf(json)
   const isSent = (name: string): boolean => isJsonRecord(sent) && (memberOf(sent, name) ?? undefined) !== undefined
@@ -149,11 +149,11 @@ function isModest(value: unknown, depth = 0): boolean {
   return Object.entries(value).every(([name, each]) => name !== '__proto__' && isModest(each, depth + 1))
 }
 
-/** An empty secret is none; it differs from an absent one only while one that is kept could take its place. */
+/** An empty secret means none; it differs from an absent one only where the previous secret would be kept. */
 const withoutEmptySecret = (config: JsonRecord): JsonRecord =>
   Object.fromEntries(Object.entries(config).filter(([name, value]) => !(name === 'relyingPartySecret' && value === '')))
 
-/** How a record is shown. */
+/** Options of `providerJson`. */
 interface ProviderView {
   readonly serviceName: string
   /** Whether `config` is an object; otherwise a JSON string. */

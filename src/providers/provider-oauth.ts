@@ -47,14 +47,14 @@ function checkAuthMethod(config: OidcProviderConfig): readonly ProviderProblem[]
   const hasSecret = isSet(config.relyingPartySecret)
   const hasKey = (config.jwtClientAuthentication ?? undefined) !== undefined
   if (method === undefined) {
-    const message = 'must say which of the secret and the key is used'
+    const message = 'must specify whether the secret or the key is used'
     return hasSecret && hasKey ? [unusable('authMethod', message)] : []
   }
   if (!AUTH_METHODS.some(each => each === method)) {
     return [{ key: 'authMethod', message: `must be one of ${AUTH_METHODS.join(', ')}`, kind: 'invalid' }]
   }
   const fits = method === 'none' ? !hasSecret && !hasKey : method === 'private_key_jwt' ? hasKey : hasSecret
-  return fits ? [] : [unusable('authMethod', 'does not fit the secret or the key that is there')]
+  return fits ? [] : [unusable('authMethod', 'does not match the configured secret or key')]
 }
 
 /** Whether a verification key contains private members. */
@@ -103,7 +103,7 @@ export function checkOidc(config: OidcProviderConfig): readonly ProviderProblem[
   const { jwtClientAuthentication: own } = config
   // UAA: resolves references to settings of the server, which administrators of providers could read that way.
   if (isJsonRecord(own) && Object.values(own).some(value => typeof value === 'string' && value.includes('${'))) {
-    const message = 'must hold the values themselves: references (${...}) are not resolved'
+    const message = 'must contain the values themselves: references (${...}) are not resolved'
     problems.push({ key: 'jwtClientAuthentication', message, kind: 'invalid' })
   }
   if (isSet(config.discoveryUrl)) return problems // missing settings are found there, at sign-in

@@ -60,7 +60,7 @@ export function withSecrets<P extends Pick<IdentityProvider, 'zoneId' | 'originK
 const mapMembers = (record: JsonRecord, change: (name: string, value: unknown) => unknown): JsonRecord =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(name, value)]))
 
-/** The settings without members of free form that look like secrets and would be kept readable; `isFree` names such members. */
+/** The settings without free-form members that look like secrets and would be stored unencrypted; `isFree` names such members. */
 export const withoutReadableSecrets = (config: JsonRecord, isFree: (name: string) => boolean): JsonRecord =>
   Object.fromEntries(
     Object.entries(config).flatMap(([name, value]) => {
@@ -106,7 +106,7 @@ function without(value: unknown, isOne: (name: string, value: unknown) => boolea
   )
 }
 
-/** Without the member that is a secret, and without whatever stands where only a boolean or an object belongs. */
+/** Without the secret member, and without values of the wrong type. */
 function withoutMember(
   value: unknown,
   member: string | undefined,
@@ -137,14 +137,14 @@ export function withKeptSecrets(config: JsonRecord, before: JsonRecord): JsonRec
   return kept
 }
 
-/** Of another key's id it would be the wrong one; null says that it is to be forgotten. */
+/** A key with another id does not match; null removes the key. */
 function withKeptMember(own: unknown, earlier: unknown, member: string): unknown {
   const isSameKey = isJsonRecord(own) && isJsonRecord(earlier) && own['kid'] === earlier['kid']
   if (!isSameKey || Object.hasOwn(own, member) || !Object.hasOwn(earlier, member)) return own
   return { ...own, [member]: earlier[member] }
 }
 
-/** The settings whose URLs say where a secret is sent, and those by which the place is recognised, as they are unset. */
+/** The settings whose URLs determine where a secret is sent and how the server is authenticated, with their unset values. */
 const SENT: Readonly<Record<string, { readonly to: readonly string[]; readonly by: JsonRecord }>> = {
   bindPassword: {
     to: ['baseUrl'],
@@ -153,7 +153,7 @@ const SENT: Readonly<Record<string, { readonly to: readonly string[]; readonly b
   relyingPartySecret: { to: ['tokenUrl', 'checkTokenUrl', 'discoveryUrl'], by: {} },
 }
 
-/** Secrets that both have and that the changed settings would send to another server, or to one that proves less. */
+/** Secrets present in both that the changed settings would send to another server, or to one that is authenticated less strictly. */
 export const movedSecrets = (before: JsonRecord, after: JsonRecord): readonly string[] =>
   Object.entries(SENT).flatMap(([secret, { to, by }]) => {
     if (!isText(before[secret]) || before[secret] !== after[secret]) return []

@@ -1,6 +1,6 @@
 // Reads the metadata of a SAML identity provider: a single EntityDescriptor without a document type (SAML 2.0 Metadata).
-// Finds the few things that a sign-in needs, in one pass, and gives them as they are written; identity/saml/ makes keys and
-// addresses of them. Does NOT verify trust or the signature.
+// Extracts what a sign-in needs, in one pass, as strings; identity/saml/ turns them into keys and
+// URLs. Does NOT verify trust or the signature.
 import type { SaxesTagNS } from 'saxes'
 import { saxes } from '../base/lazy-packages.ts'
 
@@ -16,7 +16,7 @@ export interface SamlEntity {
   readonly validUntil?: readonly string[]
   /** `xs:duration`, of the document or of the descriptor. */
   readonly cacheDuration?: readonly string[]
-  /** What it is as an identity provider of SAML 2.0; absent if it is none. */
+  /** Its role as a SAML 2.0 identity provider; absent if it has none. */
   readonly provider?: SamlProviderDescriptor
 }
 
@@ -53,7 +53,7 @@ export const isMetadataText = (text: string): boolean =>
 /** Reads metadata; refuses anything but one well-formed EntityDescriptor. */
 export function readSamlMetadata(text: string): SamlMetadata {
   try {
-    if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it has more than a mebibyte')
+    if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it is larger than 1 MiB')
     if (!text.isWellFormed()) throw new Unreadable('it has half a surrogate pair')
     if (!isMetadataText(text)) throw new Unreadable('it does not begin with an EntityDescriptor')
     return { outcome: 'readable', ...entityIn(text) }
@@ -69,7 +69,7 @@ const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
 /** Large metadata of one provider has two thousand; each costs more to read than its characters. */
 const MAX_ELEMENTS = 10_000
-/** More keys than any provider has at a time; each must be read, and tried on signatures. */
+/** More keys than any provider has at a time; each must be parsed and tried on signatures. */
 const MAX_CERTIFICATES = 50
 /** Of each kind; a provider has one for each binding. */
 const MAX_ENDPOINTS = 50
@@ -146,7 +146,7 @@ function entityIn(text: string): SamlEntity {
     if (path.length > MAX_DEPTH) throw new Unreadable('it is nested too deeply')
     if (path.length > 1 && tag.local === ROOT) throw new Unreadable('it describes more than one entity')
     if (path.length === 1) {
-      if (path[0] !== `md:${ROOT}`) throw new Unreadable('it is no SAML EntityDescriptor')
+      if (path[0] !== `md:${ROOT}`) throw new Unreadable('it is not a SAML EntityDescriptor')
       entityId = checkedEntityId(attributeOf(tag, 'entityID'))
       limit(tag)
     } else if (path.length === 2 && !provider && isProvider(tag)) {
@@ -178,7 +178,7 @@ function entityIn(text: string): SamlEntity {
   }
 }
 
-/** A name without its prefix, which is the document's choice. */
+/** A name without its prefix, which the document chooses. */
 function nameOf({ uri, local }: SaxesTagNS): string {
   if (uri === NAMESPACE) return `md:${local}`
   return uri === SIGNATURE ? `ds:${local}` : `{${uri}}${local}`

@@ -68,7 +68,7 @@ export class ZoneDeleted extends Error {
 /** Thrown by a write when the record was changed or deleted after it was read: the caller answers 409. */
 export class ChangedMeanwhile extends Error {
   constructor(what: string) {
-    super(`${what} was changed meanwhile`)
+    super(`${what} was changed concurrently`)
     this.name = 'ChangedMeanwhile'
   }
 }

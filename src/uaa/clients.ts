@@ -48,7 +48,7 @@ async function importClient(row: ClientRow, deps: ClientDeps): Promise<void> {
     return report.refused('client', name, 'the zone has another client with this id')
   }
   await describe(row, client, deps)
-  report.taken('client')
+  report.imported('client')
 }
 
 function readDefinition(
@@ -57,8 +57,8 @@ function readDefinition(
 ): { readonly definition: ClientDefinition } | { readonly problem: string } {
   const additional = storedJson(row.additional)
   const jwt = storedJson(row.jwtConfig)
-  if (!additional) return { problem: 'additional_information is not JSON of an object that can be kept' }
-  if (!jwt) return { problem: 'client_jwt_config is not JSON of an object that can be kept' }
+  if (!additional) return { problem: 'additional_information is not a JSON object that can be stored' }
+  if (!jwt) return { problem: 'client_jwt_config is not a JSON object that can be stored' }
   const scope = storedList(row.scope)
   const grantTypes = storedList(row.grantTypes)
   const autoapprove = approvedOf(row, additional)
@@ -82,7 +82,8 @@ function readDefinition(
   )
   if (problems.length > 0) return { problem: problems.map(({ message }) => message).join('; ') }
   const lost = autoapprove === true ? [] : autoapprove.filter(each => !definition.scope.includes(each))
-  if (lost.length > 0) report.note(`client ${name}: autoapprove without ${lost.join(', ')}, which it has no scope for`)
+  if (lost.length > 0)
+    report.note(`client ${name}: autoapprove without ${lost.join(', ')}, which are not among its scopes`)
   const { createdwith: createdWith } = additional
   return {
     definition: {
@@ -93,7 +94,7 @@ function readDefinition(
   }
 }
 
-/** Members of `additional_information` that a column has as well, or that UAA forgot there. */
+/** Members of `additional_information` that also have a column, or that UAA left behind there. */
 const COLUMNS = new Set([
   'client_id',
   'client_secret',
@@ -120,7 +121,7 @@ const keysOf = ({ jwks, jwks_uri: jwksUri, jwt_creds: jwtCreds }: JsonRecord): J
   ...(jwtCreds !== undefined && jwtCreds !== null && { jwt_creds: jwtCreds }),
 })
 
-/** Null and -1 mean the lifetime of the zone. With 0 a token of UAA has expired at once; a second is the least here. */
+/** Null and -1 mean the lifetime of the zone. With 0 a token of UAA expires immediately; here the minimum is one second. */
 const validityOf = (seconds: number | null): number | null =>
   seconds === null || seconds < 0 ? null : Math.max(seconds, 1)
 
@@ -132,7 +133,7 @@ function approvedOf(row: ClientRow, { autoapprove: also }: JsonRecord): true | r
   return isAll || [...new Set([...own, ...further])]
 }
 
-/** Older first; a string says what is wrong. The stored text is what UAA's `rev_sig` is made of. */
+/** Older first; a string is the problem. UAA computes `rev_sig` from the stored text. */
 async function readSecrets(
   stored: string | null,
   { passwords }: ImportDeps,
@@ -151,7 +152,7 @@ async function readSecrets(
   return secrets
 }
 
-/** What the home page shows of it. */
+/** The client's tile on the home page. */
 async function describe(
   row: ClientRow,
   { zoneId, clientId }: Client,

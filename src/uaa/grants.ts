@@ -1,4 +1,4 @@
-// What users of a UAA have granted: their approvals, and the tokens that UAA keeps, so that programs go on with them.
+// The approvals of a UAA's users, and the tokens that UAA stores, so that programs can continue to use them.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { digest } from '../base/secrets.ts'
@@ -10,7 +10,7 @@ import { type ImportDeps, isUnseen, zoneProblem } from './import-deps.ts'
 import { inPortions, oneByOne } from './in-portions.ts'
 import { storedTime } from './stored-json.ts'
 
-/** Writes the approvals that still count. */
+/** Imports the approvals that are still valid. */
 export async function importApprovals(deps: ImportDeps): Promise<void> {
   await inPortions(
     deps.source.rows('approvals'),
@@ -28,10 +28,10 @@ async function importApproval(row: UaaRow<'approvals'>, deps: ImportDeps): Promi
   if (!expiresAt || expiresAt <= clock.now()) return report.leftOut('approval', name)
   const problem = zoneProblem(zoneId, deps.zones)
   if (problem && 'refused' in problem) return report.refused('approval', name, problem.refused)
-  if (problem || zoneId === null) return report.leftOut('approval', name, 'its user is gone')
+  if (problem || zoneId === null) return report.leftOut('approval', name, 'its user does not exist')
   if (isUnseen(row)) return report.leftOut('approval', name, 'its zone is not that of its user')
   if (userId === null || clientId === null || scope === null || !isKeepable([userId, clientId, scope])) {
-    return report.refused('approval', name, 'it has no user, client and scope that can be kept')
+    return report.refused('approval', name, 'its user, client or scope cannot be stored')
   }
   if ((status !== 'APPROVED' && status !== 'DENIED') || scope.length > MAX_SCOPE_LENGTH) {
     return report.refused('approval', name, 'its status must be APPROVED or DENIED, and its scope not too long')
@@ -46,10 +46,10 @@ async function importApproval(row: UaaRow<'approvals'>, deps: ImportDeps): Promi
   if (before.some(each => each.scope === scope)) return report.same('approval')
   const updatedAt = storedTime(row.updated) ?? clock.now()
   await store.approvals.save(zoneId, [{ zoneId, userId, clientId, scope, status, expiresAt, updatedAt }])
-  report.taken('approval')
+  report.imported('approval')
 }
 
-/** Writes the tokens that UAA can revoke, and that have not expired: opaque ones and refresh tokens. */
+/** Imports the unexpired tokens that UAA can revoke: opaque ones and refresh tokens. */
 export async function importTokens(deps: ImportDeps): Promise<void> {
   await inPortions(
     deps.source.rows('tokens'),
@@ -72,7 +72,7 @@ async function importToken(row: UaaRow<'tokens'>, deps: ImportDeps): Promise<voi
   if (!expiresAt || expiresAt <= clock.now() || kind === undefined) return report.leftOut('token', name)
   const problem = zoneProblem(zoneId, deps.zones)
   if (problem && 'refused' in problem) return report.refused('token', name, problem.refused)
-  if (problem || zoneId === null) return report.leftOut('token', name, 'its zone is gone')
+  if (problem || zoneId === null) return report.leftOut('token', name, 'its zone does not exist')
   if (clientId === null || (await store.clients.find(zoneId, clientId)) === undefined) {
     return report.leftOut('token', name, 'its zone has no such client')
   }
@@ -96,7 +96,7 @@ async function importToken(row: UaaRow<'tokens'>, deps: ImportDeps): Promise<voi
   }
   try {
     await store.tokens.insert(zoneId, token)
-    report.taken('token')
+    report.imported('token')
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
     report.same('token')
@@ -107,7 +107,7 @@ async function importToken(row: UaaRow<'tokens'>, deps: ImportDeps): Promise<voi
 function claimsOf({ data, tokenId, clientId, userId }: UaaRow<'tokens'>): JsonRecord | string {
   const [, payload] = (data ?? '').split('.')
   const claims = parseJson(Buffer.from(payload ?? '', 'base64url').toString())
-  if (!isJsonRecord(claims) || !isKeepable(claims)) return 'its content is no JWT'
+  if (!isJsonRecord(claims) || !isKeepable(claims)) return 'its content is not a JWT'
   const { jti, client_id: client, cid, user_id: user } = claims
   const isSame = jti === tokenId && (client ?? cid) === clientId && (user ?? null) === userId
   return isSame ? claims : 'its content is that of another token'

@@ -1,4 +1,4 @@
-// The groups of a UAA, their members, and what groups of other providers they stand for.
+// The groups of a UAA, their members, and their mappings to groups of other providers.
 import { isKeepable } from '../records/kinds.ts'
 import { MAX_GROUP_TEXT } from '../records/group.ts'
 import type { Group, Membership, MemberType } from '../model/users/group.ts'
@@ -48,7 +48,7 @@ async function importGroup(row: UaaRow<'groups'>, deps: ImportDeps): Promise<voi
   }
   try {
     await store.groups.insert(zoneId, group)
-    report.taken('group')
+    report.imported('group')
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
     if ((await store.groups.find(zoneId, group.id)) !== undefined) report.same('group')
@@ -70,9 +70,9 @@ const OTHER_ZONE = 'its zone is not that of its group'
 const isMemberType = (type: string | null): type is MemberType => type === 'USER' || type === 'GROUP'
 
 const NESTING: Readonly<Record<InvalidNesting['problem'], string>> = {
-  itself: 'a group cannot be in itself',
-  cycle: 'the groups would be in one another',
-  'too deep': 'the groups would be nested too deep',
+  itself: 'a group cannot be a member of itself',
+  cycle: 'the groups would contain each other',
+  'too deep': 'the groups would be nested too deeply',
   'too many': 'the group would be in too many others',
 }
 
@@ -88,10 +88,10 @@ function readMember(row: UaaRow<'members'>, { report, rules, zones }: ImportDeps
   const { zoneId, groupId, memberId, memberType } = row
   const problem = zoneProblem(zoneId, zones)
   if (problem && 'refused' in problem) report.refused('membership', nameOf(row), problem.refused)
-  else if (problem || zoneId === null) report.leftOut('membership', nameOf(row), 'its group is gone')
+  else if (problem || zoneId === null) report.leftOut('membership', nameOf(row), 'its group does not exist')
   else if (isUnseen(row)) report.leftOut('membership', nameOf(row), OTHER_ZONE)
   else if (groupId === null || memberId === null || !isMemberType(memberType) || !isKeepable([groupId, memberId])) {
-    report.refused('membership', nameOf(row), 'it has no member that is a USER or a GROUP')
+    report.refused('membership', nameOf(row), 'its member is neither a USER nor a GROUP')
   } else return { zoneId, groupId, memberId, memberType, origin: row.origin || rules.service.name }
   return undefined
 }
@@ -105,7 +105,7 @@ async function addMembers(members: readonly ReadMember[], deps: ImportDeps): Pro
     const added = await store.groups.insertMembers(first.zoneId, first.groupId, members)
     for (const [index, member] of members.entries()) {
       if (added === 'missing') report.refused('membership', nameOf(member), 'its group is refused')
-      else if (index < added) report.taken('membership')
+      else if (index < added) report.imported('membership')
       else report.same('membership')
     }
   } catch (error) {
@@ -117,7 +117,7 @@ async function addMembers(members: readonly ReadMember[], deps: ImportDeps): Pro
 async function addMember(member: ReadMember, { store, report }: ImportDeps): Promise<void> {
   try {
     const outcome = await store.groups.insertMember(member.zoneId, member)
-    if (outcome === 'added') report.taken('membership')
+    if (outcome === 'added') report.imported('membership')
     else if (outcome === 'same') report.same('membership')
     else report.refused('membership', nameOf(member), 'its group is refused')
   } catch (error) {
@@ -144,11 +144,11 @@ async function importExternalGroup(row: UaaRow<'externalGroups'>, deps: ImportDe
   const problem = zoneProblem(row.zoneId, deps.zones)
   if (problem && 'refused' in problem) return report.refused('external group', name, problem.refused)
   if (problem || row.zoneId === null || row.groupId === null) {
-    return report.leftOut('external group', name, 'its group is gone')
+    return report.leftOut('external group', name, 'its group does not exist')
   }
   if (isUnseen(row)) return report.leftOut('external group', name, OTHER_ZONE)
   if (externalGroup === '' || !isKeepable([externalGroup, row.origin ?? ''])) {
-    return report.refused('external group', name, 'it has no name that can be kept')
+    return report.refused('external group', name, 'its name cannot be stored')
   }
   if ((await store.groups.find(row.zoneId, row.groupId)) === undefined) {
     return report.refused('external group', name, 'its group is refused')
@@ -157,5 +157,5 @@ async function importExternalGroup(row: UaaRow<'externalGroups'>, deps: ImportDe
   const mapping = { groupId: row.groupId, externalGroup, origin: row.origin || 'ldap' }
   if (await store.groups.findExternal(row.zoneId, mapping)) return report.same('external group')
   await store.groups.addExternal(row.zoneId, { ...mapping, createdAt: storedTime(row.created) ?? clock.now() })
-  report.taken('external group')
+  report.imported('external group')
 }

@@ -36,10 +36,10 @@ export function zoneProblem(
   const isTaken = zoneId === null ? undefined : zones.get(zoneId)
   if (isTaken === true) return undefined
   if (isTaken === false) return { refused: `its zone ${zoneId} is refused` }
-  return { leftOut: zoneId === null ? 'what it belongs to is gone' : `its zone ${zoneId} is gone` }
+  return { leftOut: zoneId === null ? 'what it belongs to does not exist' : `its zone ${zoneId} does not exist` }
 }
 
-/** UAA looks for what belongs to a group or a user by the zone in the row itself too, and so never sees a row of another one. */
+/** UAA also filters rows of a group or a user by the zone in the row itself, and so never sees a row of another zone. */
 export const isUnseen = ({
   zoneId,
   rowZoneId,

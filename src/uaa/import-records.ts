@@ -1,5 +1,5 @@
 // Imports the records of a UAA: zones first, then what is in them, in the order in which one refers to another. Reads UAA's database
-// and writes through the store; a row that is there already stays as it is, so that a run that was interrupted can go on.
+// and writes through the store; existing records are left unchanged, so that an interrupted run can be continued.
 import { importClients } from './clients.ts'
 import { importApprovals, importTokens } from './grants.ts'
 import { importExternalGroups, importGroups, importMembers } from './groups.ts'

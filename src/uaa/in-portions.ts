@@ -1,9 +1,9 @@
 /** Rows that share a transaction, and the flush to the disk at its end. */
 const PORTION_SIZE = 64
-/** Portions under way at a time; PostgreSQL has ten connections for them. */
+/** Concurrent portions; PostgreSQL has ten connections for them. */
 const MAX_PORTIONS = 4
 
-/** Works on the rows a portion at a time, so that no more than a few portions are in memory. */
+/** Processes the rows in portions, so that only a few portions are in memory. */
 export async function inPortions<R>(
   rows: AsyncIterable<R>,
   work: (portion: readonly R[]) => Promise<void>,
@@ -25,7 +25,7 @@ export async function inPortions<R>(
   await Promise.all(underWay)
 }
 
-/** Works on each row, some of them at the same time. */
+/** Processes each row, several at a time. */
 export const oneByOne =
   <R>(work: (row: R) => Promise<void>) =>
   async (portion: readonly R[]): Promise<void> => {

@@ -1,4 +1,4 @@
-// The signing keys of a zone, which UAA keeps in its settings (`tokenPolicy.keys`), readable. Each keeps its id, so that tokens
+// The signing keys of a zone, which UAA stores unencrypted in its settings (`tokenPolicy.keys`). Each keeps its id, so that tokens
 // stay valid.
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -96,6 +96,6 @@ export async function saveKeys(
     }
     const of = { zoneId, keyId, active: keyId === activeKeyId, createdAt: clock.now() }
     await store.keys.save(zoneId, sealedKey(of, material, vault))
-    report.taken('signing key')
+    report.imported('signing key')
   }
 }

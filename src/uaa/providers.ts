@@ -15,7 +15,7 @@ import { unknownSettings } from './unknown-settings.ts'
 
 type ProviderRow = UaaRow<'providers'>
 
-/** UAA's migrations put these into the default zone, without settings of their own; so without a use, LDAP included. */
+/** UAA's migrations create these in the default zone, without settings, so they are unused, LDAP included. */
 const IDLE_TYPES: ReadonlySet<string> = new Set(['ldap', 'login-server', 'keystone', 'unknown'])
 
 /** Records of one place that name each other; the key of a record is its zone and id. */
@@ -59,7 +59,7 @@ const isEmpty = ({ config }: ProviderRow): boolean => config === null || ['', 'n
 const isIdle = (row: ProviderRow): boolean =>
   IDLE_TYPES.has(row.type ?? '') && (isEmpty(row) || (row.active === false && isUnconfigured(row)))
 
-/** A start of UAA can fill the settings with their defaults; UAA itself tells by these members whether there is more. */
+/** UAA can fill the settings with defaults at its start; it determines by these members whether the provider is configured. */
 function isUnconfigured({ type, config: text }: ProviderRow): boolean {
   const config = storedJson(text)
   if (!config) return false
@@ -75,7 +75,7 @@ async function importProvider(row: ProviderRow, deps: ProviderDeps): Promise<voi
   const zoneId = row.zoneId ?? ''
   const read = definitionOf(row, deps)
   if ('problem' in read) return report.refused('identity provider', name, read.problem)
-  if (row.aliasId && !isAlias) report.note(`identity provider ${name}: without its alias, which is gone`)
+  if (row.aliasId && !isAlias) report.note(`identity provider ${name}: without its alias, which does not exist`)
   const now = clock.now()
   const provider: IdentityProvider = {
     ...read.definition,
@@ -93,7 +93,7 @@ async function importProvider(row: ProviderRow, deps: ProviderDeps): Promise<voi
   }
   try {
     await store.providers.insert(zoneId, sealProviderSecrets(provider, vault))
-    report.taken('identity provider')
+    report.imported('identity provider')
   } catch (error) {
     if (error instanceof TooLarge) report.refused('identity provider', name, 'the settings of the zone are too large')
     else if (error instanceof AlreadyExists) {
@@ -105,7 +105,7 @@ async function importProvider(row: ProviderRow, deps: ProviderDeps): Promise<voi
   }
 }
 
-/** The settings with the issuer that UAA keeps apart, which wins when it reads them. */
+/** The settings with the issuer, which UAA stores separately and which takes precedence. */
 function configOf(row: ProviderRow): JsonRecord | undefined {
   const config = storedJson(row.config)
   const isOauth = row.type === 'oidc1.0' || row.type === 'oauth2.0'
@@ -121,7 +121,7 @@ function definitionOf(
   const config = configOf(row)
   const texts = [row.originKey, row.name, row.type, row.externalKey]
   if (!config || !texts.every(text => text === null || isStorable(text))) {
-    return { problem: 'config is not JSON of an object that can be kept' }
+    return { problem: 'config is not a JSON object that can be stored' }
   }
   if (!ID.test(row.id ?? '')) return { problem: 'its id is not one of 1 to 36 visible characters' }
   const json = {

@@ -21,7 +21,7 @@ type Imported = (typeof IMPORTED)[number]
 
 /** The outcomes of rows. */
 interface Counts {
-  taken: number
+  imported: number
   /** Was there already, from an earlier run of the same import. */
   same: number
   /** Has no use here, such as what has expired. */
@@ -31,27 +31,27 @@ interface Counts {
 
 /** Collects the outcomes. */
 export interface ImportReport {
-  taken(kind: Imported): void
+  imported(kind: Imported): void
   same(kind: Imported): void
   /** What has no use here; without `why` it is only counted. */
   leftOut(kind: Imported, row: string, why?: string): void
   /** What cannot be taken and should be: the import is not complete. */
   refused(kind: Imported, row: string, why: string): void
-  /** Something that an operator should know, once. */
+  /** Information for the operator, printed once. */
   note(text: string): void
   readonly counts: Readonly<Record<Imported, Readonly<Counts>>>
 }
 
-/** Each line goes to `print` at once, so that a million of them need no memory. */
+/** Each line goes to `print` immediately, so that a million of them need no memory. */
 export function createReport(print: (line: string) => void): ImportReport {
   const counts = Object.fromEntries(
-    IMPORTED.map(kind => [kind, { taken: 0, same: 0, leftOut: 0, refused: 0 }]),
+    IMPORTED.map(kind => [kind, { imported: 0, same: 0, leftOut: 0, refused: 0 }]),
   ) as Record<Imported, Counts> // every kind has its counts
   const noted = new Set<string>()
   return {
     counts,
-    taken(kind) {
-      counts[kind].taken += 1
+    imported(kind) {
+      counts[kind].imported += 1
     },
     same(kind) {
       counts[kind].same += 1
@@ -74,11 +74,11 @@ export function createReport(print: (line: string) => void): ImportReport {
 
 const MAX_LINE = 1000
 
-/** Names come from others: a terminal must not obey what is in them. */
+/** Names are untrusted: a terminal must not interpret control characters in them. */
 const shown = (line: string): string =>
   line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => JSON.stringify(character).slice(1, -1)).slice(0, MAX_LINE)
 
-/** How many rows are refused. */
+/** Number of refused rows. */
 export const refusedIn = ({ counts }: ImportReport): number =>
   Object.values(counts).reduce((sum, { refused }) => sum + refused, 0)
 
@@ -87,14 +87,14 @@ const PLURALS: Readonly<Partial<Record<Imported, string>>> = { 'identity provide
 /** The table of numbers. */
 export function summaryOf({ counts }: ImportReport): string {
   const lines = IMPORTED.flatMap(kind => {
-    const { taken, same, leftOut, refused } = counts[kind]
+    const { imported, same, leftOut, refused } = counts[kind]
     const parts = [
-      `${taken.toLocaleString('en-US')} taken`,
+      `${imported.toLocaleString('en-US')} imported`,
       ...(same > 0 ? [`${same.toLocaleString('en-US')} there already`] : []),
       ...(leftOut > 0 ? [`${leftOut.toLocaleString('en-US')} left out`] : []),
       ...(refused > 0 ? [`${refused.toLocaleString('en-US')} refused`] : []),
     ]
-    return taken + same + leftOut + refused === 0
+    return imported + same + leftOut + refused === 0
       ? []
       : [`${(PLURALS[kind] ?? `${kind}s`).padEnd(20)}${parts.join(', ')}`]
   })

@@ -19,7 +19,7 @@ function isModest(value: unknown, depth = 0): boolean {
   return Object.entries(value).every(([name, each]) => name !== '__proto__' && isModest(each, depth + 1))
 }
 
-/** The last moment that the four digits of a year in ISO 8601 can express. */
+/** The last moment that ISO 8601 can express with a four-digit year. */
 const LAST_MOMENT = Date.UTC(9999, 11, 31)
 
 /** The time in a column; undefined for none, or one that is no date of this era. */

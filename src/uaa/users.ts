@@ -25,8 +25,8 @@ export async function importUsers(deps: ImportDeps): Promise<void> {
   await inPortions(source.rows('users'), async portion => {
     const users = portion.flatMap(row => read(row, deps) ?? [])
     for (const [zoneId, ofZone] of Map.groupBy(users, ({ user }) => user.zoneId)) {
-      const taken = await insert(zoneId, ofZone, deps)
-      unverified += taken.filter(({ row }) => row.verified === false && row.legacyVerification === true).length
+      const imported = await insert(zoneId, ofZone, deps)
+      unverified += imported.filter(({ row }) => row.verified === false && row.legacyVerification === true).length
     }
   })
   if (unverified === 0) return
@@ -65,20 +65,20 @@ async function insert(zoneId: string, users: readonly ReadUser[], deps: ImportDe
       zoneId,
       users.map(({ user }) => user),
     )
-    for (const _ of users) report.taken('user')
+    for (const _ of users) report.imported('user')
     return users
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
   }
-  const taken: ReadUser[] = []
-  for (const each of users) if (await insertOne(zoneId, each, deps)) taken.push(each)
-  return taken
+  const inserted: ReadUser[] = []
+  for (const each of users) if (await insertOne(zoneId, each, deps)) inserted.push(each)
+  return inserted
 }
 
 async function insertOne(zoneId: string, { row, user }: ReadUser, { store, report }: ImportDeps): Promise<boolean> {
   try {
     await store.users.insert(zoneId, user)
-    report.taken('user')
+    report.imported('user')
     return true
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
@@ -93,15 +93,15 @@ async function insertOne(zoneId: string, { row, user }: ReadUser, { store, repor
 function readUser(row: UserRow, deps: ImportDeps): User | string {
   const { clock, random, rules } = deps
   const { info: _, ...columns } = row
-  if (!Object.values(columns).every(isKeepable)) return 'it holds characters that cannot be kept'
+  if (!Object.values(columns).every(isKeepable)) return 'it contains characters that cannot be stored'
   const id = row.id ?? ''
   if (!isResourceId(id)) return 'its id is not one of 1 to 36 visible characters, other than dots'
   const userName = row.userName ?? ''
-  if (userName.trim() === '' || hasControlCharacter(userName)) return 'it has no user name that can be shown'
+  if (userName.trim() === '' || hasControlCharacter(userName)) return 'its user name cannot be displayed'
   const origin = row.origin ?? ''
   if (origin === '') return 'it has no origin'
   const stored = row.password ?? ''
-  // Accounts of other providers have the hash of an empty password in UAA, which must open none of them.
+  // Accounts of other providers have the hash of an empty password in UAA, which must not allow a sign-in.
   const hash = origin === rules.service.name ? stored.replace(/^\{bcrypt\}/, '') : ''
   const hashProblem = hash === '' ? undefined : passwordHashProblem(hash)
   if (hashProblem !== undefined) return `the hash of its password ${hashProblem}`
@@ -113,7 +113,7 @@ function readUser(row: UserRow, deps: ImportDeps): User | string {
     userName,
     origin,
     ...(hash !== '' && { passwordHash: hash }),
-    // What UAA's `rev_sig` is made of: with another value, no token of UAA would stay valid.
+    // UAA computes `rev_sig` from it: with another value, no token of UAA would stay valid.
     passwordRevision: stored === '' ? random.urlSafe(PASSWORD_REVISION_LENGTH) : stored,
     email: row.email ?? '',
     ...texts(row),
@@ -138,7 +138,7 @@ function aliasOf(row: UserRow, { zones, report }: ImportDeps): Partial<Pick<User
   const { aliasId, aliasZoneId } = row
   if (!aliasId || !aliasZoneId) return {}
   if (zones.get(aliasZoneId) === true) return { aliasId, aliasZoneId }
-  report.note(`user ${nameOf(row)}: without its alias, whose zone was not taken`)
+  report.note(`user ${nameOf(row)}: without its alias, whose zone was not imported`)
   return {}
 }
 
@@ -167,13 +167,13 @@ function lengthProblem(user: User): string | undefined {
   }
 }
 
-/** Roles and attributes of the last sign-in with another provider. What is not of the usual form is left out, and said. */
+/** Roles and attributes of the last sign-in with another provider. Values of another form are skipped, with a note. */
 function detailsOf(row: UserRow, { report }: ImportDeps): Partial<Pick<User, 'providerRoles' | 'profile'>> {
   if (row.info === null) return {}
   const info = storedJson(row.info)
   if (!info) {
     report.note(
-      `user ${row.id ?? ''}: without the roles and attributes in user_info, which is no JSON that can be kept`,
+      `user ${row.id ?? ''}: without the roles and attributes in user_info, which is not JSON that can be stored`,
     )
     return {}
   }

@@ -1,5 +1,5 @@
-// The zones of a UAA with their settings and keys. Everything else belongs to a zone, so that a zone that is refused takes along all
-// that is in it.
+// The zones of a UAA with their settings and keys. Everything else belongs to a zone, so refusing a zone refuses everything
+// in it.
 import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -30,7 +30,7 @@ export async function importZones(deps: ImportDeps): Promise<void> {
     const read = config && readConfig(row, config, deps)
     const problems = [
       ...nameProblems(row, deps),
-      ...(read === undefined ? ['config is not JSON of an object that can be kept'] : read.problems),
+      ...(read === undefined ? ['config is not a JSON object that can be stored'] : read.problems),
     ]
     const entityId = (read?.config.samlConfig?.entityID ?? '').trim().toLowerCase()
     if (entityId !== '' && entityIds.has(entityId)) problems.push('another zone has its SAML entity id')
@@ -91,20 +91,21 @@ async function importZone({ row, id, given, config: read }: ReadZone, deps: Impo
     updatedAt: storedTime(row.updated) ?? now,
   }
   const outcome = await writeZone(zone, hasSaml, deps)
-  if (outcome === 'taken' || outcome === 'SAML keys') for (const _ of Object.keys(samlKeys)) report.taken('SAML key')
-  if (outcome === 'taken') report.taken('zone')
+  if (outcome === 'imported' || outcome === 'SAML keys')
+    for (const _ of Object.keys(samlKeys)) report.imported('SAML key')
+  if (outcome === 'imported') report.imported('zone')
   else if (outcome !== 'refused') report.same('zone')
   if (outcome === 'refused') return false
   await saveKeys(id, keys, deps)
   return true
 }
 
-/** An earlier run may have taken the zone and refused its SAML keys. */
+/** An earlier run may have imported the zone and refused its SAML keys. */
 async function writeZone(
   zone: Zone,
   hasSamlKeys: boolean,
   { store, report }: ImportDeps,
-): Promise<'taken' | 'same' | 'SAML keys' | 'refused'> {
+): Promise<'imported' | 'same' | 'SAML keys' | 'refused'> {
   const before = await store.zones.find(zone.id)
   const { samlConfig } = zone.config
   if (before) {
@@ -114,7 +115,7 @@ async function writeZone(
   }
   try {
     await store.zones.insert(zone)
-    return 'taken'
+    return 'imported'
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
     report.refused('zone', `${zone.id} (${zone.name})`, 'another zone has its subdomain')
@@ -197,14 +198,14 @@ async function samlKeysOf(
   }
 }
 
-/** What is lost, and what older versions of UAA could demand, and newer ones and this server cannot. */
+/** Reports lost settings, and features of older versions of UAA that newer ones and this server do not have. */
 function noteUnused(zoneId: string, config: JsonRecord, { report, rules }: ImportDeps): void {
   const unknown = unknownSettings(zoneConfigSettings(rules.service.name), config)
   if (unknown.length > 0)
     report.note(`zone ${zoneId}: without settings that have no counterpart: ${unknown.join(', ')}`)
   if (memberOf(memberOf(config, 'mfaConfig'), 'enabled') === true) {
     report.note(
-      `zone ${zoneId}: its second factors (mfaConfig) are not taken; set secondFactor (docs/strong-sign-in.md)`,
+      `zone ${zoneId}: its second factors (mfaConfig) are not imported; set secondFactor (docs/strong-sign-in.md)`,
     )
   }
 }

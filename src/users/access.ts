@@ -112,7 +112,7 @@ async function endAccessByProvider(
   { store, random, audit }: ProviderAccessDeps,
 ): Promise<void> {
   await store.users.endAccess(zone.id, userId, random.urlSafe(PASSWORD_REVISION_LENGTH))
-  reportEnd(zone, { userId, by, data: 'every session; asked for by the provider' }, audit)
+  reportEnd(zone, { userId, by, data: 'every session, at the request of the provider' }, audit)
 }
 
 /**
@@ -132,7 +132,7 @@ async function endSessionByProvider(
   const last = (await store.sessions.find(zone.id, idDigest)) ?? session
   await store.sessions.delete(zone.id, idDigest)
   await endGrantsOfSession(zone, { signIn, clients: last.clients }, deps) // those since then
-  reportEnd(zone, { userId: signIn.userId, by, data: 'one session; asked for by the provider' }, audit)
+  reportEnd(zone, { userId: signIn.userId, by, data: 'one session, at the request of the provider' }, audit)
 }
 
 async function endGrantsOfSession(

@@ -36,4 +36,4 @@ export const staleVersion = (kind: 'user' | 'group', id: string, stored: number,
 
 /** The refusal of a change that lost against other changes at every attempt. */
 export const tooManyConflicts = (kind: 'user' | 'group', id: string): OAuthError =>
-  refuseResource('scim_resource_conflict', `The ${kind} ${id} was changed meanwhile`)
+  refuseResource('scim_resource_conflict', `The ${kind} ${id} was changed concurrently`)

@@ -113,7 +113,7 @@ async function hashOfNew(
   await checkManageable(store, zone.id, user.origin, service.name)
   await rights.checkUser(user, by)
   if (user.origin !== service.name) {
-    throw refuseResource('invalid_password', 'The password is kept by the identity provider of the user.')
+    throw refuseResource('invalid_password', 'The password is managed by the identity provider of the user.')
   }
   const requester = { zoneId: zone.id, address: by.remoteAddress }
   await checkPassword(zone, { password, owner: user }, deps)

@@ -94,7 +94,7 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
         const events = server.events.length
         for (const password of ['koala', 'wrong']) {
           const answer = await enter(id, secret, password)
-          assert.equal(answer.json()['error_description'], 'This client may not hand in passwords')
+          assert.equal(answer.json()['error_description'], 'This client may not send passwords')
           assert.equal((await enter('app', 'app-secret', password)).json()['code'], undefined)
         }
         const reported = server.events.slice(events).map(({ type }) => type)

@@ -83,8 +83,8 @@ for (const kind of DATABASE_KINDS) {
     })
 
     for (const [args, message] of [
-      [[], 'audit wants verify'],
-      [['check'], 'audit wants verify, not check'],
+      [[], 'audit requires verify'],
+      [['check'], 'audit requires verify, not check'],
       [['verify', '--expect', 'x'], "Option '--expect' needs '--zone <value>'"],
       [['verify', '--zone', 'svc', '--expect', '5'], '--expect must be NUMBER:HASH'],
     ] as const) {

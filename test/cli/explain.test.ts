@@ -118,11 +118,11 @@ describe('latchkey explain', () => {
   })
 
   const wrong: readonly [name: string, args: readonly string[], message: RegExp][] = [
-    ['no question', [], /wants one of/],
-    ['two questions', ['--client', 'app', '--event', '1'], /wants one of/],
+    ['no question', [], /requires one of/],
+    ['two questions', ['--client', 'app', '--event', '1'], /requires one of/],
     ['a token on the command line', ['--token', 'abc'], /standard input/],
     ['an event that is no number', ['--event', 'first'], /number of an event/],
-    ['an id beside a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /stands alone/],
+    ['an id beside a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /cannot be used with/],
   ]
   for (const [name, args, message] of wrong) {
     it(`refuses ${name}`, async () => {

@@ -358,9 +358,9 @@ for (const kind of DATABASE_KINDS) {
       const before = folders()
       const { status, stdout, stderr } = await run()
       assert.deepEqual([status, stderr], [0, ''])
-      assert.match(stdout, /^zones {15}2 taken\n/m)
-      assert.match(stdout, /^users {15}4 taken\n/m)
-      assert.match(stdout, /^memberships {9}2 taken, 1 left out\n/m)
+      assert.match(stdout, /^zones {15}2 imported\n/m)
+      assert.match(stdout, /^users {15}4 imported\n/m)
+      assert.match(stdout, /^memberships {9}2 imported, 1 left out\n/m)
       assert.match(stdout, /^left out: membership of USER long-gone in group 5{8}-.*: its zone has no such member\n/m)
       assert.match(stdout, /^note: zone tenant-1: its second factors/m)
       assert.match(stdout, /Nothing was written: `.*latchkey.* import-uaa --apply` does\.\n$/)
@@ -381,7 +381,7 @@ for (const kind of DATABASE_KINDS) {
       }
       const again = await run('--apply')
       assert.equal(again.status, 1)
-      assert.match(again.stderr, /^latchkey: an import has filled this database already; begin anew with a new one\n$/)
+      assert.match(again.stderr, /^latchkey: an import has already filled this database; start over with a new one\n$/)
     })
 
     describe('and the server on it', () => {
@@ -527,7 +527,7 @@ for (const kind of DATABASE_KINDS) {
         assert.equal(at(zone, 'config.samlConfig.activeKeyId'), 'saml-1')
         assert.deepEqual(Object.keys(Object(at(zone, 'config.samlConfig.keys'))), ['saml-1'])
         const [event] = listAt(await get('/audit/events?type=RecordsImportedEvent'), 'events')
-        assert.match(String(at(event, 'data')), /^import from a UAA: zones 2 taken; .*; users 4 taken; /)
+        assert.match(String(at(event, 'data')), /^import from a UAA: zones 2 imported; .*; users 4 imported; /)
         await server?.stop()
         const keys = await runToEnd(['keys', 'list', '--config', 'latchkey.json'], { folder })
         assert.match(keys.stdout, /^uaa-key-1 +RS256 +active/m)
@@ -619,10 +619,10 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
     assert.match(applied.stdout, /The import has not finished, as one row is refused: /)
     const served = await runToEnd(['serve', '--config', 'latchkey.json', '--port', '0'], { folder })
     assert.deepEqual([served.status, served.signal], [1, null])
-    assert.match(served.stderr, /an import from a UAA has begun in this database and not finished/)
+    assert.match(served.stderr, /an import from a UAA was started in this database and has not finished/)
     const finished = await run(file, '--apply', '--skip-refused')
     assert.equal(finished.status, 0, finished.stderr)
-    assert.match(finished.stdout, /^clients +0 taken, 1 refused\n/m)
+    assert.match(finished.stdout, /^clients +0 imported, 1 refused\n/m)
   })
 
   it('refuses a database that a server has used', async () => {

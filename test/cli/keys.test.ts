@@ -297,11 +297,11 @@ describe('latchkey keys without a server', () => {
   writeFileSync(join(folder, 'bad.yml'), 'databse: sqlite:x\n')
   const longId = 'x'.repeat(256)
   const cases = [
-    { name: 'no action', args: [], stderr: 'keys wants one of list, add, activate, retire' },
+    { name: 'no action', args: [], stderr: 'keys requires one of list, add, activate, retire' },
     {
       name: 'an unknown action',
       args: ['rotate'],
-      stderr: 'keys wants one of list, add, activate, retire, not rotate',
+      stderr: 'keys requires one of list, add, activate, retire, not rotate',
     },
     { name: 'an option before the action', args: ['--zone', 'z', 'list'], stderr: /not --zone/ },
     { name: 'an unknown option', args: ['list', '--key-id', 'k'], stderr: /^latchkey: Unknown option '--key-id'/ },

@@ -193,7 +193,7 @@ describe('latchkey', () => {
 
   it('says in one line that the host to listen on is unknown, with status 1', () => {
     const { status, stderr } = latchkey(['--config', 'good.yml', '--host', 'no such host', '--port', '0'])
-    assert.match(stderr, /^latchkey: no such host cannot be listened on: no such host is known \(ENOTFOUND\)\n$/)
+    assert.match(stderr, /^latchkey: cannot listen on no such host: unknown host \(ENOTFOUND\)\n$/)
     assert.equal(status, 1)
   })
 

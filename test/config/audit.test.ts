@@ -44,8 +44,8 @@ describe('audit', () => {
       'audit: days, webhooks without effect, because audit.enabled is not true',
     ])
     assert.deepEqual((await load({ enabled: true, exclude: ['TokenIssueEvent', 'Unheard'] })).warnings, [
-      'audit.exclude: TokenIssueEvent is no event of this version; is TokenIssuedEvent meant?',
-      'audit.exclude: Unheard is no event of this version',
+      'audit.exclude: TokenIssueEvent is not an event of this version; did you mean TokenIssuedEvent?',
+      'audit.exclude: Unheard is not an event of this version',
     ])
   })
 

@@ -43,7 +43,7 @@ describe('database_options', () => {
     {
       name: 'twice',
       hosts: 'r1, r1',
-      problem: 'read_replicas: must not have a host twice',
+      problem: 'read_replicas: must not contain a host twice',
     },
     {
       name: 'with a port that none has',
@@ -54,7 +54,7 @@ describe('database_options', () => {
       name: 'of a URL without a host',
       database: 'postgres://u@/latchkey?host=/run/postgresql',
       hosts: 'r1',
-      problem: 'read_replicas: needs a database URL with one host, or with none and ?host=',
+      problem: 'read_replicas: requires a database URL with one host, or with none and ?host=',
     },
   ]
   for (const { name, database = 'postgres://u:p@db.example/latchkey', hosts, problem } of refusedReplicas) {

@@ -79,11 +79,11 @@ describe('mutual_tls', () => {
   const refusals: readonly (readonly [object, string, object?])[] = [
     [
       {},
-      'mutual_tls: needs listen.trusted_proxies, whose header is read, or listen.tls.client_certificates',
+      'mutual_tls: requires listen.trusted_proxies, whose header is read, or listen.tls.client_certificates',
       { listen: {} },
     ],
-    [{ header: 'Authorization' }, 'mutual_tls.header: is a header with a meaning of its own'],
-    [{ header: 'X-Forwarded-For' }, 'mutual_tls.header: is a header with a meaning of its own'],
+    [{ header: 'Authorization' }, 'mutual_tls.header: is a header with another meaning'],
+    [{ header: 'X-Forwarded-For' }, 'mutual_tls.header: is a header with another meaning'],
     [{ trusted_ca: 'nonsense' }, 'mutual_tls.trusted_ca: must be X.509 certificates in PEM'],
     [{ endpoint_base_url: 'http://mtls.example' }, PATH],
     [{ endpoint_base_url: 'https://mtls.example/other' }, PATH],

@@ -168,7 +168,7 @@ describe('ratelimit', () => {
     {
       name: 'a regular expression that takes nothing out',
       section: { credentialID: 'JWT:1+sub', limiterMappings: [other] },
-      want: [`${credential}: the regular expression needs a group (…) that identifies the caller`],
+      want: [`${credential}: the regular expression must have a group (…) that identifies the caller`],
     },
     {
       name: 'wrong types, and nothing that follows from them',

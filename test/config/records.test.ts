@@ -208,7 +208,7 @@ describe('bootstrap records', () => {
     {
       name: 'an internal user without a password',
       bootstrap: { users: [{ userName: 'u', emails: [{ value: 'u@example.org' }] }] },
-      want: ['users[0].password: an internal user needs password or password_file'],
+      want: ['users[0].password: an internal user requires password or password_file'],
     },
     {
       name: 'a user name with a blank',
@@ -347,12 +347,12 @@ describe('bootstrap records', () => {
     {
       name: 'a subdomain that is no host name',
       bootstrap: zone({ subdomain: 'a/b' }),
-      want: ['identity_zones[0].subdomain: must be letters, digits, dots and hyphens, as in a host name'],
+      want: ['identity_zones[0].subdomain: must consist of letters, digits, dots and hyphens, as in a host name'],
     },
     {
       name: 'a subdomain that no host name can begin with',
       bootstrap: zone({ subdomain: 'a..b' }),
-      want: ['identity_zones[0].subdomain: must be letters, digits, dots and hyphens, as in a host name'],
+      want: ['identity_zones[0].subdomain: must consist of letters, digits, dots and hyphens, as in a host name'],
     },
     ...['x.clients', 'a,b', '*', 'ü', 'a b'].map(id => ({
       name: `an id whose scopes would be those of other zones, or none: ${id}`,

@@ -123,7 +123,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
         await problemsOf(load(text)),
         names.map(
           (name, index) =>
-            `jwt.token.claims.exclude[${index}]: ${name} is needed to verify tokens and cannot be left out`,
+            `jwt.token.claims.exclude[${index}]: ${name} is needed to verify tokens and cannot be excluded`,
         ),
       )
     }

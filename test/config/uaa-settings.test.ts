@@ -177,19 +177,19 @@ describe('translating the settings of a UAA', () => {
       name: 'leaves to the operator what has no counterpart',
       text: 'jwt: { token: { policy: { global: { accessTokenValiditySeconds: 600 } }, signing-key: s3cret } }\nsurprise: { member: 1 }\nconstructor: 2\nrequire_https: true\nlogin: { saml: { signRequest: false, nameID: x } }',
       want: {
-        'jwt.token.policy.global': 'by hand',
-        'jwt.token.signing-key': 'by hand',
-        'surprise.member': 'by hand',
-        constructor: 'by hand',
-        require_https: 'by hand',
-        'login.saml.signRequest': 'by hand',
-        'login.saml.nameID': 'by hand',
+        'jwt.token.policy.global': 'manual',
+        'jwt.token.signing-key': 'manual',
+        'surprise.member': 'manual',
+        constructor: 'manual',
+        require_https: 'manual',
+        'login.saml.signRequest': 'manual',
+        'login.saml.nameID': 'manual',
       },
     },
     {
       name: 'says nothing of what is so anyway',
       text: 'login: { saml: { signRequest: true }, url: "https://u.example" }\nissuer: { uri: "https://u.example" }',
-      want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'taken' },
+      want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'translated' },
     },
     {
       name: 'takes the host of a SAML entity id for the alias that it is',
@@ -204,7 +204,7 @@ describe('translating the settings of a UAA', () => {
     {
       name: 'leaves to the operator a value that is not accepted or refers to another',
       text: 'clientMaxCount: many\nuserMaxCount: "${clientMaxCount}"\ncors: { xhr: { max_age: [1] } }',
-      want: { clientMaxCount: 'by hand', userMaxCount: 'by hand', 'cors.xhr.max_age': 'by hand' },
+      want: { clientMaxCount: 'manual', userMaxCount: 'manual', 'cors.xhr.max_age': 'manual' },
     },
     {
       name: 'names a setting that is empty',
@@ -245,7 +245,7 @@ describe('latchkey import-uaa --settings', () => {
     assert.equal(status, 1)
     assert.equal(
       stderr,
-      "taken: issuer.uri, smtp.host, smtp.user\nwith UAA's database: oauth.clients\nnot needed: database: it is about UAA's own database, which import-uaa reads by --from\nby hand: smtp.password: set SMTP_PASSWORD in the environment of the server\n",
+      "translated: issuer.uri, smtp.host, smtp.user\nwith UAA's database: oauth.clients\nnot needed: database: it concerns UAA's own database, which import-uaa reads by --from\nmanual: smtp.password: set SMTP_PASSWORD in the environment of the server\n",
     )
     assert.ok(!stdout.includes('s3cret'))
     const config = await loadText(folder, stdout, { env: { SMTP_PASSWORD: 'x' } })

@@ -66,7 +66,7 @@ describe('a user of an OAuth 2.0 provider', () => {
     await page.goto(`${server.baseUrl}/login`)
     await page.getByRole('link', { name: 'GitHub' }).click()
     await page.getByRole('link', { name: 'Authorize' }).click()
-    assert.match(await page.innerText('main'), /What GitHub said about you could not be verified/)
+    assert.match(await page.innerText('main'), /The sign-in data from GitHub could not be verified/)
     github.answers.user = undefined
     await page.getByRole('link', { name: 'Try again' }).click()
     await page.getByRole('link', { name: 'GitHub' }).click()

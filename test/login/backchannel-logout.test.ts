@@ -139,7 +139,7 @@ for (const mode of MODES) {
         assert.equal((await post(token)).status, 400)
         broken.mock.restore()
         await obeyed(token)
-        assert.equal((await post(token)).json()['error_description'], 'The logout token was used before.')
+        assert.equal((await post(token)).json()['error_description'], 'The logout token was already used.')
         assert.equal(await isSignedIn(browser), false)
         assert.equal(await refresh(tokens), mode === 'uaa' ? 401 : 400)
       })

@@ -679,7 +679,7 @@ for (const mode of MODES) {
         )
       })
 
-      const untrusted = /What Corp & Sons said about you could not be verified/
+      const untrusted = /The sign-in data from Corp & Sons could not be verified/
       const answers: readonly { name: string; query: Record<string, string> }[] = [
         { name: 'no code', query: {} },
         { name: 'another issuer (RFC 9207)', query: { code: 'c', iss: CORP } },

@@ -118,7 +118,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, status, answer.text)
       assert.match(unescaped(answer.text), words)
     }
-    const UNVERIFIED = /What \w+ said about you could not be verified/
+    const UNVERIFIED = /The sign-in data from \w+ could not be verified/
     const NO_ANSWER = /GitHub did not respond correctly/
 
     describe('the way there', () => {

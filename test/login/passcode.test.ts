@@ -172,7 +172,7 @@ for (const mode of MODES) {
         assert.match(page.text, /<a class="button" href="\/passcode">Get a code<\/a>/)
         const program = await browser.send('/passcode', { headers: { ...JSON_ONLY, ...headers } })
         assert.equal(program.status, 403)
-        assert.deepEqual(program.json(), { error: 'A passcode is not made for another site.' })
+        assert.deepEqual(program.json(), { error: 'A passcode cannot be requested by another site.' })
         tokensOf(await redeem(server, passcode))
       })
     }

@@ -289,7 +289,7 @@ describe('the sender of mails', () => {
     await pass(400)
     assert.equal((await store.mails.newest(100)).length, 0)
     assert.deepEqual(lines, [
-      'the mail server 127.0.0.1:2525 is unavailable, all mails wait: connect ECONNREFUSED',
+      'the mail server 127.0.0.1:2525 is unavailable, mail delivery is paused: connect ECONNREFUSED',
       'the mail server 127.0.0.1:2525 is available again',
     ])
   })

@@ -148,7 +148,7 @@ describe('the settings of a directory', () => {
     [
       'with SASL EXTERNAL',
       { ...BIND, tlsConfiguration: 'external' },
-      'tlsConfiguration external needs a certificate of this server, which a record cannot hold: use simple',
+      'tlsConfiguration external requires a certificate of this server, which a record cannot have: use simple',
     ],
     ['with an authority that is none', { ...BIND, caCertificates: 'x' }, 'caCertificates must be certificates in PEM'],
     [
@@ -193,8 +193,16 @@ describe('the settings of a directory', () => {
     ['with an empty pattern', { ...BIND, userDNPattern: ' ; ' }, 'userDNPattern must be given'],
     ['with many patterns', { ...BIND, userDNPattern: 'cn={0};'.repeat(11) }, 'userDNPattern has more than 10 patterns'],
     ['where every name is the same', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
-    ['with a name beside a DN', { ...BIND, userDNPattern: '{0}@example.org' }, 'userDNPattern has {0} beside a value'],
-    ['with a name as an attribute', { ...BIND, userDNPattern: 'cn=x,{0}=y' }, 'userDNPattern has {0} beside a value'],
+    [
+      'with a name beside a DN',
+      { ...BIND, userDNPattern: '{0}@example.org' },
+      'userDNPattern must use {0} in an attribute value',
+    ],
+    [
+      'with a name as an attribute',
+      { ...BIND, userDNPattern: 'cn=x,{0}=y' },
+      'userDNPattern must use {0} in an attribute value',
+    ],
     ['without a place to search', { ...SEARCH, userSearchBase: undefined }, 'userSearchBase must be given'],
     ['where every search is one', { ...SEARCH, userSearchFilter: 'cn=admin' }, 'userSearchFilter must contain {0}'],
     ['with a long filter', { ...SEARCH, userSearchFilter: `cn={0}${long}` }, 'userSearchFilter is too long'],
@@ -204,10 +212,10 @@ describe('the settings of a directory', () => {
       'groupSearchFilter must contain {0} or {1}',
     ],
     ['with one mail address for all', { ...BIND, mailSubstitute: 'a@b' }, 'mailSubstitute must contain {0}'],
-    ['with an account without a password', { ...BIND, bindUserDn: 'cn=a' }, 'bindUserDn needs a bindPassword'],
-    ['with an empty password', { ...BIND, bindUserDn: 'cn=a', bindPassword: '' }, 'bindUserDn needs a bindPassword'],
+    ['with an account without a password', { ...BIND, bindUserDn: 'cn=a' }, 'bindUserDn requires a bindPassword'],
+    ['with an empty password', { ...BIND, bindUserDn: 'cn=a', bindPassword: '' }, 'bindUserDn requires a bindPassword'],
     ['with a mechanism as account', { ...BIND, bindUserDn: 'EXTERNAL', bindPassword: 'x' }, 'bindUserDn must be a DN'],
-    ['with another profile', { ...BIND, ldapProfileFile: 'ldap/x.xml' }, 'ldapProfileFile is not known'],
+    ['with another profile', { ...BIND, ldapProfileFile: 'ldap/x.xml' }, 'ldapProfileFile is unknown'],
     [
       'with countless attributes',
       { ...BIND, attributeMappings: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`a${n}`, `a${n}`])) },

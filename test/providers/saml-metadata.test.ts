@@ -56,7 +56,7 @@ describe('reading SAML metadata', () => {
     {
       name: 'a list of entities',
       text: `<?xml version="1.0"?><md:EntitiesDescriptor ${XMLNS}>${wrap('')}</md:EntitiesDescriptor>`,
-      problem: /it is no SAML EntityDescriptor/,
+      problem: /it is not a SAML EntityDescriptor/,
     },
     { name: 'an entity in an entity', text: wrap(wrap('')), problem: /more than one entity/ },
     { name: 'two elements', text: wrap('') + wrap(''), problem: /documents may contain only one root/ },
@@ -105,11 +105,11 @@ describe('reading SAML metadata', () => {
     { name: 'a NUL', text: wrap('\0'), problem: /disallowed character/ },
     { name: 'half a surrogate pair', text: wrap('\ud800'), problem: /surrogate/ },
     { name: 'too many levels', text: deep(64), problem: /deeply/ },
-    { name: 'more than a mebibyte', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /mebibyte/ },
+    { name: 'larger than 1 MiB', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /larger than 1 MiB/ },
     {
-      name: 'more than a mebibyte of few characters',
+      name: 'larger than 1 MiB of few characters',
       text: wrap('\u20ac'.repeat(MAX_METADATA_BYTES / 2)),
-      problem: /mebibyte/,
+      problem: /larger than 1 MiB/,
     },
     { name: 'too many elements', text: wrap('<a/>'.repeat(10_000)), problem: /too many elements/ },
     {

@@ -117,7 +117,7 @@ const CASES: readonly {
   {
     name: 'a zone with malformed settings',
     rows: [['identity_zone', zone('{"links":')]],
-    says: /^refused: zone z1 .*config is not JSON of an object that can be kept$/m,
+    says: /^refused: zone z1 .*config is not a JSON object that can be stored$/m,
   },
   {
     name: 'a zone with a NUL in its settings',
@@ -435,7 +435,7 @@ const CASES: readonly {
       ['groups', { id: 'g1', displayname: 'a' }],
       ['group_membership', { group_id: 'g1', member_id: 'x', member_type: 'ALL' }],
     ],
-    says: /^refused: membership of ALL x in group g1: it has no member that is a USER or a GROUP$/m,
+    says: /^refused: membership of ALL x in group g1: its member is neither a USER nor a GROUP$/m,
   },
   {
     name: 'a mapping of a group that is gone',
@@ -631,7 +631,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       'note: zone z1: without settings that have no counterpart: branding.loginConsent',
       'note: identity provider p1 (zone uaa): without settings that have no counterpart: isFast',
     ])
-    assert.equal(report.counts.zone.taken, 2)
+    assert.equal(report.counts.zone.imported, 2)
     await store.close()
   })
 
@@ -644,7 +644,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await withRows([['oauth_client_details', row]], async () => {
       const strict = await run(uaa, store, { exactRedirectUri: true })
       assert.match(strict.lines.join('\n'), /^refused: client app \(zone uaa\): One of the redirect_uri is invalid/m)
-      assert.equal((await run(uaa, store)).report.counts.client.taken, 1)
+      assert.equal((await run(uaa, store)).report.counts.client.imported, 1)
     })
     await store.close()
   })
@@ -668,7 +668,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       ['users', user({ id: 'v', origin: 'p1', identity_zone_id: 'z1', alias_id: 'u', alias_zid: 'uaa' })],
     ] as const
     const { lines } = await withRows(rows, () => run(uaa, store))
-    assert.match(lines.join('\n'), /^note: user u +\(ann, zone uaa\): without its alias, whose zone was not taken$/m)
+    assert.match(lines.join('\n'), /^note: user u +\(ann, zone uaa\): without its alias, whose zone was not imported$/m)
     assert.match(lines.join('\n'), /^note: identity provider p1 \(zone uaa\): without its alias, which is gone$/m)
     const [found, own] = [await store.users.find('uaa', 'u'), await store.providers.findStored('uaa', 'p1')]
     assert.deepEqual([found?.id, found?.aliasId, found?.aliasZoneId], ['u', undefined, undefined])
@@ -682,7 +682,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await withRows([['users', user()]], async () => {
       await uaa.run(`update identity_zone set active = false`)
       const { isComplete, report } = await run(uaa, store)
-      assert.deepEqual([isComplete, report.counts.user.taken, report.counts.zone.refused], [false, 0, 1])
+      assert.deepEqual([isComplete, report.counts.user.imported, report.counts.zone.refused], [false, 0, 1])
     })
     await store.close()
   })
@@ -703,7 +703,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       )
       const first = await run(uaa, store)
       assert.deepEqual(
-        [first.report.counts.user.taken, first.report.counts.membership.taken],
+        [first.report.counts.user.imported, first.report.counts.membership.imported],
         [2345, 2345],
         first.lines.join('\n'),
       )
@@ -711,10 +711,10 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       await store.users.delete('uaa', 'user-7')
       await store.users.setSalt('uaa', 'user-8', 'changed here')
       const second = await run(uaa, store)
-      assert.deepEqual(second.report.counts.user, { taken: 1, same: 2344, leftOut: 0, refused: 0 })
+      assert.deepEqual(second.report.counts.user, { imported: 1, same: 2344, leftOut: 0, refused: 0 })
       assert.equal((await store.users.find('uaa', 'user-8'))?.salt, 'changed here')
       const third = await run(uaa, store)
-      const taken = Object.values(third.report.counts).reduce((sum, counts) => sum + counts.taken, 0)
+      const taken = Object.values(third.report.counts).reduce((sum, counts) => sum + counts.imported, 0)
       assert.deepEqual([taken, refusedIn(third.report)], [0, 0], summaryOf(third.report))
     })
     await store.close()
@@ -755,7 +755,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     ] as const
     await withRows(rows, async () => {
       const { lines, report } = await run(uaa, store)
-      assert.deepEqual(report.counts.token, { taken: 1, same: 0, leftOut: 1, refused: 0 }, lines.join('\n'))
+      assert.deepEqual(report.counts.token, { imported: 1, same: 0, leftOut: 1, refused: 0 }, lines.join('\n'))
     })
     const stored = await store.providers.findStored('uaa', 'p1')
     assert.ok(stored)
@@ -805,7 +805,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       await update('keystone', external)
       await update('login-server', null)
       const { report } = await run(uaa, store)
-      assert.deepEqual(report.counts['identity provider'], { taken: 1, same: 0, leftOut: 3, refused: 0 })
+      assert.deepEqual(report.counts['identity provider'], { imported: 1, same: 0, leftOut: 3, refused: 0 })
     })
     await store.close()
   })

@@ -21,7 +21,7 @@ export const explorerUrl = (basePath: string): string => `${basePath}${PATH}?v=$
 
 /** Serves the script. */
 export function explorerEndpoint(app: FastifyInstance): void {
-  const access = { by: 'anyone', because: 'it is what a page is made of' } as const
+  const access = { by: 'anyone', because: 'it is a part of a page' } as const
   const etag = `"rapidoc-${EXPLORER_VERSION}"`
 
   app.get(PATH, { config: { access, audience: 'open', zone: false } }, (request, reply) => {

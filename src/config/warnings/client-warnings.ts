@@ -71,7 +71,7 @@ function nameWarnings(record: ClientRecord): readonly string[] {
   return Object.keys(record).flatMap(name => {
     const meant = members.includes(name) ? undefined : nearest(name, members)
     if (meant === undefined) return []
-    return `${name} is kept as an attribute without effect; is ${meant} meant?`
+    return `${name} is stored as an attribute without effect; did you mean ${meant}?`
   })
 }
 
@@ -81,7 +81,7 @@ function credentialWarnings(definition: ClientDefinition, texts: readonly string
   const isAsked = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')
   if (!isAsked || definition.allowPublic === true || hasCredential({ ...definition, secrets })) return []
   return [
-    'it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it got a secret by the API',
+    'it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it gets a secret by the API',
   ]
 }
 
@@ -97,10 +97,10 @@ function scopeWarnings(
   const isConfused = isForItself && isNamed(record['scope']) && !isNamed(record['authorities'])
   const foreign = service === 'uaa' ? [] : [...scope, ...authorities].filter(name => UAA_NAMES.has(name))
   return [
-    ...(isConfused ? ['scope has no effect with client_credentials alone; is authorities meant?'] : []),
+    ...(isConfused ? ['scope has no effect with client_credentials alone; did you mean authorities?'] : []),
     ...[...new Set(foreign)].map(
       name =>
-        `${name} has no effect, because the service name is ${service}; is ${name.replace('uaa', service)} meant?`,
+        `${name} has no effect, because the service name is ${service}; did you mean ${name.replace('uaa', service)}?`,
     ),
   ]
 }
@@ -112,7 +112,7 @@ const isNamed = (given: unknown): boolean =>
 function profileWarnings(definition: ClientDefinition, { config }: ZoneOfClients): readonly string[] {
   if (definition.profile === undefined) return []
   return ruledOut({ config }, definition).map(
-    ({ key, message }) => `${definition.profile} rules it out as it is: ${key}: ${message}`,
+    ({ key, message }) => `${definition.profile} does not allow it: ${key}: ${message}`,
   )
 }
 
@@ -121,6 +121,6 @@ function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): read
   return ALGORITHMS.flatMap(member => {
     const algorithm = record[member]
     if (typeof algorithm !== 'string' || algorithms.some(each => each === algorithm)) return []
-    return `${member} is ${algorithm}, and the configuration has no such key: its tokens fail unless the zone got one by the API`
+    return `${member} is ${algorithm}, and the configuration has no such key: its tokens fail unless the zone gets one by the API`
   })
 }

@@ -21,5 +21,5 @@ export const environmentWarnings = (env: Environment): readonly string[] =>
   Object.keys(env).flatMap(variable => {
     const name = variable.startsWith(PREFIX) ? variable.slice(PREFIX.length) : ''
     const meant = NAMES.includes(name) ? undefined : nearest(name, NAMES)
-    return meant === undefined ? [] : [`${variable} in the environment has no effect; is ${PREFIX}${meant} meant?`]
+    return meant === undefined ? [] : [`${variable} in the environment has no effect; did you mean ${PREFIX}${meant}?`]
   })

@@ -34,4 +34,4 @@ export function exampleSecretWarnings(
   ])
 }
 
-const IS_PRINTED = 'is an example of the documentation, which anyone can read: replace it'
+const IS_PRINTED = 'is an example from the documentation, which is public: replace it'

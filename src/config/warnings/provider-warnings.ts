@@ -26,7 +26,7 @@ export async function providerWarnings(
       ...(definition.type === 'saml' ? metadataProblems(definition.config) : []),
       ...(directoryProblem === undefined ? [] : [`config: ${directoryProblem}`]),
     ]
-    warnings.push(...texts.map(text => `identity provider ${record.originKey}: it cannot be used as it is: ${text}`))
+    warnings.push(...texts.map(text => `identity provider ${record.originKey}: it cannot be used: ${text}`))
   }
   return [
     ...warnings,

@@ -34,48 +34,51 @@ export function warningsOf({
   const rows: readonly (readonly [boolean, string])[] = [
     [
       protocol === 'http:' && !isLoopbackHost(hostname),
-      `base_url is ${baseUrl}: without https, tokens and passwords can be read on the way`,
+      `base_url is ${baseUrl}: without https, tokens and passwords can be intercepted`,
     ],
     [
       sessionSameSite === 'none' && protocol === 'http:',
-      'session.same_site: none has no effect over http: browsers want such cookies to be secure',
+      'session.same_site: none has no effect over http: browsers require such cookies to be secure',
     ],
     [
       exposed !== undefined,
-      `database: the connection to ${exposed} has no verified TLS, so all records can be read and changed on the way; add sslmode=verify-full to its URL`,
+      `database: the connection to ${exposed} has no verified TLS, so all records can be intercepted and changed; add sslmode=verify-full to its URL`,
     ],
     ...databaseOptions.replicas.flatMap((url): readonly (readonly [boolean, string])[] => {
       const host = exposedDatabaseHost(url)
       return [
         [
           host !== undefined,
-          `database_options.read_replicas: the connection to ${host} has no verified TLS, so records can be read and changed on the way; add sslmode=verify-full to the URL of database`,
+          `database_options.read_replicas: the connection to ${host} has no verified TLS, so records can be intercepted and changed; add sslmode=verify-full to the URL of database`,
         ],
       ]
     }),
     [isCheap(hashCost), 'passwords: an attacker who reads the database can easily guess passwords and client secrets'],
     [
       settings.queryString,
-      'jwt.token.queryString.enabled: credentials and tokens may stand in URLs, and so in logs and histories',
+      'jwt.token.queryString.enabled: credentials and tokens may appear in URLs, and thus in logs and histories',
     ],
     [
       smtp === undefined && !playground,
-      'smtp is missing: mails are kept but not sent, and their links, which sign people in, are written to the log',
+      'smtp is missing: mails are stored but not sent, and their links, which sign users in, are written to the log',
     ],
     [
       smtp !== undefined && !isSecured(smtp),
-      `smtp: ${smtp?.host} may get mails without TLS, and with them links that sign people in; set starttls or secure`,
+      `smtp: ${smtp?.host} may receive mails without TLS, including links that sign users in; set starttls or secure`,
     ],
     ...openToEveryPage(cors).map((part): readonly [boolean, string] => [
       true,
-      `${part}.allowed: any page may call with the cookies of its visitors; name the origins, or switch credentials off`,
+      `${part}.allowed: any page may send requests with the cookies of its visitors; list the origins, or disable credentials`,
     ]),
     // UAA: weak, but kept. See docs/compatibility.md, A15 and T9.
     [
       compatibility === 'uaa' && !settings.strictRedirects,
-      'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included; uaa.oauth.redirect_uri.allow_unsafe_matching: false ends that',
+      'compatibility: uaa matches redirect URIs leniently, wildcards and subdomains included; uaa.oauth.redirect_uri.allow_unsafe_matching: false disables that',
     ],
-    [compatibility === 'uaa', 'compatibility: uaa lets tokens live 12 hours where no client or zone says otherwise'],
+    [
+      compatibility === 'uaa',
+      'compatibility: uaa makes tokens valid for 12 hours unless a client or zone sets their lifetime',
+    ],
   ]
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }

@@ -13,8 +13,8 @@ import type { ProfileDeps } from './profile.ts'
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
 const keptHere = { ownAccounts: true } as const
-const anonymous = open('people without an account, or without their password')
-const byCode = open('the code says who it is')
+const anonymous = open('users without an account or password')
+const byCode = open('the code identifies the user')
 
 const ROUTES = {
   'GET /create_account': { ...anonymous, ...keptHere },
@@ -33,7 +33,7 @@ const ROUTES = {
   'GET /invitations/accept': byCode,
   'POST /invitations/accept.do': byCode,
   'POST /invitations/accept_enterprise.do': byCode,
-  'GET /continue': open('it leads only to URLs that clients have registered'),
+  'GET /continue': open('it redirects only to URLs that clients have registered'),
   'GET /change_email': { ...own, ...keptHere },
   'POST /change_email.do': { ...own, ...keptHere },
   'GET /change_password': { ...own, ...keptHere },

@@ -10,7 +10,7 @@ import type { SecurityDeps } from './security-access.ts'
 /** For users with an outstanding second factor only. */
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
-const anyone = { access: { by: 'anyone', because: 'it is where one signs in' }, audience: 'page' } as const
+const anyone = { access: { by: 'anyone', because: 'it is a sign-in page' }, audience: 'page' } as const
 
 const ROUTES = {
   'GET /second_factor': demanded,

@@ -60,7 +60,7 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
     failurePath: '/saml_error',
     lost: () => {
       reportAnswer(request, { message, why: 'in-response-to', origin }, deps)
-      return 'in-response-to: this browser waits for no such answer, or not any more'
+      return 'in-response-to: this browser has no such pending sign-in, or it has expired'
     },
     refused: (result: Refused, path: string | undefined) => failureOf(request, { origin, result, path }, deps),
   } as const
@@ -89,8 +89,8 @@ async function reportUnknownIssuer(
   const from = issuer === undefined ? 'an unnamed issuer' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
   deps.log.refusal(
     problem === undefined
-      ? `a SAML answer: issuer: it is from ${from}: no active provider of the zone, or not the one of this address`
-      : `a SAML answer: ${problem}: it cannot be read`,
+      ? `a SAML response: issuer: it is from ${from}: not an active provider of the zone, or not the one of this URL`
+      : `a SAML response: ${problem}: it cannot be parsed`,
   )
   reportAnswer(request, { message, why: problem ?? 'issuer' }, deps)
 }

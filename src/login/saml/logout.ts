@@ -37,7 +37,7 @@ const UNSUPPORTED = 'Unsupported request'
 const UNVERIFIED =
   'Your identity provider asked to sign you out, but its request could not be verified. You may still be signed in.'
 
-const REPLAY = { reason: 'replay', detail: 'the request was used before' }
+const REPLAY = { reason: 'replay', detail: 'the request was already used' }
 
 type Route = FastifyRequest<{ Params: { alias: string } }>
 
@@ -51,7 +51,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     url: '/saml/SingleLogout/alias/:alias',
     bodyLimit: MAX_BODY_BYTES,
     config: {
-      access: { by: 'anyone', because: 'requests are signed by the provider, and answers end nothing' },
+      access: { by: 'anyone', because: 'requests are signed by the provider, and responses end nothing' },
       audience: 'page',
     },
     async handler(request, reply) {

@@ -21,12 +21,12 @@ const MAX_ANSWER_BYTES = 512 * 1024
 
 const audience = 'page'
 const start = {
-  access: { by: 'anyone', because: 'it is a way to where one signs in' },
+  access: { by: 'anyone', because: 'it starts a sign-in' },
   audience,
   exposeHeadRoute: false, // each request starts a sign-in
 } as const
 const consumer = {
-  access: { by: 'anyone', because: 'the signature proves who it is from' },
+  access: { by: 'anyone', because: 'the signature proves the sender' },
   audience,
   bodyLimit: MAX_ANSWER_BYTES,
   exposeHeadRoute: false,

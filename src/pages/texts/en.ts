@@ -327,7 +327,7 @@ export const en: Texts = {
     passwordSpecial: min => `Password must contain at least ${min} special characters.`,
     providerBadResponse: name => `${name} did not respond correctly. Please try again in a few minutes.`,
     providerUntrusted: name =>
-      `What ${name} said about you could not be verified. Please try again; if that does not help, contact your administrator.`,
+      `The sign-in data from ${name} could not be verified. Please try again; if that does not help, contact your administrator.`,
     providerDeclined: name => `The sign-in at ${name} was cancelled or refused.`,
     providerFails: name => `${name} has a problem at the moment. Please try again in a few minutes.`,
     providerNeedsInput: name => `${name} needs to ask you something first. Please try again.`,

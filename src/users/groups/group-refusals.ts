@@ -24,8 +24,8 @@ export const staleGroup = (doing: 'updating' | 'deleting', id: string): Error =>
   refuseResource('scim', `error ${doing} group: ${id}`, { status: 409 })
 
 const NESTING_TEXTS = {
-  cycle: 'it would be in itself',
-  'too deep': 'more than 20 groups would be inside one another',
+  cycle: 'it would be nested in itself',
+  'too deep': 'more than 20 groups would be nested',
   'too many': 'the zone has too many nested groups',
 } as const
 

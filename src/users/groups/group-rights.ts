@@ -84,7 +84,7 @@ export function createGroupRights({
   }
 
   function refuse(name: string): never {
-    const message = `Only who has the scope ${name} can give it to others`
+    const message = `Only callers with the scope ${name} can grant it`
     throw new OAuthError('insufficient_scope', message, { extra: { message, scope: service.scope('admin') } })
   }
 

@@ -256,7 +256,7 @@ describe('the stored password of a directory’s account', () => {
       api.call({ method: 'POST', path: '/test', json: { provider, credentials: MARISSA }, ...call })
     try {
       const kept = await api.create(ldap())
-      const needed = [400, 'text/plain', 'The directory cannot be used: bindUserDn needs a bindPassword']
+      const needed = [400, 'text/plain', 'The directory cannot be used: bindUserDn requires a bindPassword']
       const { bindPassword: _, ...without } = ldap()['config'] as Members
       for (const config of [without, { ...without, bindPassword: null }, { ...without, bindPassword: '' }]) {
         for (const baseUrl of [slapd.url, thief.url, `${thief.url} ${slapd.url}`]) {

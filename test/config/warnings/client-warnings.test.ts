@@ -52,7 +52,7 @@ describe('clients of the configuration that cannot work', () => {
     const [keyless] = await warned({})
     assert.equal(
       keyless,
-      'client bank: it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it got a secret by the API',
+      'client bank: it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it gets a secret by the API',
     )
     assert.deepEqual(await warned({ allowpublic: true }), [])
     assert.deepEqual(await warned({ jwks_uri }), [])
@@ -63,7 +63,7 @@ describe('clients of the configuration that cannot work', () => {
 
   it('are named at the start: scopes of a client without users', async () => {
     const machine = { client_secret: 's', authorized_grant_types: ['client_credentials'], redirect_uri: [] }
-    const confused = ['client bank: scope has no effect with client_credentials alone; is authorities meant?']
+    const confused = ['client bank: scope has no effect with client_credentials alone; did you mean authorities?']
     assert.deepEqual(await warned({ ...machine, scope: ['jobs.run'] }), confused)
     assert.deepEqual(await warned({ ...machine, scope: 'jobs.run' }), confused)
     assert.deepEqual(await warned({ ...machine, scope: [], authorities: ['jobs.run'] }), [])

@@ -12,7 +12,7 @@ describe('secrets that the documentation prints', () => {
     const smtp = { host: 'localhost', from: 'id@example.org' }
     return (await loadText(folder, JSON.stringify({ base_url, smtp, bootstrap }))).warnings
   }
-  const printed = 'is an example of the documentation, which anyone can read: replace it'
+  const printed = 'is an example from the documentation, which is public: replace it'
   const want = [`client shop: client_secret ${printed}`, `user ann: password ${printed}`]
 
   it('are named at the start, in every zone', async () => {

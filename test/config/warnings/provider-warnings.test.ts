@@ -50,7 +50,7 @@ it('names a directory of the configuration that cannot be used', async () => {
     `${because} baseUrl must be addresses with ldap:// or ldaps://, with spaces in between`,
   ])
   assert.deepEqual(await directory({ ...usableOne, bindPassword: undefined }), [
-    `${because} bindUserDn needs a bindPassword`,
+    `${because} bindUserDn requires a bindPassword`,
   ])
   assert.deepEqual(await directory({ ...usableOne, userSearchFilter: 'uid=x' }), [
     `${because} userSearchFilter must contain {0}`,

@@ -64,7 +64,7 @@ for (const mode of MODES) {
     function assertAudited(origin: string | undefined, why: string): void {
       const event = server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
       assert.deepEqual([event?.authenticationType, event?.origin, event?.data], ['saml', origin, why])
-      assert.match(server.refusals.at(-1) ?? '', new RegExp(`(?:^a SAML answer|^sign-in at ".*): .*${why}: `))
+      assert.match(server.refusals.at(-1) ?? '', new RegExp(`(?:^a SAML response|^sign-in at ".*): .*${why}: `))
     }
 
     describe('the assertion consumer', () => {
