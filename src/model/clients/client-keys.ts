@@ -21,6 +21,8 @@ export const isPrivateKey = (jwk: Jwk): boolean => Object.keys(jwk).some(member 
 /** Whether a JWK, a JWK set, or a JSON string of either contains private members. */
 export const holdsPrivateKey = (value: unknown): boolean => (keysOf(value) ?? []).some(isPrivateKey)
 
+const isNamed = ({ kid }: Jwk): boolean => typeof kid === 'string' && kid.trim() !== ''
+
 /**
  * The problem of a JWK, a JWK set, or a JSON string of either, with the message of the client API; undefined if valid.
  * `named`: every key needs a `kid`, because later changes refer to it.
@@ -32,7 +34,7 @@ export function keySetProblem(value: unknown, { named = false } = {}): string | 
     return `Invalid private_key_jwt: jwk set is empty of exceeds to maximum of keys. max: + ${MAX_KEYS}`
   }
   // A single key needs no `kid`.
-  if ((named || keys.length > 1) && keys.some(key => typeof key['kid'] !== 'string')) {
+  if ((named || keys.length > 1) && !keys.every(isNamed)) {
     return 'Invalid private_key_jwt: kid is required attribute'
   }
   if (new Set(keys.map(key => key['kid'])).size !== keys.length) {

@@ -282,6 +282,11 @@ const refused: readonly Refused[] = [
     body: { jwks: JSON.stringify({ kty: 'RSA' }) },
     description: 'Invalid private_key_jwt: kid is required attribute',
   },
+  ...['', ' '].map(kid => ({
+    name: `a key with the name ${JSON.stringify(kid)}`,
+    body: { jwks: JSON.stringify(key(kid)) },
+    description: 'Invalid private_key_jwt: kid is required attribute',
+  })),
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: duplicate kid
   {
     name: 'two keys of one name',
