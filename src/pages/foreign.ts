@@ -1,6 +1,7 @@
 // Untrusted values on pages: names chosen by clients and users, links and images of operators, descriptions with
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
+import { base64In } from '../base/base64.ts'
 import { type Html, html } from '../base/html.ts'
 import { isParsableUrl } from '../base/parsable-url.ts'
 
@@ -35,9 +36,8 @@ export function safeLink(url: string | undefined): string | undefined {
   return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
 }
 
-/** A base64 PNG, line breaks allowed, as a data URI; undefined when it is absent or no base64. */
+/** A base64 PNG as a data URI; undefined when it is absent or no base64. */
 export function pngDataUri(base64: string | null | undefined): string | undefined {
-  const digits = base64?.replace(/\s+/g, '')
-  if (!digits || digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(digits)) return undefined
-  return `data:image/png;base64,${digits}`
+  const digits = base64In(base64 ?? '')
+  return digits ? `data:image/png;base64,${digits}` : undefined
 }

@@ -60,7 +60,8 @@ describe('a picture from outside', () => {
     { name: 'is left out when it is empty', base64: ' ', want: undefined },
     { name: 'is left out with characters outside the alphabet', base64: 'iVBO"onload=', want: undefined },
     { name: 'is left out when it is a URL', base64: 'https://example.org/logo.png', want: undefined },
-    { name: 'is left out when it is cut off', base64: 'iVBORw0', want: undefined },
+    { name: 'may lack its padding', base64: 'iVBORw0', want: 'data:image/png;base64,iVBORw0' },
+    { name: 'is left out when it is cut off', base64: 'iVBOR', want: undefined },
     { name: 'is left out when it goes on behind its padding', base64: 'iV==iVBO', want: undefined },
   ]
   for (const { name, base64, want } of cases) it(name, () => assert.equal(pngDataUri(base64), want))

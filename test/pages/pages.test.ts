@@ -672,7 +672,7 @@ describe('the other pages', () => {
     assert.match(signedOutPage(anonymous, { signInUrl: '/login' }).toString(), /href="\/login">Sign in again<\/a>/)
   })
   it('show an initial where an application has no icon', () => {
-    const text = homePage(signedIn, { userName: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no' }] }).toString()
+    const text = homePage(signedIn, { userName: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no!' }] }).toString()
     assert.match(text, /<span class="initial" aria-hidden="true">L<\/span><bdi>ledger<\/bdi>/)
   })
   it('are calm when there is no application to show', () => {

@@ -1,4 +1,5 @@
 // Rules of a zone's settings beyond their types, with UAA's messages and order.
+import { base64In } from '../../base/base64.ts'
 import { isParsableUrl } from '../../base/parsable-url.ts'
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
@@ -114,7 +115,7 @@ function bannerProblem({ banner = {} }: Branding = {}): string | undefined {
     linkProblem('banner', banner.link) ??
     colour('background', banner.backgroundColor) ??
     colour('text', banner.textColor) ??
-    (isBlank(banner.logo) || isBase64(banner.logo ?? '') ? undefined : 'Invalid banner logo. Must be in BASE64 format.')
+    (base64In(banner.logo ?? '') === undefined ? 'Invalid banner logo. Must be in BASE64 format.' : undefined)
   )
 }
 
@@ -147,12 +148,4 @@ function secondFactorProblem(policy: ZoneConfig['secondFactor'] = {}): string | 
 function registrationProblem(registration: ZoneConfig['registration'], service: Service): string | undefined {
   const problem = scopesProblem(registration, service)
   return problem && `config.registration.scopes ${problem}`
-}
-
-/** RFC 4648 §4, with or without padding. */
-function isBase64(value: string): boolean {
-  const digits = value.replace(/={1,2}$/, '')
-  const isPadded = digits.length !== value.length
-  if (isPadded ? value.length % 4 !== 0 : digits.length % 4 === 1) return false
-  return !/[^A-Za-z0-9+/]/.test(digits)
 }

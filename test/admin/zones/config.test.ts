@@ -150,7 +150,7 @@ const FULL = {
     footerLinks: { Terms: 'https://acme.example/terms' },
     banner: {
       text: 'Attention',
-      logo: 'aGVsbG8=',
+      logo: 'aGVs\nbG8=\n',
       link: 'https://acme.example',
       textColor: '#000',
       backgroundColor: '#ABCdef',
@@ -468,7 +468,7 @@ for (const mode of MODES) {
           },
         ]),
         // Covers Zone config validation: banner logo
-        ...['a', 'aGVsbG8==', 'a=b=', '<svg>', 'aGVs bG8=', '===='].map(logo => ({
+        ...['a', 'aGVsbG8==', 'a=b=', '<svg>', 'aGVsbG-_', '===='].map(logo => ({
           name: `the logo ${logo}`,
           config: banner({ logo }),
           text: LOGO,
