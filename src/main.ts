@@ -211,6 +211,7 @@ async function openSender(deps: Omit<AppDeps, 'build'>): Promise<Sender | undefi
     smtp,
     mails: deps.store.mails,
     expiryTime: () => expiryTime(deps.clock, deps.store),
+    sharedTime: () => deps.store.now(),
     transport: createTransport(smtp),
     pause: pauseUnless,
   })

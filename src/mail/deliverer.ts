@@ -19,6 +19,8 @@ export interface DelivererDeps {
   readonly clock: Clock
   /** Decides when mails expire: not this process's clock if that is ahead. */
   readonly expiryTime: () => Promise<Date>
+  /** Of the database: by it mails are due and claimed for all nodes. */
+  readonly sharedTime: () => Promise<Date>
   readonly random: Random
   readonly log: {
     readonly info: (message: string) => void
@@ -48,7 +50,7 @@ const MAX_ATTEMPT_MS = 180_000
 
 /** Remembers the mails that were sent and could not be deleted. */
 export function createDeliverer(deps: DelivererDeps, { counts, serverPause, renewLease }: Shared): Deliverer {
-  const { mails, vault, clock, expiryTime, random, log } = deps
+  const { mails, vault, clock, expiryTime, sharedTime, random, log } = deps
   /** Mails that could not be deleted because the database failed. */
   const sentBefore = new Set<string>()
 
@@ -65,9 +67,11 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
     return isLateAt(clock.now()) && isLateAt(await expiryTime())
   }
 
+  const after = async (milliseconds: number): Promise<Date> => new Date((await sharedTime()).getTime() + milliseconds)
+
   async function defer(waiting: WaitingMail, mail: OutgoingMail, { reason }: Failed): Promise<void> {
     const delay = jittered(delayAfter(waiting.attempts), random)
-    const next = new Date(clock.now().getTime() + delay)
+    const next = await after(delay)
     if (await isUseless(waiting, delay)) {
       log.warn(`${nameOf(mail)} was discarded after ${waiting.attempts} attempts: ${reason}`)
       await finish(waiting, 'expired')
@@ -95,7 +99,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
         return 'available'
       case 'unavailable':
         counts.add('unavailable')
-        await mails.postpone(waiting, serverPause.begin(delivery.reason), waiting.attempts - 1)
+        await mails.postpone(waiting, await after(serverPause.begin(delivery.reason)), waiting.attempts - 1)
         return 'unavailable'
       case 'interrupted':
         counts.add('unavailable')

@@ -39,7 +39,7 @@ const DELETE_EXPIRED_EVERY_MS = 10 * SECOND
 
 /** Does nothing until it is started. */
 export function createSender(deps: SenderDeps): Sender {
-  const { smtp, mails, transport, clock, expiryTime, random, log, pause } = deps
+  const { smtp, mails, transport, clock, expiryTime, sharedTime, random, log, pause } = deps
   const holder = random.uuid()
   const counts = createMailCounts(mails, clock)
   const serverPause = createServerPause({ server: `${smtp.host}:${smtp.port}`, clock, random, log })
@@ -76,15 +76,16 @@ export function createSender(deps: SenderDeps): Sender {
     }
     const wait = Math.max(untilThen(nextSlot, clock.now().getTime(), SECOND), serverPause.left())
     if (wait > 0) return Math.min(wait, DELETE_EXPIRED_EVERY_MS)
-    if (!(await mails.isDue(new Date(now)))) {
+    const shared = await sharedTime()
+    if (!(await mails.isDue(shared))) {
       if (isHolder && Math.abs(now - busyAt) >= IDLE_MS) await release()
       return POLL_MS
     }
     const claimed = await mails.claim({
       holder,
-      now: new Date(now),
+      now: shared,
       leaseMilliseconds: LEASE_MS,
-      mailUntil: new Date(now + CLAIM_MS),
+      mailUntil: new Date(shared.getTime() + CLAIM_MS),
       // Every second time the newest: a user who needs a link must not wait behind a hundred thousand invitations.
       end: (turns += 1) % 2 === 0 ? 'newest' : 'oldest',
     })

@@ -5,8 +5,8 @@ import { jittered, untilThen } from './retry-delay.ts'
 
 /** Tracks when to try the server again. */
 export interface ServerPause {
-  /** Starts or doubles the backoff; returns when it ends. */
-  begin(reason: string): Date
+  /** Starts or doubles the backoff; returns its milliseconds. */
+  begin(reason: string): number
   /** Ends the backoff: the server responded. */
   end(): void
   /** Remaining milliseconds; 0 or less without a backoff. */
@@ -36,8 +36,9 @@ export function createServerPause({
     begin(reason) {
       if (pauseMs === 0) log.warn(`the mail server ${server} is unavailable, mail delivery is paused: ${reason}`)
       pauseMs = Math.min(Math.max(2 * pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
-      pausedUntil = clock.now().getTime() + jittered(pauseMs, random)
-      return new Date(pausedUntil)
+      const milliseconds = jittered(pauseMs, random)
+      pausedUntil = clock.now().getTime() + milliseconds
+      return milliseconds
     },
     end() {
       if (pauseMs > 0) log.info(`the mail server ${server} is available again`)

@@ -51,13 +51,13 @@ function startDeletion({ trail, store, clock, random, management, log }: TaskDep
 }
 
 /** Notifies applications of ended sessions; another process sends the rest when this one stops. */
-function startLogoutDelivery({ backChannel, store, clock, management, log }: TaskDeps): () => Promise<void> {
+function startLogoutDelivery({ backChannel, store, management, log }: TaskDeps): () => Promise<void> {
   management?.addLogouts({ totals: async () => (await backChannel()).totals() })
   let running: Promise<void> | undefined
   let isStopping = false
   async function deliver(): Promise<void> {
     try {
-      if (!(await store.endedSessions.isDue(clock.now()))) return
+      if (!(await store.endedSessions.isDue(await store.now()))) return
       const channel = await backChannel()
       await channel.deliver(() => isStopping)
     } catch (cause) {

@@ -3,6 +3,7 @@ import type { WaitingMail } from '../model/mail.ts'
 
 /** Mails that wait to be sent. */
 export interface MailStore {
+  /** Queues a mail whose first attempt is due. */
   add(mail: WaitingMail): Promise<void>
   /** At most `count` mails, newest first. */
   newest(count: number): Promise<readonly WaitingMail[]>

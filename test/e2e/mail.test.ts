@@ -140,6 +140,7 @@ describe('a process that ends', () => {
       vault: createVault(KEY, random),
       clock,
       expiryTime: async () => clock.now(),
+      sharedTime: async () => clock.now(),
       random,
       log: { info: () => {}, warn: assert.fail, fault: (_, cause) => assert.fail(String(cause)) },
       pause: (_, signal) => new Promise(resolve => signal.addEventListener('abort', () => resolve())),

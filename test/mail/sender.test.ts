@@ -114,6 +114,7 @@ async function startSending(given: Given = {}): Promise<Sending> {
     vault,
     clock,
     expiryTime: async () => (given.databaseClock ?? clock).now(),
+    sharedTime: async () => (given.databaseClock ?? clock).now(),
     random,
     log: {
       info: line => void lines.push(line),
@@ -365,7 +366,25 @@ describe('the sender of mails', () => {
     databaseClock.advance(1800)
     await pass(11)
     assert.deepEqual([await store.mails.newest(9), (await sender.totals()).outcomes.expired], [[], 1])
-    assert.match(lines.at(-1) ?? '', /^1 mails are given up/)
+  })
+
+  it('leaves no mail to the clock of a process that is a day ahead', async () => {
+    const databaseClock = createTestClock()
+    const store = await memory(databaseClock)
+    const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
+    const ahead = await startSending({ clock, databaseClock, store, deliver: () => deferring })
+    const right = await startSending({ clock: databaseClock, store })
+    await ahead.queue(2)
+    assert.equal(await store.mails.isDue(databaseClock.now()), true)
+    ahead.sender.start()
+    await ahead.pass(1)
+    await ahead.sender.stop()
+    assert.equal(ahead.sent.length, 2)
+    right.sender.start()
+    await right.pass(40)
+    assert.equal(right.sent.length, 0)
+    await right.pass(40)
+    assert.equal(right.sent.length, 2)
   })
 
   it('deletes a mail that it cannot open, with a fault', async () => {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
+import { createTestClock } from '../support/clock.ts'
 import { authorize, signedIn } from '../support/authorize.ts'
 import { changeClient, changeUser, exchange, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
@@ -288,6 +289,32 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('back-channel logout of a node whose clock is a day ahead', () => {
+  it('is retried by the clock of the database, which other nodes have too', async t => {
+    const shop = await application()
+    t.after(() => shop.stop())
+    const clients = [
+      ...defaultBootstrap.clients.filter(({ client_id: id }) => id !== 'auto'),
+      { ...defaultBootstrap.clients[1], backchannel_logout_uri: shop.url },
+    ]
+    const zone_config = { protocols: { backchannelLogout: true } }
+    const databaseClock = createTestClock()
+    const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
+    const config = { bootstrap: { ...defaultBootstrap, clients }, zone_config }
+    const server = await startServer({ config, clock, databaseClock })
+    t.after(() => server.stop())
+    const deliver = async (): Promise<number> => (await server.app.backChannel()).deliver()
+    const browser = await signedIn(server)
+    await authorize(browser, { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb' })
+    await browser.send('/logout.do', { query: { redirect: '/login' } })
+    shop.answer = 502
+    assert.deepEqual([await deliver(), await deliver()], [1, 0])
+    shop.answer = 200
+    databaseClock.advance(11)
+    assert.deepEqual([await deliver(), shop.tokens.length], [1, 2])
+  })
+})
 
 describe('back-channel logout where the zone has none', () => {
   it('notifies no client', async () => {

@@ -44,6 +44,8 @@ export interface ServerOptions {
   /** Keys of the configuration file; `bootstrap` replaces the usual one of `defaultBootstrap`. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly clock?: TestClock
+  /** Of the database; that of the process unless given. */
+  readonly databaseClock?: TestClock
   /** The first one seals; absent: one that all tests share. */
   readonly masterKeys?: readonly Buffer[]
   /** Of hashing; next to nothing unless given. */
@@ -105,7 +107,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const kept = database === 'sqlite::memory:' ? openMemory(recipe) : undefined
   const { changes } = config.databaseOptions
   const store = await openStore(database, {
-    clock,
+    clock: options.databaseClock ?? clock,
     onError: fault => faults.push(fault),
     memory: kept?.memory,
     changes,

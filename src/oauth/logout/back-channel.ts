@@ -153,7 +153,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     }
     return store.endedSessions.retry(ended, {
       clients: left.map(({ clientId }) => clientId),
-      nextAttemptAt: addSeconds(clock.now(), delay),
+      nextAttemptAt: addSeconds(await store.now(), delay),
       attempts: isCounted ? ended.attempts : ended.attempts - 1,
     })
   }
@@ -163,7 +163,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       let count = 0
       const work = async (): Promise<void> => {
         while (!isStopping()) {
-          const now = clock.now()
+          const now = await store.now() // which is the same for every node
           const ended = await store.endedSessions.claim(now, addSeconds(now, CLAIM_SECONDS))
           if (!ended) return
           count += 1
@@ -175,7 +175,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     },
     async totals() {
       const { count, tried } = await store.endedSessions.waiting()
-      const now = clock.now().getTime()
+      const now = (await store.now()).getTime()
       const ages = tried.map(
         ({ attempts, nextAttemptAt }) => now - nextAttemptAt.getTime() + 1000 * delaysUntil(attempts),
       )

@@ -24,7 +24,7 @@ export interface AuditTrail extends AuditRecorder {
 
 /** Dependencies of `createAuditTrail`. */
 export interface AuditTrailDeps {
-  readonly store: Pick<Store, 'audit'>
+  readonly store: Pick<Store, 'audit' | 'now'>
   readonly hashes: AuditHashes
   readonly outbound: Outbound
   readonly clock: Clock

@@ -12,7 +12,7 @@ import type { AuditDelivery, Store } from '../../store/store.ts'
 
 /** Dependencies of the sender. */
 interface AuditWebhookDeps {
-  readonly store: Pick<Store, 'audit'>
+  readonly store: Pick<Store, 'audit' | 'now'>
   readonly webhooks: readonly AuditWebhook[]
   readonly outbound: Outbound
   readonly clock: Clock
@@ -82,7 +82,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     const entries = await store.audit.read(zoneId, { after: number, count: ENTRIES_AT_ONCE })
     const [first, last] = [entries[0], entries.at(-1)]
     // Retention or the deletion of the zone came first.
-    if (!first || !last) return store.audit.retryDelivery(claimed, addSeconds(clock.now(), CLAIM_SECONDS))
+    if (!first || !last) return store.audit.retryDelivery(claimed, addSeconds(await store.now(), CLAIM_SECONDS))
     if (number > 0 && first.number > number + 1) {
       log.warn(`audit webhook ${webhook.name}: entries ${number + 1} to ${first.number - 1} of zone ${zoneId} are gone`)
     }
@@ -101,13 +101,13 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     if (attempts === 1 || attempts % 10 === 0) {
       log.warn(`audit webhook ${webhook.name}: zone ${zoneId} waits after ${attempts} attempts: ${problem}`)
     }
-    return store.audit.retryDelivery(claimed, addSeconds(clock.now(), delay))
+    return store.audit.retryDelivery(claimed, addSeconds(await store.now(), delay))
   }
 
   async function deliverTo(webhook: AuditWebhook, signal: AbortSignal | undefined): Promise<void> {
     const claim = async (): Promise<AuditDelivery | undefined> => {
       if (signal?.aborted || !breaker.admits(webhook.name)) return undefined
-      const now = clock.now()
+      const now = await store.now() // which is the same for every node
       return store.audit.claimDelivery(webhook.name, now, addSeconds(now, CLAIM_SECONDS), webhook.zones)
     }
     const work = async (first: AuditDelivery | undefined): Promise<void> => {

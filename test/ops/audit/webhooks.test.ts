@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
 import type { ShownEvent } from '../../support/audit.ts'
+import { createTestClock } from '../../support/clock.ts'
 import { auditConfig, verified } from '../../support/audit.ts'
 import { SERVICE } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -94,6 +95,25 @@ describe('webhooks of the audit trail', () => {
       assert.equal(headers['webhook-signature'], `v1,${signature}`)
     }
     assert.equal(last?.headers['webhook-id'], 'svc.141.142')
+  })
+
+  it('are tried again by the clock of the database, which other nodes have too', async () => {
+    const databaseClock = createTestClock()
+    const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
+    server = await startServer({
+      config: auditConfig({ webhooks: [{ name: 'siem', url, secret: SECRET }] }),
+      clock,
+      databaseClock,
+    })
+    await act(server)
+    status = 500
+    await server.app.trail?.deliver()
+    await server.app.trail?.deliver()
+    assert.equal(received.length, 1)
+    status = 204
+    databaseClock.advance(5)
+    await server.app.trail?.deliver()
+    assert.equal(received.length, 2)
   })
 
   for (const failure of [500, 302, 401, undefined]) {
