@@ -66,19 +66,19 @@ describe('latchkey health', { concurrency: true }, () => {
   it('says what the server lacks', async () => {
     const { status, stdout, stderr } = await health(portOfStranger(), ['--ready'])
     assert.deepEqual({ status, stdout }, { status: 1, stdout: '' })
-    assert.equal(stderr, 'latchkey: the server answers 503: Database Connection failed.\n')
+    assert.equal(stderr, 'latchkey: the server responded with status 503: Database Connection failed.\n')
   })
 
   it('says so when the connection breaks', async () => {
     const { status, stderr } = await health(portOfStranger())
     assert.equal(status, 1)
-    assert.match(stderr, /^latchkey: no answer from 127\.0\.0\.1 port \d+: socket hang up\n$/)
+    assert.match(stderr, /^latchkey: no response from 127\.0\.0\.1 port \d+: socket hang up\n$/)
   })
 
   it('says so when no server listens', async () => {
     const { status, stderr } = await health(await freePort())
     assert.equal(status, 1)
-    assert.match(stderr, /^latchkey: no answer from 127\.0\.0\.1 port \d+: connect ECONNREFUSED/)
+    assert.match(stderr, /^latchkey: no response from 127\.0\.0\.1 port \d+: connect ECONNREFUSED/)
   })
 
   it('refuses an option that it does not have', async () => {

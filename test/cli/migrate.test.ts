@@ -33,7 +33,7 @@ describe('latchkey migrate', () => {
     database.close()
     const planned = await run('migrate', '--plan')
     assert.equal(planned.status, 0)
-    assert.match(planned.stdout, /^0030-kinds-of-migrations \(expand: servers of the version before go on\)\n/)
+    assert.match(planned.stdout, /^0030-kinds-of-migrations \(expand: servers of the previous version keep working\)\n/)
     assert.match(
       planned.stdout,
       /\n {2}migrations: add the column kind; \d\d rows; all writes wait; less than a second\n/,

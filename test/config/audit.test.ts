@@ -61,7 +61,7 @@ describe('audit', () => {
           { name: 'a', url, secret },
         ],
       },
-      want: /^audit\.webhooks\[1\]\.name: is the name of another webhook$/,
+      want: /^audit\.webhooks\[1\]\.name: is already used by another webhook$/,
     },
     ...['http://siem.example/', 'ftp://siem.example/', 'https://a:b@siem.example/', 'siem'].map(each => ({
       name: `the URL ${each}`,

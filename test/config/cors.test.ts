@@ -102,7 +102,7 @@ describe('the key cors', () => {
     it(`warns of credentials for every origin: ${part}`, async () => {
       const { warnings } = await load(text)
       assert.equal(warnings.length, 1)
-      assert.match(warnings[0] ?? '', new RegExp(`^${part}\\.allowed: any page may call with the cookies`))
+      assert.match(warnings[0] ?? '', new RegExp(`^${part}\\.allowed: any page may send requests with the cookies`))
     })
   }
 

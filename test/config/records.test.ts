@@ -256,7 +256,7 @@ describe('bootstrap records', () => {
     {
       name: 'the origin ldap for something else',
       bootstrap: { identity_providers: [{ originKey: 'ldap', type: 'saml', name: 'O' }] },
-      want: ['identity_providers[0].originKey: ldap is the origin of type ldap and of no other'],
+      want: ['identity_providers[0].originKey: ldap is reserved for providers of type ldap'],
     },
     {
       name: 'half a lockout policy',

@@ -194,12 +194,12 @@ describe('translating the settings of a UAA', () => {
     {
       name: 'takes the host of a SAML entity id for the alias that it is',
       text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: login.example } }',
-      want: { 'login.entityID': 'taken', 'login.saml.entityIDAlias': 'unused' },
+      want: { 'login.entityID': 'translated', 'login.saml.entityIDAlias': 'unused' },
     },
     {
       name: 'leaves another alias to the operator',
       text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: sp } }',
-      want: { 'login.entityID': 'taken', 'login.saml.entityIDAlias': 'by hand' },
+      want: { 'login.entityID': 'translated', 'login.saml.entityIDAlias': 'manual' },
     },
     {
       name: 'leaves to the operator a value that is not accepted or refers to another',

@@ -78,7 +78,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     await postgres.restart()
     await started.printed(/is ready|listening/)
     assert.equal(await isHealthy(port), true)
-    assert.match(started.stdout, /the database answers/)
+    assert.match(started.stdout, /the database is available/)
     started.signal('SIGTERM')
     assert.equal((await started.ended).status, 0)
   })

@@ -698,7 +698,12 @@ for (const mode of MODES) {
       it('is refused without the issuer that its metadata promises', async () => {
         const browser = server.browser()
         const state = (await leave(browser, 'found')).get('state') ?? ''
-        await assertRefused(browser, await back(browser, { code: 'c', state }, 'found'), 502, /What Corp & Sons said/)
+        await assertRefused(
+          browser,
+          await back(browser, { code: 'c', state }, 'found'),
+          502,
+          /The sign-in data from Corp & Sons/,
+        )
       })
 
       const hash = digest('upstream-access')

@@ -251,7 +251,10 @@ describe('the sender of mails', () => {
     await pass(600)
     assert.equal(sent.length, 2)
     assert.deepEqual(await store.mails.newest(1), [])
-    assert.match(lines.at(-1) ?? '', /^mail [0-9a-f-]{36} to …@example\.org is given up after 2 attempts: 451 4\.7\.1/)
+    assert.match(
+      lines.at(-1) ?? '',
+      /^mail [0-9a-f-]{36} to …@example\.org was discarded after 2 attempts: 451 4\.7\.1/,
+    )
     assert.doesNotMatch(lines.join(), /ann|secret-code/)
   })
 
@@ -266,7 +269,7 @@ describe('the sender of mails', () => {
     assert.equal(sent.length, 3)
     assert.deepEqual(
       lines.map(line => line.replace(/[0-9a-f-]{36}/, 'id')),
-      ['mail id to …@example.org is refused and given up: 550 5.1.1 to RCPT TO'],
+      ['mail id to …@example.org was refused and discarded: 550 5.1.1 to RCPT TO'],
     )
   })
 
@@ -306,7 +309,7 @@ describe('the sender of mails', () => {
       [value('mails.expired.count'), value('mails.waiting.count'), value('mails.sent.count')],
       [250, 0, 0],
     )
-    assert.equal(lines.filter(line => line.includes('given up')).length, 2)
+    assert.equal(lines.filter(line => line.includes('discarded')).length, 2)
   })
 
   it('tries a mail later whose handing over was interrupted: it may have arrived', async () => {

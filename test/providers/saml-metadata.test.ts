@@ -52,7 +52,7 @@ describe('reading SAML metadata', () => {
     { name: 'nothing', text: '', problem: /begin/ },
     { name: 'blank space before it', text: ` ${wrap('')}`, problem: /begin/ },
     { name: 'another element', text: '<html/>', problem: /begin/ },
-    { name: 'another element after a declaration', text: '<?xml version="1.0"?><html/>', problem: /no SAML/ },
+    { name: 'another element after a declaration', text: '<?xml version="1.0"?><html/>', problem: /not a SAML/ },
     {
       name: 'a list of entities',
       text: `<?xml version="1.0"?><md:EntitiesDescriptor ${XMLNS}>${wrap('')}</md:EntitiesDescriptor>`,
@@ -78,9 +78,13 @@ describe('reading SAML metadata', () => {
     { name: 'an id with white space', text: wrap('', 'entityID="a&#10;b"'), problem: /white space/ },
     { name: 'an id that is too long', text: wrap('', `entityID="${'x'.repeat(1025)}"`), problem: /too long/ },
     { name: 'an id twice', text: wrap('', 'entityID="a" entityID="b"'), problem: /duplicate attribute/ },
-    { name: 'no namespace', text: '<EntityDescriptor entityID="x"/>', problem: /no SAML/ },
-    { name: 'another namespace', text: '<EntityDescriptor xmlns="urn:other" entityID="x"/>', problem: /no SAML/ },
-    { name: 'the namespace of another prefix', text: `<EntityDescriptor ${XMLNS} entityID="x"/>`, problem: /no SAML/ },
+    { name: 'no namespace', text: '<EntityDescriptor entityID="x"/>', problem: /not a SAML/ },
+    { name: 'another namespace', text: '<EntityDescriptor xmlns="urn:other" entityID="x"/>', problem: /not a SAML/ },
+    {
+      name: 'the namespace of another prefix',
+      text: `<EntityDescriptor ${XMLNS} entityID="x"/>`,
+      problem: /not a SAML/,
+    },
     { name: 'an element that does not end', text: wrap('').slice(0, -5), problem: /well-formed/ },
     {
       name: 'an element that is cut off',

@@ -23,7 +23,7 @@ describe('clients of the configuration that cannot work', () => {
     const profile = 'fapi2-security'
     assert.deepEqual(await warned({ profile, jwks_uri }), [])
     const [keyless] = await warned({ profile, client_secret: 's' })
-    assert.match(keyless ?? '', /^client bank: fapi2-security rules it out as it is: jwks: it has no key/)
+    assert.match(keyless ?? '', /^client bank: fapi2-security does not allow it: jwks: it has no key/)
     const [plain] = await warned({ profile, jwks_uri, redirect_uri: ['http://bank.example/cb'] })
     assert.match(plain ?? '', /redirect_uri: http:\/\/bank\.example\/cb must be https/)
   })
@@ -38,11 +38,11 @@ describe('clients of the configuration that cannot work', () => {
       appicon: '',
     }
     assert.deepEqual(await warned(mistyped), [
-      'client bank: alowpublic is kept as an attribute without effect; is allowpublic meant?',
-      'client bank: redirectUri is kept as an attribute without effect; is redirect_uri meant?',
-      'client bank: client_secrets is kept as an attribute without effect; is client_secret meant?',
-      'client bank: token-salt is kept as an attribute without effect; is token_salt meant?',
-      'client bank: appicon is kept as an attribute without effect; is appIcon meant?',
+      'client bank: alowpublic is stored as an attribute without effect; did you mean allowpublic?',
+      'client bank: redirectUri is stored as an attribute without effect; did you mean redirect_uri?',
+      'client bank: client_secrets is stored as an attribute without effect; did you mean client_secret?',
+      'client bank: token-salt is stored as an attribute without effect; did you mean token_salt?',
+      'client bank: appicon is stored as an attribute without effect; did you mean appIcon?',
     ])
     const meant = { client_secret: 's', owner: 'finance', signup_redirect_url: 'https://bank.example', appIcon: '' }
     assert.deepEqual(await warned(meant), [])
@@ -74,8 +74,8 @@ describe('clients of the configuration that cannot work', () => {
   it('are named at the start: scopes of a UAA, where the service has another name', async () => {
     const authorities = ['uaa.admin', 'uaa.jobs', 'clients.read']
     assert.deepEqual(await warned({ client_secret: 's', authorities, scope: ['openid', 'uaa.user'] }), [
-      'client bank: uaa.user has no effect, because the service name is svc; is svc.user meant?',
-      'client bank: uaa.admin has no effect, because the service name is svc; is svc.admin meant?',
+      'client bank: uaa.user has no effect, because the service name is svc; did you mean svc.user?',
+      'client bank: uaa.admin has no effect, because the service name is svc; did you mean svc.admin?',
     ])
     assert.deepEqual(await warned({ client_secret: 's', authorities }, { service: 'uaa' }), [])
   })

@@ -13,7 +13,7 @@ it('names environment variables that look mistyped, and no others', async () => 
   }
   const { warnings } = await loadText(temporaryFolder(), 'smtp: { host: localhost }', { env })
   assert.deepEqual(warnings, [
-    'LATCHKEY_BASEURL in the environment has no effect; is LATCHKEY_BASE_URL meant?',
-    'LATCHKEY_MASTERKEY in the environment has no effect; is LATCHKEY_MASTER_KEY meant?',
+    'LATCHKEY_BASEURL in the environment has no effect; did you mean LATCHKEY_BASE_URL?',
+    'LATCHKEY_MASTERKEY in the environment has no effect; did you mean LATCHKEY_MASTER_KEY?',
   ])
 })

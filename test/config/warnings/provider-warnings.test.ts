@@ -25,8 +25,8 @@ async function warned(config: object): Promise<readonly string[]> {
 it('names identity providers of the configuration that cannot be used, in every zone', async () => {
   assert.deepEqual(await warned(usable), [])
   const [first, second] = await warned({ ...usable, relyingPartyId: '', discoveryUrl: undefined })
-  assert.match(first ?? '', /^identity provider partner: it cannot be used as it is: config\.relyingPartyId: /)
-  assert.match(second ?? '', /^identity provider partner: it cannot be used as it is: config\.authUrl: /)
+  assert.match(first ?? '', /^identity provider partner: it cannot be used: config\.relyingPartyId: /)
+  assert.match(second ?? '', /^identity provider partner: it cannot be used: config\.authUrl: /)
 })
 
 it('names a directory of the configuration that cannot be used', async () => {
@@ -45,7 +45,7 @@ it('names a directory of the configuration that cannot be used', async () => {
   }
   assert.deepEqual(await directory(usableOne), [])
   assert.deepEqual(await directory({}), []) // not configured yet
-  const because = 'identity provider ldap: it cannot be used as it is: config:'
+  const because = 'identity provider ldap: it cannot be used: config:'
   assert.deepEqual(await directory({ ...usableOne, baseUrl: 'directory.example.org' }), [
     `${because} baseUrl must be addresses with ldap:// or ldaps://, with spaces in between`,
   ])
@@ -64,7 +64,7 @@ it('names a SAML provider whose metadata is neither a URL nor usable', async () 
     return (await loadText(folder, JSON.stringify({ smtp, bootstrap: { identity_providers } }))).warnings
   }
   const because =
-    'identity provider corp: it cannot be used as it is: config.metaDataLocation: must be an http or https URL, or the metadata itself'
+    'identity provider corp: it cannot be used: config.metaDataLocation: must be an http or https URL, or the metadata itself'
   assert.deepEqual(await saml('https://idp.example/metadata'), [])
   assert.deepEqual(await saml('idp.example/metadata'), [because])
   const [broken = '', ...others] = await saml('<xml>')
@@ -81,7 +81,7 @@ it('names a provider at an address that the server must not connect to', async (
     return (await loadText(folder, JSON.stringify(file))).warnings
   }
   const about = (host: string): string =>
-    `identity provider ldap: it cannot be used as it is: config.baseUrl: ${host} is not a public address; outbound.allow_private: true allows it`
+    `identity provider ldap: it cannot be used: config.baseUrl: ${host} is not a public address; outbound.allow_private: true allows it`
   assert.deepEqual(await directory('ldap://10.1.2.3:3389 ldaps://directory.example.org ldaps://[fd00::1]'), [
     about('10.1.2.3'),
     about('fd00::1'),

@@ -259,13 +259,13 @@ describe('a search', () => {
     ['an account whose name is no DN', { bindUserDn: 'me@' }, answered('bindUserDn', '34 (invalidDNSyntax)')],
     // Covers ldap config: userSearchBase
     ['a place that is not there', { userSearchBase: 'dc=x' }, answered('userSearchBase', '32 (noSuchObject)')],
-    ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is no filter'],
+    ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is not a filter'],
     [
       'a filter of an endless depth',
       { userSearchFilter: `${'(!'.repeat(900)}(cn={0}` },
-      'userSearchFilter is no filter',
+      'userSearchFilter is not a filter',
     ],
-    ['a name in place of an attribute', { userSearchFilter: '({0}=x)' }, 'userSearchFilter is no filter'],
+    ['a name in place of an attribute', { userSearchFilter: '({0}=x)' }, 'userSearchFilter is not a filter'],
   ]
   for (const [name, config, reason] of mistakes) {
     it(`names the mistake: ${name}`, async () => {
