@@ -21,7 +21,7 @@ function endWithStarter() {
   const parent = launcher || process.ppid
   const npm = launcher === undefined ? npmAbove(parent) : undefined
   const timer = setInterval(() => {
-    if (process.ppid === parent && (npm === undefined || isAlive(npm))) return
+    if (process.ppid === parent && isAlive(npm || parent)) return // on Windows an orphan keeps the id of its parent
     clearInterval(timer)
     process.kill(process.pid, 'SIGTERM')
   }, CHECK_MS)
@@ -42,8 +42,8 @@ function npmAbove(parent) {
 function isAlive(pid) {
   try {
     return process.kill(pid, 0)
-  } catch {
-    return false
+  } catch (error) {
+    return error.code === 'EPERM' // npm 7 and 8, if root runs them, start programs as the owner of the folder
   }
 }
 

@@ -191,6 +191,31 @@ shell.on('exit', () => process.exit())`
     }
   }
 
+  it('stays while npx runs, also as another account that it may not signal', async () => {
+    const root = checkout({ pinned: true })
+    // What the system says to a signal to a process of root.
+    const refused = `const { kill } = process
+process.kill = (pid, signal) => {
+  if (signal !== 0) return kill.call(process, pid, signal)
+  throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+}
+global.setInterval = check => {
+  check() // it would end the process
+  return { unref() {} }
+}`
+    writeFileSync(join(root, 'refused.cjs'), refused)
+    const program = `'${process.execPath}' --require '${join(root, 'refused.cjs')}' '${join(root, 'bin', 'latchkey.cjs')}'`
+    const npx = `
+process.title = 'npm exec latchkey'
+const { status } = require('child_process').spawnSync('sh', ['-c', ${JSON.stringify(`${program}; exit $?`)}],
+  { stdio: 'inherit', env: { ...process.env, npm_command: 'exec' } })
+process.exitCode = status`
+    writeFileSync(join(root, 'npx.cjs'), npx)
+    const starter = spawnSync(process.execPath, [join(root, 'npx.cjs'), 'latchkey'], { encoding: 'utf8' })
+    assert.equal(starter.status, 0)
+    assert.match(starter.stdout, /"pid"/)
+  })
+
   it('watches no other parent, which may end first, and passes no word of the launcher on', () => {
     const root = checkout({ pinned: true })
     writeFileSync(join(root, 'spy.cjs'), "global.setInterval = () => (console.log('watching'), { unref() {} })")
