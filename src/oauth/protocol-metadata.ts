@@ -1,4 +1,4 @@
-// The discovery metadata of the protocols that a zone can switch off: one entry for each.
+// The discovery metadata of the protocols that a zone can turn off: one entry for each.
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'

@@ -4,7 +4,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
-import { switchedOff } from '../web/answers.ts'
+import { turnedOff } from '../web/answers.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
 
@@ -36,7 +36,7 @@ function answer(
   reply: FastifyReply,
   { urls, behaviour, readsCertificates }: Deps,
 ): FastifyReply {
-  if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour)) throw switchedOff()
+  if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour)) throw turnedOff()
   const base = urls.ofZone(zone)
   const isBound = supportsProtocol(zone, 'dpop', behaviour)
   const isCertified = readsCertificates && supportsProtocol(zone, 'mutualTls', behaviour)

@@ -33,8 +33,8 @@ export class PageError extends Error {
 export const FORGED =
   'This form was not sent from one of our pages, or it was open for too long. Go back and try again.'
 
-/** Refuses endpoints of what the zone has switched off, or in `uaa` not switched on (row N1). */
-export const switchedOff = (): PageError => new PageError(404, 'This function is switched off here.')
+/** Refuses endpoints of a feature that the zone has turned off, or in `uaa` not turned on (row N1). */
+export const turnedOff = (): PageError => new PageError(404, 'This feature is turned off here.')
 
 /** The answer to an error, before it is rendered as JSON or as a page. */
 interface Answer {

@@ -280,7 +280,7 @@ describe('the device grant where the zone has none', () => {
       const authorization = await server.send('/oauth/device_authorization', { form })
       const page = await server.send('/device', { headers: { 'accept-language': 'de' } })
       assert.deepEqual([authorization.status, page.status], [404, 404])
-      assert.equal(authorization.json()['error_description'], 'This function is switched off here.')
+      assert.equal(authorization.json()['error_description'], 'This feature is turned off here.')
       assert.match(page.text, /Diese Funktion ist hier ausgeschaltet\./)
       const answer = await server.token({ grant_type: GRANT, device_code: 'x', client_id: 'tv' })
       assert.equal(answer.json()['error'], 'unsupported_grant_type')

@@ -280,7 +280,7 @@ describe('a client whose pushed requests are never used', () => {
 })
 
 describe('a zone and pushed requests', () => {
-  const OFF = { error: 'not_found', error_description: 'This function is switched off here.' }
+  const OFF = { error: 'not_found', error_description: 'This feature is turned off here.' }
   const inZone = async (
     mode: 'standard' | 'uaa',
     config: Readonly<Record<string, unknown>>,

@@ -68,7 +68,7 @@ describe(`GET ${PATH}`, () => {
     await inServer({ zone_config }, async server => {
       const answer = await server.send(PATH)
       assert.equal(answer.status, 404)
-      assert.equal(answer.json()['error_description'], 'This function is switched off here.')
+      assert.equal(answer.json()['error_description'], 'This feature is turned off here.')
     })
     await inServer({}, async server => assert.equal((await server.send(PATH)).status, 404), 'uaa')
   })

@@ -25,7 +25,7 @@ export function pushedRequestOperations({
       answers: {
         201: json('Stored.', closed({ request_uri: text, expires_in: whole })),
         400: 'The request was refused, as `/oauth/authorize` would refuse it.',
-        404: 'Pushed requests are switched off (`protocols.pushedRequests`).',
+        404: 'Pushed requests are turned off (`protocols.pushedRequests`).',
         406: 'Parameters in the query are not allowed.',
         413: 'The request is too long.',
         429: 'Too many requests of the client are pending.',

@@ -17,7 +17,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
-import { switchedOff } from '../../web/answers.ts'
+import { turnedOff } from '../../web/answers.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -54,7 +54,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
   /** Refuses where the zone has no passkeys. */
   function checkIsOffered({ zone }: FastifyRequest): void {
     if (offersPasskeySignIn(secondFactorPolicy(zone, behaviour), service.name)) return
-    throw switchedOff()
+    throw turnedOff()
   }
 
   /** What the challenge is bound to; undefined for a browser that keeps no cookie. */

@@ -10,7 +10,7 @@ const ONLY_IF_SET: ReadonlySet<Protocol> = new Set(['clientMetadataDocuments'])
 
 /**
  * The zone's setting, otherwise the mode's (row N1). A protocol that a zone does not support is unknown there: its
- * grants, parameters and headers are treated as if they did not exist, and its endpoints say that they are switched off.
+ * grants, parameters and headers are treated as if they did not exist, and its endpoints say that they are turned off.
  */
 export function supportsProtocol(
   { config }: Pick<Zone, 'config'>,

@@ -12,7 +12,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Senders } from '../../token/sender/sender.ts'
-import { PageError, switchedOff } from '../../web/answers.ts'
+import { PageError, turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from '../../web/requests/form.ts'
@@ -56,7 +56,7 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
 
   async function push(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { zone } = request
-    if (!supportsProtocol(zone, 'pushedRequests', behaviour)) throw switchedOff()
+    if (!supportsProtocol(zone, 'pushedRequests', behaviour)) throw turnedOff()
     const from = contextOf(request)
     const sent = formOf(request, settings) ?? EMPTY_FORM
     const params = parseParams(sent, behaviour)

@@ -4,7 +4,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { FastifyRequest } from 'fastify'
-import { switchedOff } from '../../web/answers.ts'
+import { turnedOff } from '../../web/answers.ts'
 import type { DeviceAuthorizationDeps } from './device-authorization.ts'
 import type { DevicePageDeps } from './device-page.ts'
 
@@ -35,7 +35,7 @@ type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
 /** Refuses where the zone does not support the protocol. */
 export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
   if (supportsProtocol(zone, 'deviceGrant', behaviour)) return
-  throw switchedOff()
+  throw turnedOff()
 }
 
 /** `/oauth/device_authorization`, and the page `/device`. */

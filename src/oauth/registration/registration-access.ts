@@ -10,7 +10,7 @@ import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { bearerChallenge, bearerHeader } from '../../web/callers/authorization-header.ts'
-import { switchedOff } from '../../web/answers.ts'
+import { turnedOff } from '../../web/answers.ts'
 
 /** Dependencies of access. */
 export interface RegistrationAccessDeps {
@@ -38,7 +38,7 @@ export function openPolicy(
   { service }: { readonly service: Service },
 ): RegistrationPolicy & { readonly mode: 'token' | 'open' } {
   const { mode, ...policy } = registrationPolicy(zone, service)
-  if (mode === 'off') throw switchedOff()
+  if (mode === 'off') throw turnedOff()
   return { mode, ...policy }
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { switchedOff } from '../../web/answers.ts'
+import { turnedOff } from '../../web/answers.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
@@ -39,7 +39,7 @@ export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDe
   deferredRoutes<RegistrationRoute>(app, ROUTES, {
     errorHandler: (thrown, request) => {
       const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
-      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw switchedOff() // whatever its body
+      if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw turnedOff() // whatever its body
       if (thrown instanceof MalformedInput) {
         throw new OAuthError('invalid_client_metadata', thrown.message, { cause: thrown }) // RFC 7591 §3.2.2
       }

@@ -268,7 +268,7 @@ export const de: Texts = {
     forged:
       'Dieses Formular kam nicht von einer unserer Seiten, oder es war zu lange geöffnet. Gehen Sie zurück und versuchen Sie es erneut.',
     notFound: 'Vielleicht ist die Adresse falsch geschrieben, oder was hier war, ist umgezogen.',
-    switchedOff: 'Diese Funktion ist hier ausgeschaltet.',
+    turnedOff: 'Diese Funktion ist hier ausgeschaltet.',
     unknownZone: 'Zu dieser Subdomain gehört keine gültige Identitätszone.',
     tooManyAttempts: 'Zu viele Versuche. Warten Sie eine Weile und versuchen Sie es dann erneut.',
     tooManySignIns: 'Im Moment gibt es zu viele Anmeldungen. Versuchen Sie es in einigen Sekunden erneut.',

@@ -260,7 +260,7 @@ export const en: Texts = {
     passwordElsewhere: 'Your password is managed by your identity provider.',
     forged: 'This form was not sent from one of our pages, or it was open for too long. Go back and try again.',
     notFound: 'The address may be mistyped, or the page has moved.',
-    switchedOff: 'This function is switched off here.',
+    turnedOff: 'This feature is turned off here.',
     unknownZone: 'The subdomain does not map to a valid identity zone.',
     tooManyAttempts: 'Too many attempts. Wait a while, then try again.',
     tooManySignIns: 'Too many sign-ins at the moment. Try again in a few seconds.',

@@ -263,7 +263,7 @@ export const es: Texts = {
     forged:
       'Este formulario no se envió desde una de nuestras páginas, o estuvo abierto demasiado tiempo. Vuelva atrás e inténtelo de nuevo.',
     notFound: 'Puede que la dirección esté mal escrita, o que lo que había aquí se haya movido.',
-    switchedOff: 'Esta función está desactivada aquí.',
+    turnedOff: 'Esta función está desactivada aquí.',
     unknownZone: 'El subdominio no corresponde a ninguna zona de identidad válida.',
     tooManyAttempts: 'Demasiados intentos. Espere un rato e inténtelo de nuevo.',
     tooManySignIns: 'Hay demasiados inicios de sesión en este momento. Inténtelo de nuevo en unos segundos.',

@@ -262,7 +262,7 @@ export const fr: Texts = {
     forged:
       'Ce formulaire n’a pas été envoyé depuis l’une de nos pages, ou il est resté ouvert trop longtemps. Revenez en arrière et réessayez.',
     notFound: 'L’adresse est peut-être mal saisie, ou ce qui se trouvait ici a été déplacé.',
-    switchedOff: 'Cette fonction est désactivée ici.',
+    turnedOff: 'Cette fonctionnalité est désactivée ici.',
     unknownZone: 'Ce sous-domaine ne correspond à aucune zone d’identité valide.',
     tooManyAttempts: 'Trop de tentatives. Attendez un moment, puis réessayez.',
     tooManySignIns: 'Trop de connexions en ce moment. Réessayez dans quelques secondes.',

@@ -333,7 +333,7 @@ export type TranslatedDescription =
   | 'passwordElsewhere'
   | 'forged'
   | 'notFound'
-  | 'switchedOff'
+  | 'turnedOff'
   | 'unknownZone'
   | 'tooManyAttempts'
   | 'tooManySignIns'

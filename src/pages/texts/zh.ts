@@ -250,7 +250,7 @@ export const zh: Texts = {
     passwordElsewhere: '您账号的密码由您登录的服务管理。',
     forged: '此表单不是从我们的页面发送的，或者打开时间过长。请返回后重试。',
     notFound: '地址可能输入有误，或者原有内容已移走。',
-    switchedOff: '此功能在此处已关闭。',
+    turnedOff: '此功能在此处已关闭。',
     unknownZone: '此子域名没有对应的有效身份区域。',
     tooManyAttempts: '尝试次数过多。请稍后重试。',
     tooManySignIns: '当前登录人数过多。请几秒钟后重试。',

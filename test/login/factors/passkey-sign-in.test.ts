@@ -198,7 +198,7 @@ for (const mode of MODES) {
         for (const path of ['/login/passkey', '/login/passkey/options']) {
           const answer = await browser.send(path, { form })
           assert.equal(answer.status, 404, `${path} ${JSON.stringify(policy)}`)
-          assert.match(answer.text, /This function is switched off here\./)
+          assert.match(answer.text, /This feature is turned off here\./)
         }
       }
     })

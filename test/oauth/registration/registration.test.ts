@@ -506,7 +506,7 @@ for (const mode of MODES) {
         ]
         for (const answer of answers) {
           assert.equal(errorOf(answer), '404 not_found')
-          assert.equal(answer.json()['error_description'], 'This function is switched off here.')
+          assert.equal(answer.json()['error_description'], 'This feature is turned off here.')
         }
       }
       const metadata = (await server.send('/.well-known/openid-configuration')).json()
