@@ -10,11 +10,11 @@ interface FairCache<V> {
 
 /**
  * Keeps at most `capacity` values. A full cache evicts the least recently used value of the owner that has the most, so that an
- * owner with many displaces only its own.
+ * owner with many displaces only its own; of several that have as many, the one that was served least recently.
  */
 export function createFairCache<V>(capacity: number): FairCache<V> {
   const entries = new Map<string, { readonly owner: string; readonly value: V }>()
-  /** The least recently used first. */
+  /** The owner that was served least recently first, and of each the key that was used least recently. */
   const keysOf = new Map<string, Set<string>>()
 
   function drop(key: string): void {
@@ -24,6 +24,14 @@ export function createFairCache<V>(capacity: number): FairCache<V> {
     const keys = keysOf.get(entry.owner)
     keys?.delete(key)
     if (keys?.size === 0) keysOf.delete(entry.owner)
+  }
+
+  /** Re-inserts the owner and its key, so that both orders are those of use. */
+  function touch(owner: string, key: string): void {
+    const keys = keysOf.get(owner) ?? new Set()
+    keys.delete(key)
+    keysOf.delete(owner)
+    keysOf.set(owner, keys.add(key))
   }
 
   function evictOne(): void {
@@ -36,9 +44,7 @@ export function createFairCache<V>(capacity: number): FairCache<V> {
     get(key) {
       const entry = entries.get(key)
       if (!entry) return undefined
-      const keys = keysOf.get(entry.owner)
-      keys?.delete(key) // re-inserted, so that the set's order is the order of use
-      keys?.add(key)
+      touch(entry.owner, key)
       return entry.value
     },
     peek: key => entries.get(key)?.value,
@@ -46,7 +52,7 @@ export function createFairCache<V>(capacity: number): FairCache<V> {
       drop(key)
       if (entries.size >= capacity) evictOne()
       entries.set(key, { owner, value })
-      keysOf.set(owner, (keysOf.get(owner) ?? new Set()).add(key))
+      touch(owner, key)
     },
   }
 }

@@ -28,6 +28,13 @@ describe('createFairCache', () => {
     assert.equal(kept(cache, 'abcd'), 'acd')
   })
 
+  it('evicts of the owner that was served least recently, where several have as many', () => {
+    const cache = filled(3, ['busy', 'a'], ['quiet', 'b'], ['idle', 'c'])
+    cache.get('a')
+    cache.set('d', 'newcomer', 'd')
+    assert.equal(kept(cache, 'abcd'), 'acd')
+  })
+
   it('replaces a value, also with one of another owner, without evicting', () => {
     const cache = filled(3, ['one', 'a'], ['one', 'b'], ['two', 'c'])
     cache.set('b', 'two', 'new')
