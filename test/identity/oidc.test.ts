@@ -58,6 +58,12 @@ describe('externalUserOf', () => {
     { name: 'is read where there are no mappings', claims: { email: 'e' }, mappings: 'x', want: { email: 'e' } },
     { name: 'has the only text of a list', claims: { email: ['e', 'e'] }, want: { email: 'e' } },
     {
+      name: 'is named by the only text of a list',
+      claims: { emails: ['e', 'e'] },
+      mappings: { user_name: 'emails' },
+      want: { userName: 'e' },
+    },
+    {
       name: 'has nothing of an empty list, null or a blank',
       claims: { email: [], given_name: null, family_name: '' },
       want: {},
@@ -111,6 +117,18 @@ describe('externalUserOf', () => {
   }[] = [
     { name: 'a name that is no text', claims: { sub: 7 }, message: 'Unable to map claim to a username' },
     { name: 'an empty name', claims: { sub: '' }, message: 'Unable to map claim to a username' },
+    {
+      name: 'several names',
+      claims: { emails: ['a', 'b'] },
+      mappings: { user_name: 'emails' },
+      message: 'Claim mapping for user_name attribute is ambiguous',
+    },
+    {
+      name: 'an empty list of names',
+      claims: { emails: [] },
+      mappings: { user_name: 'emails' },
+      message: 'Unable to map claim to a username',
+    },
     {
       name: 'an id that is no text, whatever the name',
       claims: { sub: 7, email: 'e' },

@@ -29,7 +29,7 @@ export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now
     const mapped = memberOf(mappings, attribute)
     return typeof mapped === 'string' && mapped !== '' ? mapped : fallback
   }
-  const userName = memberOf(claims, claimFor('user_name', 'sub'))
+  const userName = onlyValue(claims, 'user_name', claimFor('user_name', 'sub'))
   if (!isLine(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleString(claims, name, claimFor(name))
   const sub = claims['sub']
@@ -126,12 +126,18 @@ const acrOf = (value: unknown): readonly string[] =>
 /** OpenID Connect Core §5.1: `email_verified` is about `email`, not about another claim mapped to the address. */
 const coversEmail = (email: string, verified: string): boolean => email === 'email' || verified !== 'email_verified'
 
-/** A string, or the only one of a list; undefined for an empty one. */
-function singleString(claims: ForeignClaims, attribute: string, claim: string): string | undefined {
+/** The value of the claim, or the only one of a list; undefined for an empty list. */
+function onlyValue(claims: ForeignClaims, attribute: string, claim: string): unknown {
   const value = memberOf(claims, claim)
   const values = new Set(Array.isArray(value) ? (value as readonly unknown[]) : [value])
   if (values.size > 1) throw new UnmappableClaims(`Claim mapping for ${attribute} attribute is ambiguous`)
   const [single] = values
+  return single
+}
+
+/** A string, or the only one of a list; undefined for an empty one. */
+function singleString(claims: ForeignClaims, attribute: string, claim: string): string | undefined {
+  const single = onlyValue(claims, attribute, claim)
   if (single === undefined || single === null || single === '') return undefined
   if (isLine(single)) return single
   throw new UnmappableClaims(`External token attribute ${claim} cannot be mapped to user attribute ${attribute}`)
