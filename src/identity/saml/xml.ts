@@ -30,8 +30,6 @@ export interface XmlLimits {
   readonly nodes: number
   /** Whether text counts too: `CHARACTERS_PER_NODE` and `REFERENCES_PER_NODE` for a node. */
   readonly countsText?: true
-  /** Whether comments are left out instead of refused. */
-  readonly mayHaveComments?: true
 }
 
 /** Bytes of a message. */
@@ -84,7 +82,7 @@ export function parseCounted(
     throw new SamlProblem('document-type', 'it has a document type')
   })
   parser.on('comment', () => {
-    if (!limits.mayHaveComments) throw new SamlProblem('comment', 'it has a comment')
+    throw new SamlProblem('comment', 'it has a comment')
   })
   parser.on('processinginstruction', () => {
     throw notXml('a processing instruction')

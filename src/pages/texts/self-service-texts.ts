@@ -110,7 +110,7 @@ export interface AccountMailFacts {
 }
 
 /** The words of one of them. */
-export interface AccountMailTexts {
+interface AccountMailTexts {
   readonly subject: string
   readonly lead: (of: AccountMailFacts) => string
   readonly button?: string

@@ -134,12 +134,12 @@ export interface MemberRecord {
 }
 
 /** A mapping with the name of its group. */
-export interface MappedGroup extends ExternalGroup {
+interface MappedGroup extends ExternalGroup {
   readonly displayName: string
 }
 
 /** Which mappings to list. */
-export interface ExternalGroupQuery {
+interface ExternalGroupQuery {
   readonly origin?: string | undefined
   readonly externalGroup?: string | undefined
   /** From 1. */

@@ -76,7 +76,7 @@ export interface TokenStore {
 }
 
 /** A rotating refresh token that was used before. */
-export interface UsedToken {
+interface UsedToken {
   readonly idDigest: string
   readonly grantId: string
   readonly usedAt: Date
