@@ -1,24 +1,18 @@
 // docs/agents.md: its API and its agent are taken from the page and run, with oauth4webapi, against a listening server.
 import assert from 'node:assert/strict'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { authorizeBootstrap, signedIn } from './support/authorize.ts'
-import { temporaryFolder } from './support/config.ts'
 import { freePort } from './support/free-port.ts'
 import type { DocumentServer } from './support/metadata-documents.ts'
 import { LOOPBACK_CALLBACK, startDocumentServer } from './support/metadata-documents.ts'
+import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
 import { startServer } from './support/server.ts'
 
-const ROOT = join(import.meta.dirname, '..')
-const [API = '', AGENT = ''] = Array.from(
-  readFileSync(join(ROOT, 'docs/agents.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm),
-).map(match => match[1] ?? '')
+const [API = '', AGENT = ''] = scriptsOf('docs/agents.md')
 
 interface Pending {
   readonly server: oauth.AuthorizationServer
@@ -46,14 +40,7 @@ describe('docs/agents.md', () => {
   }
 
   before(async () => {
-    const folder = temporaryFolder()
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const run = createRequire(join(folder, 'recipe.mjs'))
-    const load = (name: string, text: string): object => {
-      writeFileSync(join(folder, name), text)
-      return run(join(folder, name)) as object
-    }
-    recipe = { ...load('api.mjs', API), ...load('agent.mjs', AGENT) } as Recipe
+    recipe = { ...loadRecipe(API), ...loadRecipe(AGENT) } as Recipe
     const port = await freePort()
     base = `http://localhost:${port}`
     resource = `http://127.0.0.1:${await freePort()}/mcp`

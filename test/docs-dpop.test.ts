@@ -1,21 +1,16 @@
 // docs/dpop.md: its client and its API are taken from the page and run, against a listening server.
 import assert from 'node:assert/strict'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
-import { temporaryFolder } from './support/config.ts'
 import { dpopKey, proof } from './support/dpop.ts'
 import { freePort } from './support/free-port.ts'
 import { tokensOf } from './support/oauth.ts'
+import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
 import { defaultBootstrap, startServer } from './support/server.ts'
 
-const ROOT = join(import.meta.dirname, '..')
-const PAGE = readFileSync(join(ROOT, 'docs/dpop.md'), 'utf8')
-const [CLIENT = '', API = ''] = Array.from(PAGE.matchAll(/^```js\n([^]*?)^```$/gm)).map(match => match[1] ?? '')
+const [CLIENT = '', API = ''] = scriptsOf('docs/dpop.md')
 
 interface Recipe {
   callJobs(config: client.Configuration, api: string): Promise<Response>
@@ -27,14 +22,7 @@ describe('docs/dpop.md', () => {
   let base: URL
   let recipe: Recipe
   before(async () => {
-    const folder = temporaryFolder()
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const run = createRequire(join(folder, 'recipe.mjs'))
-    const load = (name: string, text: string): object => {
-      writeFileSync(join(folder, name), text)
-      return run(join(folder, name)) as object
-    }
-    recipe = { ...load('client.mjs', CLIENT), ...load('api.mjs', API) } as Recipe
+    recipe = { ...loadRecipe(CLIENT), ...loadRecipe(API) } as Recipe
     const port = await freePort()
     base = new URL(`http://localhost:${port}`)
     const jobs = {

@@ -1,23 +1,14 @@
 // docs/requests.md and docs/fapi.md: their functions are taken from the pages and run, against a listening server.
 import assert from 'node:assert/strict'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import * as client from 'openid-client'
 import { signedIn } from './support/authorize.ts'
-import { temporaryFolder } from './support/config.ts'
 import { freePort } from './support/free-port.ts'
 import { KEYS } from './support/keys.ts'
 import { bankClient, CALLBACK, SIGNERS, withBanks } from './support/request-objects.ts'
+import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
 import { startServer } from './support/server.ts'
-
-const ROOT = join(import.meta.dirname, '..')
-const scriptOf = (page: string): string =>
-  Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm), ([, text = '']) => text).join(
-    '\n',
-  )
 
 interface Recipe {
   pushedUrl(config: client.Configuration, redirectUri: string, challenge: string): Promise<URL>
@@ -48,14 +39,8 @@ describe('docs/requests.md and docs/fapi.md', () => {
   let base: URL
   const execute = [client.allowInsecureRequests]
   before(async () => {
-    const folder = temporaryFolder()
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const load = (name: string, page: string): unknown => {
-      writeFileSync(join(folder, name), scriptOf(page))
-      return createRequire(join(folder, name))(join(folder, name))
-    }
-    recipe = load('recipe.mjs', 'docs/requests.md') as Recipe
-    strict = load('strict.mjs', 'docs/fapi.md') as StrictRecipe
+    recipe = loadRecipe(scriptsOf('docs/requests.md').join('\n')) as Recipe
+    strict = loadRecipe(scriptsOf('docs/fapi.md').join('\n')) as StrictRecipe
     const port = await freePort()
     base = new URL(`http://localhost:${port}`)
     const grants = { client_secret: undefined, authorized_grant_types: ['authorization_code', 'refresh_token'] }

@@ -1,25 +1,19 @@
 // docs/step-up.md: its API and its application are taken from the page and run, with openid-client, against a listening server.
 import assert from 'node:assert/strict'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import * as client from 'openid-client'
 import { authorizeBootstrap } from './support/authorize.ts'
-import { temporaryFolder } from './support/config.ts'
 import { freePort } from './support/free-port.ts'
+import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import { enrolApp, prove } from './support/second-factor.ts'
 import type { AuthenticatorApp } from './support/second-factor.ts'
 import type { Browser, TestServer } from './support/server.ts'
 import { startServer } from './support/server.ts'
 
-const ROOT = join(import.meta.dirname, '..')
 const CALLBACK = 'https://bank.example/cb'
-const [API = '', APPLICATION = ''] = Array.from(
-  readFileSync(join(ROOT, 'docs/step-up.md'), 'utf8').matchAll(/^```js\n([^]*?)^```$/gm),
-).map(match => match[1] ?? '')
+const [API = '', APPLICATION = ''] = scriptsOf('docs/step-up.md')
 
 /** What the page keeps while the browser is away. */
 interface Pending {
@@ -55,14 +49,7 @@ describe('docs/step-up.md', () => {
   let config: client.Configuration
   let base: URL
   before(async () => {
-    const folder = temporaryFolder()
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const run = createRequire(join(folder, 'recipe.mjs'))
-    const load = (name: string, text: string): object => {
-      writeFileSync(join(folder, name), text)
-      return run(join(folder, name)) as object
-    }
-    recipe = { ...load('api.mjs', API), ...load('application.mjs', APPLICATION) } as Recipe
+    recipe = { ...loadRecipe(API), ...loadRecipe(APPLICATION) } as Recipe
     const port = await freePort()
     base = new URL(`http://localhost:${port}`)
     const bank = {

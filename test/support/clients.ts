@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
+import { clientTokens } from './client-tokens.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { startServer, defaultBootstrap } from './server.ts'
 
@@ -99,19 +100,7 @@ export async function startClientServer(
     config: { bootstrap, ...config },
     ...(database !== undefined && { database }),
   })
-  const tokens = new Map<string, Promise<string>>()
-
-  async function fetchToken(id: string, host: string | undefined): Promise<string> {
-    const request = { basic: [id, `${id}-secret`] as const, ...(host !== undefined && { host }) }
-    return tokensOf(await server.token({ grant_type: 'client_credentials' }, request)).access_token
-  }
-
-  function tokenOf(id: string, host?: string): Promise<string> {
-    const key = `${id} ${host ?? ''}`
-    const token = tokens.get(key) ?? fetchToken(id, host)
-    tokens.set(key, token)
-    return token
-  }
+  const tokenOf = clientTokens(server)
 
   async function send(
     method: string,

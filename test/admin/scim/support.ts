@@ -1,6 +1,7 @@
 // What the tests of SCIM share: callers with one right each in two zones, and requests as they make them.
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
-import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
+import { clientTokens } from '../../support/client-tokens.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
 const caller = (id: string, ...authorities: readonly string[]) => ({
@@ -108,19 +109,7 @@ export async function startScimServer(
     config: { bootstrap, ...config },
     ...(database !== undefined && { database }),
   })
-  const tokens = new Map<string, Promise<string>>()
-
-  async function fetchToken(id: string, host: string | undefined): Promise<string> {
-    const request: TestRequest = { basic: [id, `${id}-secret`], ...(host !== undefined && { host }) }
-    const answer = await server.token({ grant_type: 'client_credentials' }, request)
-    return String(answer.json()['access_token'])
-  }
-  function tokenOf(id: string, host?: string): Promise<string> {
-    const key = `${id}@${host ?? ''}`
-    const known = tokens.get(key) ?? fetchToken(id, host)
-    tokens.set(key, known)
-    return known
-  }
+  const tokenOf = clientTokens(server)
 
   async function send(method: string, path: string, request: ScimRequest = {}): Promise<TestAnswer> {
     const { by = 'writer', body, headers, host, query } = request
