@@ -1,5 +1,6 @@
 // What a script adds to pages that work without it: it shows passwords, copies codes, sends forms once, ignores clicks that were
-// meant for another window, and tells times by the reader's own clock. Buttons that would do nothing without it are hidden in the page. All words are in the page, in its language.
+// meant for another window, and tells times by the reader's own clock. Buttons that would do nothing without it are hidden in the
+// page. All words are in the page, in its language.
 
 /** Copies the text of the element with the id; whether that worked. Clients know the function by this name. */
 async function CopyToClipboard(id) {

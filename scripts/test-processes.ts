@@ -110,7 +110,10 @@ async function runParts(parts: readonly (readonly string[])[], { env, processes 
   repeated.push(...failed)
 }
 
-/** What one process runs each: a file that takes long alone, the others together. What computes stands between what waits for programs. */
+/**
+ * What one process runs each: a file that takes long alone, the others together. What computes stands between what waits for
+ * programs.
+ */
 function partsOf(files: readonly string[]): readonly (readonly string[])[] {
   const first = LONGEST.filter(file => files.includes(file))
   const rest = files.filter(file => !first.includes(file))

@@ -1,4 +1,5 @@
-// Packages for synchronous work that most servers never do. Loaded on first use, because they would add 3 MB and 10 ms to every start.
+// Packages for synchronous work that most servers never do. Loaded on first use, because they would add 3 MB and 10 ms to every
+// start.
 import { createRequire } from 'node:module'
 
 const load = createRequire(import.meta.url)

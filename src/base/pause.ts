@@ -9,6 +9,9 @@ export async function pauseUnless(milliseconds: number, signal: AbortSignal): Pr
   }
 }
 
-/** Resolves when the total time, including `elapsed`, is a multiple of so many milliseconds, so that shorter durations are indistinguishable. */
+/**
+ * Resolves when the total time, including `elapsed`, is a multiple of so many milliseconds, so that shorter durations are
+ * indistinguishable.
+ */
 export const pauseToMultipleOf = (milliseconds: number, elapsed: number): Promise<void> =>
   timeout(milliseconds - (elapsed % milliseconds))

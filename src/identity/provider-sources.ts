@@ -36,7 +36,10 @@ export interface ProviderSources {
   readonly problemIn: (type: string, message: string) => Promise<string | undefined>
   /** The one active provider that the message names as its issuer. */
   readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
-  /** The one active provider of this type with this issuer. Throws `OutboundBusy` if it is none of those whose documents are known. */
+  /**
+   * The one active provider of this type with this issuer. Throws `OutboundBusy` if it is none of those whose documents are
+   * known.
+   */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
   /**
    * Whether the record in the database is still the same: while the provider responded, its origin may have been given to

@@ -99,7 +99,11 @@ export interface ExternalGroups {
 /** Why a provider's user cannot sign in; the description is for the caller. */
 export interface ExternalRefusal {
   readonly outcome: 'refused'
-  /** `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be made beforehand. `not-invited`: not the user that was invited. `second-factor-required`: where there is no browser to ask for it. */
+  /**
+   * `untrusted`: verification failed. `unusable`: verified, but not mapped to an account. `not-precreated`: their account must be
+   * made beforehand. `not-invited`: not the user that was invited. `second-factor-required`: where there is no browser to ask for
+   * it.
+   */
   readonly reason: 'untrusted' | 'unusable' | 'not-precreated' | 'not-invited' | 'second-factor-required'
   readonly description: string
   /** For the log only. */

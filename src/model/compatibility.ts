@@ -122,7 +122,10 @@ const rows = {
   revokeReusedFamily: { id: 'T10', standard: true, uaa: false },
   /** T11: whether the reuse of a code revokes the tokens issued from it (RFC 6749 §4.1.2). */
   revokeReusedCode: { id: 'T11', standard: true, uaa: false },
-  /** T12: whether a token is accepted at this server's own APIs only while the user approves its scopes, as introspection reports it. */
+  /**
+   * T12: whether a token is accepted at this server's own APIs only while the user approves its scopes, as introspection reports
+   * it.
+   */
   ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
   /** C1: whether client assertions are accepted at every endpoint; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
@@ -160,7 +163,10 @@ const rows = {
   strictConfiguredClients: { id: 'C13', standard: true, uaa: false },
   /** C9: whether a token of this server used as an assertion must have a matching audience. */
   strictOwnAssertions: { id: 'C9', standard: true, uaa: false },
-  /** C9: whether a provider's token used as an assertion must have been issued to this server, if it names a party or several audiences. */
+  /**
+   * C9: whether a provider's token used as an assertion must have been issued to this server, if it names a party or several
+   * audiences.
+   */
   assertionsForUsOnly: { id: 'C9', standard: true, uaa: false },
   /** C10: whether SAML providers may sign users in without a request, unless `allowIdpInitiated` of the record says. */
   unsolicitedSignIn: { id: 'C10', standard: false, uaa: true },
@@ -296,7 +302,10 @@ const rows = {
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: the default second-factor requirement of a zone. */
   secondFactorByDefault: { id: 'P12', standard: 'optional', uaa: 'off' },
-  /** N1: whether a zone supports the protocols that came after UAA unless its `protocols` say otherwise; `model/zones/protocols.ts` asks. */
+  /**
+   * N1: whether a zone supports the protocols that came after UAA unless its `protocols` say otherwise;
+   * `model/zones/protocols.ts` asks.
+   */
   furtherProtocols: { id: 'N1', standard: true, uaa: false },
   /** P10: whether the time at which the provider authenticated the user counts; otherwise that of the return. */
   upstreamAuthTime: { id: 'P10', standard: true, uaa: false },

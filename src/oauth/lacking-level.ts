@@ -1,4 +1,5 @@
-// Whether a sign-in is strong enough for a client: requirements of its request and policy beyond the zone's (model/sessions/step-up.ts).
+// Whether a sign-in is strong enough for a client: requirements of its request and policy beyond the zone's
+// (model/sessions/step-up.ts).
 import { levelOf, reaches } from '../model/sessions/assurance.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'

@@ -190,7 +190,10 @@ const belongsHere = (request: FastifyRequest): boolean => holderOf(request).clie
 const userOf = (request: FastifyRequest): string | undefined =>
   belongsHere(request) ? holderOf(request).user?.id : undefined
 
-/** Whether the caller is the token's user, through this client or, as the owner of the account, any; or its client acting for itself. */
+/**
+ * Whether the caller is the token's user, through this client or, as the owner of the account, any; or its client acting for
+ * itself.
+ */
 const isOwnedBy = (token: StoredToken, { client, user }: VerifiedToken, isOwnersClient: boolean): boolean => {
   const isOfClient = token.clientId === client.clientId
   return user ? token.userId === user.id && (isOwnersClient || isOfClient) : isOfClient

@@ -178,7 +178,10 @@ async function withLimitedProofs<T>(
 
 const isPending = (reason: unknown): boolean => reason instanceof OAuthError && reason.error === 'authorization_pending'
 
-/** What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens and does not. */
+/**
+ * What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens
+ * and does not.
+ */
 async function confirmationOf(
   asked: ProvingRequest,
   grant: Grant,

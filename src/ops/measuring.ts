@@ -7,7 +7,10 @@ const INTERVAL_MILLISECONDS = 5000
 /** Metrics, and the timer that reports them. */
 export interface Measuring {
   readonly metrics: Metrics
-  /** Sends `report`, or that of the metrics, every five seconds without keeping the process alive; returns the function that stops it. */
+  /**
+   * Sends `report`, or that of the metrics, every five seconds without keeping the process alive; returns the function that stops
+   * it.
+   */
   begin(report?: () => Promise<readonly Measurement[]>): () => void
 }
 

@@ -32,7 +32,8 @@ export type KeepConnection = (socket: Socket) => boolean
 export interface OutboundConnections {
   /**
    * Lets `talk` open connections to one server; they are closed when it ends or the timeout expires, unless it keeps one. Adds
-   * no encryption and does not limit the data received. Errors of `talk` are passed on; every other failure is an `OutboundError`, or `OutboundBusy`.
+   * no encryption and does not limit the data received. Errors of `talk` are passed on; every other failure is an
+   * `OutboundError`, or `OutboundBusy`.
    */
   connect<T>(server: OutboundServer, talk: (open: OpenConnection, keep: KeepConnection) => Promise<T>): Promise<T>
 }

@@ -41,7 +41,10 @@ export interface DirectoryAttempt {
 
 /** Authenticates against directories. */
 export interface Directories {
-  /** Finds the user, checks the password and reads the groups; throws `QueueFull` if too many wait, `OutboundBusy`, or for an internal fault. */
+  /**
+   * Finds the user, checks the password and reads the groups; throws `QueueFull` if too many wait, `OutboundBusy`, or for an
+   * internal fault.
+   */
   authenticate(settings: DirectorySettings, attempt: DirectoryAttempt): Promise<DirectoryResult>
   /** Ends the connections that are kept. */
   close(): void

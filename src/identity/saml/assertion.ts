@@ -31,7 +31,10 @@ export function checkAssertions(root: XmlElement, assertion: XmlElement): void {
   }
 }
 
-/** The assertion, which is the root of the text or a child of the root, as it was signed; an encrypted one must be signed within. Throws a `SamlProblem`. */
+/**
+ * The assertion, which is the root of the text or a child of the root, as it was signed; an encrypted one must be signed within.
+ * Throws a `SamlProblem`.
+ */
 export function verifiedAssertion(
   text: string,
   element: XmlElement,

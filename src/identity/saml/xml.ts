@@ -55,9 +55,9 @@ interface Open {
 }
 
 /**
- * Parses one document, a message unless other limits are given. Throws a `SamlProblem` for document types, processing instructions, comments (signatures leave them
- * out, so that any intermediary can add them), entities other than XML's own, ids that occur twice, relative
- * namespaces, and for anything that is too large.
+ * Parses one document, a message unless other limits are given. Throws a `SamlProblem` for document types, processing
+ * instructions, comments (signatures leave them out, so that any intermediary can add them), entities other than XML's own, ids
+ * that occur twice, relative namespaces, and for anything that is too large.
  */
 export const parseXml = (text: string, limits: XmlLimits = MESSAGE): XmlElement => parseCounted(text, limits).root
 

@@ -108,7 +108,10 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     return goTo(request, reply, '/email_sent?code=email_change')
   }
 
-  /** To the new address the code, unless another user signs in with it, which only its owner learns by mail; a notice to the old one. */
+  /**
+   * To the new address the code, unless another user signs in with it, which only its owner learns by mail; a notice to the old
+   * one.
+   */
   async function sendMails(
     order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
     { user, form }: { readonly user: User; readonly form: Form },

@@ -28,9 +28,9 @@ export type AuditOrigin = Pick<AuditEvent, 'remoteAddress' | 'userAgent' | 'clie
 export const ALL_REVOKED = 'all revoked'
 
 /**
- * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`,
- * `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors, of
- * initial access tokens, and of keys and imports on the command line.
+ * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`,
+ * `TokenExchangedEvent`, `TokenRefusedEvent`, `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`,
+ * `AuditTrailAlteredEvent`, changes of second factors, of initial access tokens, and of keys and imports on the command line.
  */
 export const AUDIT_EVENT_TYPES = [
   'UserAuthenticationSuccess',

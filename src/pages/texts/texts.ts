@@ -482,7 +482,10 @@ export function timeAgo(texts: Texts, minutes: number): string {
 
 const moments = new Map<string, Intl.DateTimeFormat>()
 
-/** A date with the time, in the language; in UTC, which is named in full, because a page without script does not know the reader's time zone. */
+/**
+ * A date with the time, in the language; in UTC, which is named in full, because a page without script does not know the reader's
+ * time zone.
+ */
 export function moment({ tag }: Texts, at: Date): string {
   const known = moments.get(tag)
   if (known) return known.format(at)

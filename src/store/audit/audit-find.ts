@@ -12,8 +12,8 @@ const DISORDER_SECONDS = 60
 /** How many entries a page may examine. */
 const WINDOW = 20_000
 /**
- * Looks at a bounded number of entries, found by the primary key or by the index of principals or of actors, and leaves the rest to the
- * next page: a search for something rare takes more requests, and none takes long.
+ * Looks at a bounded number of entries, found by the primary key or by the index of principals or of actors, and leaves the rest
+ * to the next page: a search for something rare takes more requests, and none takes long.
  */
 export async function findAuditEntries(db: Database, zoneId: string, query: AuditQuery): Promise<AuditPage> {
   const { principal, actor, clientId, outcome, from, to, before = MAX_ENTRY_NUMBER + 1, count } = query

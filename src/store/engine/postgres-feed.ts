@@ -13,7 +13,8 @@ import { StoreUnreachable } from '../store.ts'
 export const CHANNEL = 'latchkey_changes'
 /** Timeout of a connection attempt, after which it is repeated. */
 export const FEED_CONNECT_MS = 2500
-// The time until a change is known without notifications. At most 1.45 s until a silence is known to be an outage. A new connection empties the caches, so none is opened rashly.
+// The time until a change is known without notifications. At most 1.45 s until a silence is known to be an outage. A new
+// connection empties the caches, so none is opened rashly.
 const HEARTBEAT_MS = 250
 const OVERDUE_MS = 700
 const VERDICT_MS = 500

@@ -93,8 +93,8 @@ const BUSY = 5
 const DAMAGED = new Set([11, 26]) // https://www.sqlite.org/rescode.html: corrupt, not a database
 
 /**
- * Keeps every other process out of a database until the result is called (again is harmless), and writes its log back, so that it is one file.
- * Throws `StoreUnavailable` while a server has it open. A damaged file cannot be locked; it is left as it is.
+ * Keeps every other process out of a database until the result is called (again is harmless), and writes its log back, so that it
+ * is one file. Throws `StoreUnavailable` while a server has it open. A damaged file cannot be locked; it is left as it is.
  */
 export function lockSqlite(path: string): () => void {
   let database: DatabaseSync | undefined

@@ -89,8 +89,8 @@ export interface GroupStore {
   /** The groups that the user is a member of, each with the owner of the membership. */
   listDirect(zoneId: string, userId: string): Promise<readonly Pick<Membership, 'groupId' | 'origin'>[]>
   /**
-   * Changes those that the provider of this origin owns, in one transaction. What is not there (any more) is left out, and a membership that the user has
-   * otherwise stays as it is.
+   * Changes those that the provider of this origin owns, in one transaction. What is not there (any more) is left out, and a
+   * membership that the user has otherwise stays as it is.
    */
   changeOwned(
     zoneId: string,

@@ -57,8 +57,8 @@ export function beyond(
 }
 
 /**
- * Ties are ordered by the columns of `also`, then by key. Unless an index should be walked, the columns are hidden: SQLite would prefer that index over the
- * one that finds the rows. The databases differ in the position of nulls.
+ * Ties are ordered by the columns of `also`, then by key. Unless an index should be walked, the columns are hidden: SQLite would
+ * prefer that index over the one that finds the rows. The databases differ in the position of nulls.
  */
 export function orderBy(
   column: string,

@@ -22,7 +22,10 @@ export interface EndedSessionStore {
   isDue(now: Date): Promise<boolean>
   /** One that is due, which no other process gets before `until`; the attempt is counted. */
   claim(now: Date, until: Date): Promise<EndedSession | undefined>
-  /** Ends a claim, with the clients that are left, and the attempts that count. Does nothing if another process has claimed it since. */
+  /**
+   * Ends a claim, with the clients that are left, and the attempts that count. Does nothing if another process has claimed it
+   * since.
+   */
   retry(claimed: EndedSession, left: Pick<EndedSession, 'clients' | 'nextAttemptAt' | 'attempts'>): Promise<void>
   delete(ended: EndedSession): Promise<void>
   /** How many wait, counted up to 10,000; and of those that were tried as often, the one that is due first. */

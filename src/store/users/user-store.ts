@@ -59,7 +59,10 @@ export interface UserStore {
   /** Groups and unexpired decisions of several users, each by the user's id; both are empty for the others. */
   listGroups(zoneId: string, ids: readonly string[]): Promise<ReadonlyMap<string, readonly GroupOfUser[]>>
   listApprovals(zoneId: string, ids: readonly string[], now: Date): Promise<ReadonlyMap<string, readonly Approval[]>>
-  /** Writes names, addresses, profile, roles and `verified` only, so that concurrent changes of other fields, such as a salt, survive. */
+  /**
+   * Writes names, addresses, profile, roles and `verified` only, so that concurrent changes of other fields, such as a salt,
+   * survive.
+   */
   updateProfile(zoneId: string, user: User): Promise<void>
   /**
    * Gives an account its first external id, with its profile and a new `passwordRevision`, and deletes its sessions,

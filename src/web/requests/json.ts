@@ -28,7 +28,10 @@ export function parseJsonList(text: string): readonly JsonObject[] | null {
 const MAX_DEPTH = 32
 /** More values than any record or batch has; each costs far more than its two characters, and parsing blocks all requests. */
 const MAX_VALUES = 50_000
-/** More members than any object has. V8 keeps an object of so many as a hash table, each pass over which takes several times as long. */
+/**
+ * More members than any object has. V8 keeps an object of so many as a hash table, each pass over which takes several times as
+ * long.
+ */
 const MAX_MEMBERS = 5000
 
 function parse(text: string): unknown {
