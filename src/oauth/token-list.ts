@@ -1,6 +1,7 @@
 // Lists the tokens of a user or client: stored ones only, since plain JWTs are not stored. Never shows a token's value.
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { isJsonRecord } from '../base/json.ts'
 import type { Client } from '../model/clients/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
@@ -59,26 +60,38 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     })
   }
 
-  /** Drops tokens whose client or user no longer exists, or whose secret, e-mail or salt has changed. */
+  /** Drops tokens of which a client or the user no longer exists, or whose secret, e-mail or salt has changed. */
   async function onlyValid(zoneId: string, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
-    const clients = await findAll(tokens, 'clientId', id => store.clients.find(zoneId, id))
-    const users = await findAll(tokens, 'userId', id => store.users.find(zoneId, id))
-    return tokens.filter(({ clientId, userId, claims }) => {
-      const client: Client | undefined = clients.get(clientId)
-      const user: User | undefined = userId === undefined ? undefined : users.get(userId)
-      if (!client || (userId !== undefined && !user?.active)) return false
-      return isCurrentSignature(String(claims['rev_sig']), client, user)
+    const clientIds = tokens.flatMap(token => signaturesIn(token).map(([clientId]) => clientId))
+    const clients = await findAll<Client>(clientIds, id => store.clients.find(zoneId, id))
+    const userIds = tokens.flatMap(({ userId }) => userId ?? [])
+    const users = await findAll<User>(userIds, id => store.users.find(zoneId, id))
+    return tokens.filter(token => {
+      const user = token.userId === undefined ? undefined : users.get(token.userId)
+      if (token.userId !== undefined && !user?.active) return false
+      return signaturesIn(token).every(([clientId, signature]) => {
+        const client = clients.get(clientId)
+        return client && isCurrentSignature(String(signature), client, user)
+      })
     })
   }
 }
 
-/** The clients or users of the tokens, each looked up once. */
+/** The clients that the token depends on, with its `rev_sig` of each: its own, and those that an exchanged one came through. */
+const signaturesIn = ({
+  clientId,
+  claims,
+}: StoredToken): readonly (readonly [clientId: string, signature: unknown])[] => [
+  [clientId, claims['rev_sig']],
+  ...(isJsonRecord(claims['exchanged_from']) ? Object.entries(claims['exchanged_from']) : []),
+]
+
+/** The clients or users, each looked up once. */
 async function findAll<T>(
-  tokens: readonly StoredToken[],
-  name: 'clientId' | 'userId',
+  named: readonly string[],
   find: (id: string) => Promise<T | undefined>,
 ): Promise<ReadonlyMap<string, T>> {
-  const ids = [...new Set(tokens.flatMap(token => token[name] ?? []))]
+  const ids = [...new Set(named)]
   const found = new Map<string, T>()
   for (let start = 0; start < ids.length; start += MAX_CONCURRENT) {
     await Promise.all(

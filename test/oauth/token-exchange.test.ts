@@ -64,7 +64,7 @@ const bootstrap = {
       client_id: 'admin',
       client_secret: 'secret',
       authorized_grant_types: ['client_credentials'],
-      authorities: ['clients.admin', 'clients.read', 'clients.write'],
+      authorities: ['clients.admin', 'clients.read', 'clients.write', 'tokens.list'],
     },
     {
       client_id: 'writer',
@@ -247,6 +247,18 @@ for (const mode of MODES) {
       await changeUser(server, 'marissa', { salt: 'another' })
       assert.equal(await isAlive(server, token), false)
       assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_request')
+      subject = await tokenOf()
+    })
+
+    it('is in the list of tokens as long as what it came from is valid', async () => {
+      const given = { audience: 'stock', token_format: 'opaque', subject_token: await tokenOf() }
+      assert.equal((await exchange(given)).status, 200)
+      const bearer = await own('admin')
+      const listed = async () =>
+        (await server.send('/oauth/token/list/client/cloud', { bearer })).json<unknown[]>().length
+      assert.equal(await listed(), 1)
+      await changeClient(server, 'front', { tokenSalt: 'listed' })
+      assert.equal(await listed(), 0)
       subject = await tokenOf()
     })
 
