@@ -1,5 +1,6 @@
 // Explains a token: whether it is valid here, where its scopes and claims come from, and what the records would give today. Nothing
 // is revealed about a token that this zone has not signed or stored.
+import { isJsonRecord } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -173,7 +174,11 @@ function outdatedBy(claims: Claims, user: User | undefined): string {
   ].filter(each => typeof each === 'string')
   const known =
     changes.length > 0 ? changes.join('; ') : 'name, address and password of the user are older than the token'
-  return `Since it was issued ${known}. A new secret of the client, and a revocation of all tokens of client or user, end it too.`
+  const from = claims['exchanged_from']
+  const others = isJsonRecord(from)
+    ? ` So do those of the clients that it came through: ${Object.keys(from).join(', ')}.`
+    : ''
+  return `Since it was issued ${known}. A new secret of the client, and a revocation of all tokens of client or user, end it too.${others}`
 }
 
 /** What a new token of the same grant would be; undefined for a grant that cannot be planned from the contents of the token. */

@@ -8,7 +8,15 @@ import { decodeJwt } from 'jose'
 import type { Explanation } from '../../../src/oauth/explain/explanation.ts'
 import { authorize, signedIn } from '../../support/authorize.ts'
 import { hiddenFields } from '../../support/forms.ts'
-import { changeClient, changeUser, clientNamed, MODES, passwordTokens, userNamed } from '../../support/oauth.ts'
+import {
+  changeClient,
+  changeUser,
+  clientNamed,
+  MODES,
+  passwordTokens,
+  tokensOf,
+  userNamed,
+} from '../../support/oauth.ts'
 import { asking, claimsOf, explainConfig, explained, GRANTS, rulesOf, scopesWith } from '../../support/explain.ts'
 import { setPolicy } from '../../support/second-factor.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
@@ -227,6 +235,17 @@ for (const mode of MODES) {
         if (name === 'all scopes') assert.deepEqual(rulesOf(reported, 'openid'), ['token-exchange-rule'])
       })
     }
+
+    it('names the clients that an exchanged token came through, with which it may have ended', async () => {
+      const { access_token: subject_token } = await passwordTokens(server, {}, secretOf('front'))
+      const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
+      const form = { grant_type: GRANTS.exchange, subject_token, subject_token_type, audience: 'stock' }
+      const { access_token: token } = tokensOf(await server.token(form, { basic: secretOf('cloud') }))
+      await changeClient(server, 'front', { tokenSalt: 'another' })
+      const [refusal] = (await explained(server, { token })).refusals
+      assert.equal(refusal?.rule, 'token-outdated')
+      assert.match(refusal.detail ?? '', /So do those of the clients that it came through: front\.$/)
+    })
 
     it('is what an assertion gives, and what a user gives another client', async () => {
       const { access_token } = await passwordTokens(server, {}, secretOf('front'))
