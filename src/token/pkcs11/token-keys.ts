@@ -24,13 +24,21 @@ const notNamed = (keyId: string): SigningUnavailable =>
 /** Opens no session yet. */
 export function createTokenKeys(keys: Readonly<Record<string, KeyInToken>>, deps: Deps): TokenKeys {
   const opened = new Map<string, TokenKey>()
+  const logins = new Map<string, Login>()
+
+  function loginOf({ module, token, pin }: KeyInToken['pkcs11']): Login {
+    const account = JSON.stringify([module, token, pin])
+    const login = logins.get(account) ?? createLogin()
+    logins.set(account, login)
+    return login
+  }
 
   function keyOf(keyId: string): TokenKey {
     const cached = opened.get(keyId)
     if (cached) return cached
     const settings = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
     if (!settings) throw notNamed(keyId)
-    const made = createTokenKey(keyId, settings, deps)
+    const made = createTokenKey(keyId, settings, { ...deps, login: loginOf(settings.pkcs11) })
     opened.set(keyId, made)
     return made
   }
@@ -61,11 +69,30 @@ interface PooledSession {
   work: number
 }
 
+/** Opens a session, which tries the PIN. */
+type Login = (open: () => Promise<Session>) => Promise<Session>
+
+/** One session of a token at a time, and none after the PIN was refused: the keys of a token share its count of wrong PINs. */
+function createLogin(): Login {
+  let last: Promise<unknown> = Promise.resolve()
+  return open => {
+    const session = last.then(open)
+    last = session.catch((cause: unknown) => {
+      if (cause instanceof PinRefused) throw cause
+    })
+    last.catch(() => {}) // reported with the session
+    return session
+  }
+}
+
 /** The signature was not made because its session was lost. */
 class Lost extends SigningUnavailable {}
 
-function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: Deps): TokenKey {
-  const { log, env, timeoutMilliseconds } = deps
+function createTokenKey(
+  keyId: string,
+  { algorithm, pkcs11 }: KeyInToken,
+  { log, env, timeoutMilliseconds, login }: Deps & { readonly login: Login },
+): TokenKey {
   const { sessions: max, ...where } = pkcs11
   const mechanism = mechanismOf(algorithm)
   const request = { location: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
@@ -97,11 +124,13 @@ function createTokenKey(keyId: string, { algorithm, pkcs11 }: KeyInToken, deps: 
 
   async function open(): Promise<PooledSession> {
     try {
-      const session = await openSession(request, {
-        env,
-        onEnd: () => sessions.delete(pooled),
-        ...(timeoutMilliseconds !== undefined && { timeoutMilliseconds }),
-      })
+      const session = await login(() =>
+        openSession(request, {
+          env,
+          onEnd: () => sessions.delete(pooled),
+          ...(timeoutMilliseconds !== undefined && { timeoutMilliseconds }),
+        }),
+      )
       const pooled = { session, work: 0 }
       if (isClosed) session.end()
       else sessions.add(pooled)

@@ -149,6 +149,24 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.doesNotMatch(lines.at(-1) ?? '', /9999/)
   })
 
+  it('of one token share the refusal of its PIN, which is tried once', async () => {
+    const pin = '9999'
+    const keys = createTokenKeys(
+      { one: settings('ES256', { pin }), two: settings('ES384', { pin }) },
+      { log, env: process.env },
+    )
+    opened.push(keys)
+    const tried = new Set<number>()
+    const watch = setInterval(() => sessionProcesses().forEach(pid => tried.add(pid)), 5)
+    try {
+      const refused = { message: /C_Login: CKR_PIN_INCORRECT$/ }
+      await Promise.all(['one', 'two'].map(keyId => assert.rejects(keys.publicKeyOf(keyId), refused)))
+    } finally {
+      clearInterval(watch)
+    }
+    assert.equal(tried.size, 1)
+  })
+
   it('are used by processes with the environment that they are given, not that of the server', async () => {
     const { SOFTHSM2_CONF } = process.env
     const before = sessionProcesses()
