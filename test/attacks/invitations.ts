@@ -4,7 +4,7 @@ import { createTestClock } from '../support/clock.ts'
 import { inviteBootstrap, startInvitationServer, Z1 } from '../support/invitations.ts'
 import type { InviteApi } from '../support/invitations.ts'
 import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
-import { samlRecord, signInAt } from '../support/saml-sign-in.ts'
+import { samlRecord, signInAt } from '../support/saml/saml-sign-in.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 

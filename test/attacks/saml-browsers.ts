@@ -11,7 +11,7 @@ import {
   requestIn,
   samlBootstrap,
   signInAt,
-} from '../support/saml-sign-in.ts'
+} from '../support/saml/saml-sign-in.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'

@@ -7,11 +7,11 @@ import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
-import { createSamlIdp } from '../support/saml-idp.ts'
-import { SAML } from '../support/saml-xml.ts'
-import { samlTestKey } from '../support/saml-signing.ts'
-import type { ResponseParts } from '../support/saml-parts.ts'
-import { signMetadata } from '../support/saml-metadata-samples.ts'
+import { createSamlIdp } from '../support/saml/saml-idp.ts'
+import { SAML } from '../support/saml/saml-xml.ts'
+import { samlTestKey } from '../support/saml/saml-signing.ts'
+import type { ResponseParts } from '../support/saml/saml-parts.ts'
+import { signMetadata } from '../support/saml/saml-metadata-samples.ts'
 import {
   answerForm,
   BASE,
@@ -21,7 +21,7 @@ import {
   requestIn,
   samlRecord,
   signInAt,
-} from '../support/saml-sign-in.ts'
+} from '../support/saml/saml-sign-in.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'

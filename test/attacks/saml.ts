@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { deflateRawSync } from 'node:zlib'
 import { stopwatch } from '../../src/base/clock.ts'
-import { samlTestKey } from '../support/saml-signing.ts'
+import { samlTestKey } from '../support/saml/saml-signing.ts'
 import type { AttackClass, Endpoint, SamlAttack } from '../saml-attacks/attack.ts'
 import { algorithms } from '../saml-attacks/classes/algorithms.ts'
 import { audience } from '../saml-attacks/classes/audience.ts'

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { idpOf, samlRecord, signInAt } from '../support/saml-sign-in.ts'
+import { idpOf, samlRecord, signInAt } from '../support/saml/saml-sign-in.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 

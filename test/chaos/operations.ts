@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hiddenFields } from '../support/forms.ts'
 import type { Incoming, Visitor } from '../support/visitor.ts'
-import { base64UrlOf } from '../support/saml-xml.ts'
+import { base64UrlOf } from '../support/saml/saml-xml.ts'
 import { basicOf, corp, GRANTS, PASSWORD, PEOPLE, REDIRECT_URI } from './accounts.ts'
 import { Broken, type RoundRobin, Unavailable, unexpected, Violation } from './client.ts'
 import type { Ledger, Person } from './ledger.ts'

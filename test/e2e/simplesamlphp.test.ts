@@ -13,9 +13,9 @@ import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { SAML } from '../support/saml-xml.ts'
-import { lacksSimplesamlphp, PEOPLE, startSimplesamlphp } from '../support/simplesamlphp.ts'
-import type { Simplesamlphp } from '../support/simplesamlphp.ts'
+import { SAML } from '../support/saml/saml-xml.ts'
+import { lacksSimplesamlphp, PEOPLE, startSimplesamlphp } from '../support/saml/simplesamlphp.ts'
+import type { Simplesamlphp } from '../support/saml/simplesamlphp.ts'
 
 const SECRET = 'a secret of the application'
 

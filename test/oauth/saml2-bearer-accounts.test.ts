@@ -7,8 +7,8 @@ import type { User } from '../../src/model/users/user.ts'
 import { MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { CARRIER, present, presentFrom, samlWorld } from '../support/saml-bearer.ts'
-import { SAML } from '../support/saml-xml.ts'
+import { CARRIER, present, presentFrom, samlWorld } from '../support/saml/saml-bearer.ts'
+import { SAML } from '../support/saml/saml-xml.ts'
 
 const world = samlWorld()
 const { clock, bootstrap, corp, closed, mapped, rival } = world

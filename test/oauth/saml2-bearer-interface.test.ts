@@ -15,8 +15,8 @@ import {
   RECIPIENT,
   SAML_BEARER,
   samlWorld,
-} from '../support/saml-bearer.ts'
-import { base64UrlOf } from '../support/saml-xml.ts'
+} from '../support/saml/saml-bearer.ts'
+import { base64UrlOf } from '../support/saml/saml-xml.ts'
 
 const world = samlWorld()
 const { clock, corp, rival, off, stranger, shared, sharedOfZone, ofZone, next } = world

@@ -6,8 +6,8 @@ import { refused, tokensOf } from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { ALIAS, CARRIER, present, presentFrom, SAML_BEARER, samlWorld } from '../support/saml-bearer.ts'
-import { SAML } from '../support/saml-xml.ts'
+import { ALIAS, CARRIER, present, presentFrom, SAML_BEARER, samlWorld } from '../support/saml/saml-bearer.ts'
+import { SAML } from '../support/saml/saml-xml.ts'
 
 const { clock, bootstrap, corp, rival, stranger } = samlWorld()
 const minutes = (count: number): Date => new Date(clock.now().getTime() + count * 60_000)

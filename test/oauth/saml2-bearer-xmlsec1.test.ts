@@ -6,10 +6,10 @@ import { decodeJwt } from 'jose'
 import { MODES, refused, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { present, RECIPIENT, samlWorld } from '../support/saml-bearer.ts'
-import { nextId, SAML } from '../support/saml-xml.ts'
-import { samlTestKey } from '../support/saml-signing.ts'
-import { encryptedByXmlsec, inclusive, signedByXmlsec } from '../support/xmlsec1.ts'
+import { present, RECIPIENT, samlWorld } from '../support/saml/saml-bearer.ts'
+import { nextId, SAML } from '../support/saml/saml-xml.ts'
+import { samlTestKey } from '../support/saml/saml-signing.ts'
+import { encryptedByXmlsec, inclusive, signedByXmlsec } from '../support/saml/xmlsec1.ts'
 
 const { clock, bootstrap, corp, curve, mapped, next } = samlWorld()
 

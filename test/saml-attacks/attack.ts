@@ -1,8 +1,8 @@
 // What the collection is made of: classes of attack, each with messages that a server must refuse and with genuine ones that
 // it must take, so that no server passes by refusing everything.
-import type { KnownServiceProvider, SamlIdp } from '../support/saml-idp.ts'
-import type { ResponseParts } from '../support/saml-parts.ts'
-import type { SamlTestKey } from '../support/saml-signing.ts'
+import type { KnownServiceProvider, SamlIdp } from '../support/saml/saml-idp.ts'
+import type { ResponseParts } from '../support/saml/saml-parts.ts'
+import type { SamlTestKey } from '../support/saml/saml-signing.ts'
 
 /** `acs`: a response posted to the assertion consumer service; `bearer`: an assertion at the token endpoint (RFC 7522). */
 export type Endpoint = 'acs' | 'bearer'

@@ -3,9 +3,9 @@
 import { createHash, createHmac, createPublicKey, sign } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
 import { ExclusiveCanonicalization, ExclusiveCanonicalizationWithComments } from 'xml-crypto'
-import type { ResponseParts, SigningParts } from '../support/saml-parts.ts'
-import type { SamlTestKey } from '../support/saml-signing.ts'
-import { nextId, pemBody, SAML } from '../support/saml-xml.ts'
+import type { ResponseParts, SigningParts } from '../support/saml/saml-parts.ts'
+import type { SamlTestKey } from '../support/saml/saml-signing.ts'
+import { nextId, pemBody, SAML } from '../support/saml/saml-xml.ts'
 import type { Means } from './attack.ts'
 import { MALLORY, VICTIM } from './attack.ts'
 

@@ -4,8 +4,8 @@ import { defaultBootstrap } from './server.ts'
 import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'
 import { tokensOf } from './oauth.ts'
-import { createSamlIdp } from './saml-idp.ts'
-import { samlTestKey } from './saml-signing.ts'
+import { createSamlIdp } from './saml/saml-idp.ts'
+import { samlTestKey } from './saml/saml-signing.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 
 /** A record as it is sent. */

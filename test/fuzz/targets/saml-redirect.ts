@@ -8,7 +8,7 @@ import { checkRedirectSignature, readDeflated } from '../../../src/identity/saml
 import { MAX_MESSAGE_BYTES } from '../../../src/identity/saml/xml.ts'
 import { MalformedInput } from '../../../src/web/requests/form.ts'
 import { parseQuery, rawQuery } from '../../../src/web/requests/query.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
 import { changed, changedBytes } from '../changes.ts'
 import { target, verdictOf } from '../target.ts'
 

@@ -7,7 +7,7 @@ import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import type { SamlStatement } from '../../../src/identity/saml/response.ts'
 import type { SamlProviderConfig } from '../../../src/records/provider-saml.ts'
 import { anyCodePoint } from '../../support/code-points.ts'
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 
 const now = new Date(Date.UTC(2026, 0, 15, 12))
 const statementOf = (parts: Partial<SamlStatement> = {}): SamlStatement => ({

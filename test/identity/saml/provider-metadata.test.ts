@@ -7,11 +7,11 @@ import { readProviderMetadata } from '../../../src/identity/saml/provider-metada
 import { certificateOf } from '../../support/certificate.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
-import { createSamlIdp } from '../../support/saml-idp.ts'
-import { pemBody, SAML } from '../../support/saml-xml.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
-import type { SamlTestKey } from '../../support/saml-signing.ts'
-import { metadataSamples } from '../../support/saml-metadata-samples.ts'
+import { createSamlIdp } from '../../support/saml/saml-idp.ts'
+import { pemBody, SAML } from '../../support/saml/saml-xml.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import type { SamlTestKey } from '../../support/saml/saml-signing.ts'
+import { metadataSamples } from '../../support/saml/saml-metadata-samples.ts'
 
 const clock = createTestClock()
 const now = clock.now()

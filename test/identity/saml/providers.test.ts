@@ -8,10 +8,10 @@ import type { IdentityProvider } from '../../../src/model/zones/identity-provide
 import { certificateOf } from '../../support/certificate.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
-import { createSamlIdp } from '../../support/saml-idp.ts'
-import { SAML } from '../../support/saml-xml.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
-import { signMetadata } from '../../support/saml-metadata-samples.ts'
+import { createSamlIdp } from '../../support/saml/saml-idp.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import { signMetadata } from '../../support/saml/saml-metadata-samples.ts'
 
 const keys = [samlTestKey(), samlTestKey(), samlTestKey()] as const
 const ADDRESS = 'https://idp.example/metadata'

@@ -5,7 +5,7 @@ import { deflateRawSync } from 'node:zlib'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import { checkRedirectSignature, readDeflated } from '../../../src/identity/saml/redirect-signature.ts'
 import { MAX_MESSAGE_BYTES } from '../../../src/identity/saml/xml.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
 
 const [rsa, otherRsa, ec] = [samlTestKey(), samlTestKey(), samlTestKey('ec')]
 const [rsaKey, otherRsaKey, ecKey] = [rsa, otherRsa, ec].map(({ certificate }) => createPublicKey(certificate))

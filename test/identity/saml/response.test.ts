@@ -9,10 +9,10 @@ import { readResponse } from '../../../src/identity/saml/response.ts'
 import type { Expectation } from '../../../src/identity/saml/statement.ts'
 import { peekIssuer } from '../../../src/identity/saml/xml.ts'
 import { createTestClock } from '../../support/clock.ts'
-import { base64Of, base64UrlOf, SAML } from '../../support/saml-xml.ts'
-import { createSamlIdp } from '../../support/saml-idp.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
-import type { ResponseParts } from '../../support/saml-parts.ts'
+import { base64Of, base64UrlOf, SAML } from '../../support/saml/saml-xml.ts'
+import { createSamlIdp } from '../../support/saml/saml-idp.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import type { ResponseParts } from '../../support/saml/saml-parts.ts'
 
 const clock = createTestClock()
 const to = { entityId: 'latchkey', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' }

@@ -6,10 +6,10 @@ import { addSeconds } from '../../../src/base/clock.ts'
 import { authorizeBootstrap, AUTO_REQUEST } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
-import { createSamlIdp } from '../../support/saml-idp.ts'
-import { SAML } from '../../support/saml-xml.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
-import type { ResponseParts, SamlTestAttribute } from '../../support/saml-parts.ts'
+import { createSamlIdp } from '../../support/saml/saml-idp.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import type { ResponseParts, SamlTestAttribute } from '../../support/saml/saml-parts.ts'
 import {
   answerForm,
   BASE,
@@ -19,7 +19,7 @@ import {
   requestIn,
   samlRecord,
   signInAt,
-} from '../../support/saml-sign-in.ts'
+} from '../../support/saml/saml-sign-in.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 

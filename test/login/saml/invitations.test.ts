@@ -6,7 +6,7 @@ import { unescaped } from '../../support/forms.ts'
 import { APP_URL, inviteBootstrap, startInvitationServer } from '../../support/invitations.ts'
 import type { InviteApi } from '../../support/invitations.ts'
 import { MODES } from '../../support/oauth.ts'
-import type { AssertionParts } from '../../support/saml-parts.ts'
+import type { AssertionParts } from '../../support/saml/saml-parts.ts'
 import {
   answerForm,
   BASE,
@@ -16,7 +16,7 @@ import {
   requestIn,
   samlRecord,
   signInAt,
-} from '../../support/saml-sign-in.ts'
+} from '../../support/saml/saml-sign-in.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 
 for (const mode of MODES) {

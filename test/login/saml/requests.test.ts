@@ -5,7 +5,7 @@ import { SignedXml } from 'xml-crypto'
 import { createTestClock } from '../../support/clock.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES } from '../../support/oauth.ts'
-import { requestIn, samlBootstrap } from '../../support/saml-sign-in.ts'
+import { requestIn, samlBootstrap } from '../../support/saml/saml-sign-in.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 

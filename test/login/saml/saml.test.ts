@@ -6,8 +6,8 @@ import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../sup
 import { createTestClock } from '../../support/clock.ts'
 import { setCookies, unescaped } from '../../support/forms.ts'
 import { MODES } from '../../support/oauth.ts'
-import { base64Of } from '../../support/saml-xml.ts'
-import type { ResponseParts } from '../../support/saml-parts.ts'
+import { base64Of } from '../../support/saml/saml-xml.ts'
+import type { ResponseParts } from '../../support/saml/saml-parts.ts'
 import {
   answerForm,
   BASE,
@@ -18,7 +18,7 @@ import {
   requestIn,
   samlBootstrap,
   signInAt,
-} from '../../support/saml-sign-in.ts'
+} from '../../support/saml/saml-sign-in.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 

@@ -13,7 +13,7 @@ import {
   requestIn,
   samlBootstrap,
   signInAt,
-} from '../../support/saml-sign-in.ts'
+} from '../../support/saml/saml-sign-in.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 

@@ -1,5 +1,5 @@
 import { sign } from 'node:crypto'
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import type { HandSigned } from '../forging.ts'
 import {

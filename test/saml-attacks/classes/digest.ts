@@ -10,7 +10,7 @@ import {
   signedAssertion,
   unsigned,
 } from '../forging.ts'
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 
 /** The digest of the forged assertion, and the signed one. */
 function both(means: Means) {

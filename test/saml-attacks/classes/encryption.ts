@@ -1,6 +1,6 @@
-import { samlTestKey, encrypted } from '../../support/saml-signing.ts'
-import { SAML } from '../../support/saml-xml.ts'
-import type { EncryptionParts } from '../../support/saml-parts.ts'
+import { samlTestKey, encrypted } from '../../support/saml/saml-signing.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
+import type { EncryptionParts } from '../../support/saml/saml-parts.ts'
 import type { AttackClass, Means, SamlAttack } from '../attack.ts'
 import { messageOf, replaced, signatureOf, signedAssertion, victimAssertion } from '../forging.ts'
 

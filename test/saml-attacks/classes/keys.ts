@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
-import { SAML } from '../../support/saml-xml.ts'
-import { samlTestKey } from '../../support/saml-signing.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
+import { samlTestKey } from '../../support/saml/saml-signing.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import { ecdsaBy, genuine, handSigned, keyInfo, messageOf, victimAssertion } from '../forging.ts'
 

@@ -16,7 +16,7 @@ import {
   unsigned,
   victimAssertion,
 } from '../forging.ts'
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 
 /** A `SignedInfo` with the digest of the forged, unsigned assertion. */
 const forgedInfo = (forged: string): string =>

@@ -1,4 +1,4 @@
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 import type { AttackClass, Means, SamlAttack } from '../attack.ts'
 import { MALLORY } from '../attack.ts'
 import { appended, genuine, keyInfo, messageOf, replaced, victimAssertion } from '../forging.ts'

@@ -1,4 +1,4 @@
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import {
   canonical,

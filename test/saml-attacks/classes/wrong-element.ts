@@ -16,7 +16,7 @@ import {
   unsigned,
   victimAssertion,
 } from '../forging.ts'
-import { SAML } from '../../support/saml-xml.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 
 /** A fragment that the provider once signed, with an `ID` of its own. */
 const signedPiece = ({ idp }: Means, piece: string): string =>

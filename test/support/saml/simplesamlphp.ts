@@ -6,12 +6,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freePort } from './free-port.ts'
+import { freePort } from '../free-port.ts'
 import { SAML } from './saml-xml.ts'
 import { samlTestKey } from './saml-signing.ts'
 
 /** Where `scripts/system-packages` unpacks it. */
-const PROGRAM = join(import.meta.dirname, '../../.cache/simplesamlphp/usr/share/simplesamlphp')
+const PROGRAM = join(import.meta.dirname, '../../../.cache/simplesamlphp/usr/share/simplesamlphp')
 
 /** Why the tests with it cannot run on this machine, or false. */
 export const lacksSimplesamlphp: string | false = !existsSync(join(PROGRAM, 'www'))

@@ -1,11 +1,11 @@
 // Users of a SAML identity provider in tests: its record, and the way of a browser there and back.
 import assert from 'node:assert/strict'
 import { inflateRawSync } from 'node:zlib'
-import { hiddenFields, unescaped } from './forms.ts'
+import { hiddenFields, unescaped } from '../forms.ts'
 import { base64Of } from './saml-xml.ts'
 import type { ResponseParts } from './saml-parts.ts'
 import type { SamlIdp } from './saml-idp.ts'
-import type { Browser, TestAnswer } from './server.ts'
+import type { Browser, TestAnswer } from '../server.ts'
 
 /** The record of a provider. */
 export const samlRecord = (

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { inflateRawSync } from 'node:zlib'
-import type { Clock } from '../../src/base/clock.ts'
+import type { Clock } from '../../../src/base/clock.ts'
 import type { KnownServiceProvider, SamlIdp } from './saml-idp.ts'
 import type { LogoutParts, ResponseParts } from './saml-parts.ts'
 import { base64Of, escapeXml, SAML } from './saml-xml.ts'

@@ -1,14 +1,14 @@
 // A server with SAML providers, and sign-ins at them: what the tests of the starts, the assertion consumer and the pages share.
 import { inflateRawSync } from 'node:zlib'
-import { authorizeBootstrap } from './authorize.ts'
-import type { TestClock } from './clock.ts'
-import { hiddenFields, unescaped } from './forms.ts'
+import { authorizeBootstrap } from '../authorize.ts'
+import type { TestClock } from '../clock.ts'
+import { hiddenFields, unescaped } from '../forms.ts'
 import { base64Of, SAML } from './saml-xml.ts'
 import { createSamlIdp } from './saml-idp.ts'
 import { samlTestKey } from './saml-signing.ts'
 import type { ResponseParts } from './saml-parts.ts'
 import type { SamlIdp } from './saml-idp.ts'
-import type { Browser, TestAnswer, TestServer } from './server.ts'
+import type { Browser, TestAnswer, TestServer } from '../server.ts'
 
 /** The server's base URL. */
 export const BASE = 'http://localhost:8080'

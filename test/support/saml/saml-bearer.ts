@@ -1,13 +1,13 @@
 // What tests of the SAML bearer grant share: providers, clients and zones, and one request.
-import { defaultBootstrap } from './server.ts'
-import { createTestClock } from './clock.ts'
+import { defaultBootstrap } from '../server.ts'
+import { createTestClock } from '../clock.ts'
 import type { AssertionParts, SigningParts } from './saml-parts.ts'
 import type { SamlIdp } from './saml-idp.ts'
 import type { SamlTestKey } from './saml-signing.ts'
 import { base64UrlOf } from './saml-xml.ts'
 import { createSamlIdp } from './saml-idp.ts'
 import { samlTestKey } from './saml-signing.ts'
-import type { TestAnswer, TestServer } from './server.ts'
+import type { TestAnswer, TestServer } from '../server.ts'
 
 /** `grant_type`. */
 export const SAML_BEARER = 'urn:ietf:params:oauth:grant-type:saml2-bearer'

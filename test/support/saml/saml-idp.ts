@@ -3,7 +3,7 @@
 // break them; names are those of the protocol.
 import { sign } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import type { Clock } from '../../src/base/clock.ts'
+import type { Clock } from '../../../src/base/clock.ts'
 import { attribute, attributeStatement, escapeXml, instant, nameIdElement, nextId, pemBody, SAML } from './saml-xml.ts'
 import type { AssertionParts, LogoutParts, ResponseParts, SigningParts } from './saml-parts.ts'
 import { encrypted, nextKey, signed } from './saml-signing.ts'
