@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
 import type { Store } from '../store/store.ts'
-import type { TokenKeys } from '../token/signer.ts'
+import type { TokenKeys } from '../token/keys/signer.ts'
 
 /** Dependencies of the bootstrap; `log` and `warn` take one line for the operator. */
 export interface BootstrapDeps {

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import type { KeyInToken } from '../model/tokens/key-in-token.ts'
-import type { TokenKeys } from '../token/signer.ts'
+import type { TokenKeys } from '../token/keys/signer.ts'
 
 /** The keys of the configuration that are in tokens; undefined, and nothing loaded, where there are none. Opens no token yet. */
 export async function openTokenKeys(

@@ -6,7 +6,7 @@ import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { KeyRing } from '../token/keys.ts'
+import type { KeyRing } from '../token/keys/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 
 /** Something to change: a member of the client, a setting of the zone, or a key of the server's configuration. */

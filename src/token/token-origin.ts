@@ -10,7 +10,7 @@ import type { StoredToken } from '../model/tokens/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
 import type { Claims } from './claims.ts'
-import type { KeyRing } from './keys.ts'
+import type { KeyRing } from './keys/keys.ts'
 import { GONE, refuseToken, shown } from './token-refusals.ts'
 import type { Verifications } from './verifications.ts'
 

@@ -4,7 +4,7 @@ import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { readKeyMaterial, ZONE_KEY_LIMITS } from '../model/tokens/key-material.ts'
 import type { KeyMaterial } from '../model/tokens/key-material.ts'
-import { sealedKey } from '../token/zone-key.ts'
+import { sealedKey } from '../token/keys/zone-key.ts'
 import type { ImportDeps } from './import-deps.ts'
 
 /** The keys that can be used, and which of them signs. */

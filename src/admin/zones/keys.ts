@@ -9,7 +9,7 @@ import type { SigningKeyRecord } from '../../model/tokens/signing-key.ts'
 import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
 import type { Store, ZoneAdditions, ZoneState } from '../../store/store.ts'
-import { sealedKey } from '../../token/zone-key.ts'
+import { sealedKey } from '../../token/keys/zone-key.ts'
 
 /** The signing keys of a request. */
 export interface SentKeys {

@@ -4,7 +4,7 @@ import { createTokenReader } from '../../token/reader.ts'
 import type { Senders } from '../../token/sender/sender.ts'
 import type { Verifications } from '../../token/verifications.ts'
 import type { PlanDeps } from '../../token/plan.ts'
-import type { KeyRing } from '../../token/keys.ts'
+import type { KeyRing } from '../../token/keys/keys.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { DecisionDeps } from '../grants/grant.ts'
 

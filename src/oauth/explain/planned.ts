@@ -7,7 +7,7 @@ import { RULES } from '../../model/rules.ts'
 import type { Rule } from '../../model/rules.ts'
 import { parseScope } from '../../model/tokens/scopes.ts'
 import { refreshTokenSeconds } from '../../token/lifetimes.ts'
-import { createKeyChoice } from '../../token/key-choice.ts'
+import { createKeyChoice } from '../../token/keys/key-choice.ts'
 import { idBarrier, planTokens, refreshBarrier } from '../../token/plan.ts'
 import type { TokenPlan } from '../../token/plan.ts'
 import {

@@ -7,8 +7,8 @@ import type { Client } from '../../model/clients/client.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { KeyRing } from '../../token/keys.ts'
-import type { SigningKey } from '../../token/zone-key.ts'
+import type { KeyRing } from '../../token/keys/keys.ts'
+import type { SigningKey } from '../../token/keys/zone-key.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** §2.4 asks for two minutes at most. */

@@ -1,7 +1,7 @@
 // One session with a token, in a process of its own: a crash of the module does not affect the server.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { SigningUnavailable } from '../signer.ts'
+import { SigningUnavailable } from '../keys/signer.ts'
 import type { OpenAnswer, OpenRequest, SignAnswer } from './messages.ts'
 
 /** A session that returns no signature for this long is ended. */

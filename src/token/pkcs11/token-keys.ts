@@ -1,7 +1,7 @@
 // Keys in PKCS#11 tokens: sessions are opened on demand, lost ones are replaced, and the queue is bounded.
 import type { KeyInToken } from '../../model/tokens/key-in-token.ts'
-import type { Signer, TokenKeys } from '../signer.ts'
-import { SigningUnavailable } from '../signer.ts'
+import type { Signer, TokenKeys } from '../keys/signer.ts'
+import { SigningUnavailable } from '../keys/signer.ts'
 import { mechanismOf } from './mechanisms.ts'
 import type { Session } from './session.ts'
 import { openSession, PinRefused } from './session.ts'

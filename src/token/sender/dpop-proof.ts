@@ -13,7 +13,7 @@ import type { Urls } from '../../model/urls.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import type { Store } from '../../store/store.ts'
 import { FOREIGN_ALGORITHMS, openEmbeddedKey } from '../foreign-keys.ts'
-import { verifyText } from '../jws-algorithms.ts'
+import { verifyText } from '../keys/jws-algorithms.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
 

@@ -1,7 +1,7 @@
 // How `node:crypto` signs and verifies with each JWS algorithm (RFC 7518 §3.1, RFC 8037), and where it does so.
 import { constants, sign, verify } from 'node:crypto'
 import type { KeyObject, SignKeyObjectInput, VerifyKeyObjectInput } from 'node:crypto'
-import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 
 interface Algorithm {
   readonly hash: string | null

@@ -4,8 +4,8 @@ import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { compactVerify } from 'jose/jws/compact/verify'
 import { CompactSign } from 'jose/jws/compact/sign'
-import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
-import { signInPool, signNow, verifyText } from '../../src/token/jws-algorithms.ts'
+import type { SigningAlgorithm } from '../../../src/model/tokens/signing-key.ts'
+import { signInPool, signNow, verifyText } from '../../../src/token/keys/jws-algorithms.ts'
 
 interface Pair {
   readonly privateKey: KeyObject

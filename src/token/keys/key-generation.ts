@@ -1,8 +1,8 @@
 import { generateKeyPair } from 'node:crypto'
-import type { Random } from '../base/random.ts'
-import type { KeyMaterial } from '../model/tokens/key-material.ts'
-import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
-import { hashBytesOfSymmetric } from '../model/tokens/signing-key.ts'
+import type { Random } from '../../base/random.ts'
+import type { KeyMaterial } from '../../model/tokens/key-material.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
+import { hashBytesOfSymmetric } from '../../model/tokens/signing-key.ts'
 
 /** Generates a key for the algorithm: RSA with 2048 bits, the algorithm's curve, or a secret as long as its hash. */
 export async function generateKey(algorithm: SigningAlgorithm, random: Random): Promise<KeyMaterial> {

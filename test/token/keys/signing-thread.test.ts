@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
-import { verifyText } from '../../src/token/jws-algorithms.ts'
-import { createSigningThread } from '../../src/token/signing-thread.ts'
-import type { SigningThread } from '../../src/token/signing-thread.ts'
+import type { SigningAlgorithm } from '../../../src/model/tokens/signing-key.ts'
+import { verifyText } from '../../../src/token/keys/jws-algorithms.ts'
+import { createSigningThread } from '../../../src/token/keys/signing-thread.ts'
+import type { SigningThread } from '../../../src/token/keys/signing-thread.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const PAIRS = [
