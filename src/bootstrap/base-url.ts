@@ -5,7 +5,7 @@ import type { BootstrapDeps } from './deps.ts'
 const KIND = 'server'
 const KEY = 'base_url'
 
-/** Warns if the last start with this database had another base URL. One on loopback is not kept: its port often changes. */
+/** Warns if the last start with this database had another base URL. One on loopback is not recorded: its port often changes. */
 export async function compareBaseUrl(
   zoneId: string,
   { store, config: { baseUrl }, warn }: Pick<BootstrapDeps, 'store' | 'config' | 'warn'>,

@@ -17,7 +17,7 @@ export interface Ledger {
   once(record: DefinedRecord, apply: () => Promise<void>): Promise<void>
   /** Makes the next start with this definition apply it again. */
   forget(record: Omit<DefinedRecord, 'definition'>): Promise<void>
-  /** How many records were applied. */
+  /** Number of applied records. */
   readonly applied: number
 }
 

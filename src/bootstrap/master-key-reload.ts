@@ -11,7 +11,7 @@ import { refuseUselessKeys } from './vault.ts'
 
 const LOOK_EVERY_MS = 2000
 
-/** Changes with the file; also for one that is gone. */
+/** Changes with the file; also defined for a missing file. */
 async function stampOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeMs, ctimeMs } = await stat(path)
@@ -32,7 +32,7 @@ interface ReloadDeps {
   readonly log: { info(message: string): void; warn(message: string): void }
 }
 
-/** Keeps the current keys, and logs that, while the new ones cannot be read or do not fit the database. */
+/** Keeps the current keys, with a warning, while the new ones cannot be read or do not match the database. */
 export function reloadMasterKeys({ config, store, vault, random, sighup, log }: ReloadDeps): () => void {
   let queue = Promise.resolve()
   let seen: string | undefined
@@ -59,7 +59,7 @@ export function reloadMasterKeys({ config, store, vault, random, sighup, log }: 
       if (isUnreachable) seen = undefined // the next look tries again
     }
   }
-  // One after the other, so that the last state of the file wins.
+  // Sequentially, so that the last state of the file wins.
   const onChange = (): void => {
     queue = queue.then(() => reload())
   }

@@ -58,7 +58,7 @@ export async function applySigningKeys(
   }
 }
 
-/** Another path of the module, PIN or number of sessions is no other key. */
+/** The key is the same with another module path, PIN or number of sessions. */
 const definitionInToken = ({ algorithm, certificate, pkcs11: { token, label } }: KeyInToken): object => ({
   algorithm,
   certificate,

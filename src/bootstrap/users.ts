@@ -10,7 +10,7 @@ import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { newGroup } from '../users/groups/default-groups.ts'
 import { upsert } from './ledger.ts'
 
-/** What the id of a configured account is remembered as: its name may be that of another account later. */
+/** The ledger key for the id of a configured account: another account may get its name later. */
 const ACCOUNT = 'user-account'
 
 /** The key under which a user is remembered: names are unique within an origin, ignoring case. */
@@ -39,7 +39,7 @@ export function applyGroup(
   })
 }
 
-/** The group of this name, made when there is none; one that exists is not changed. */
+/** The group of this name, created if missing; an existing one is not changed. */
 export async function groupNamed(
   zoneId: string,
   displayName: string,
@@ -100,7 +100,7 @@ export async function applyUser(
     const kept = passwordHash === undefined ? {} : { passwordHash }
     const isSame =
       password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
-    // The account belongs to another user from now on: the new revision ends what was begun before.
+    // The account belongs to another user from now on: the new revision ends everything from before.
     const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
     if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     return {
@@ -165,7 +165,7 @@ export async function applyUser(
 
 type Credentials = Pick<User, 'passwordHash' | 'passwordRevision' | 'passwordChangedAt' | 'passwordChangeRequired'>
 
-/** The fields that the configuration decides. */
+/** The fields that the configuration determines. */
 type UserDefinition = Omit<UserDraft, 'version'>
 
 function definitionOf(record: UserRecord, origin: string): UserDefinition {

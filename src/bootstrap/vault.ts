@@ -1,4 +1,4 @@
-// The vault on the master keys of a database. Its digests have a key of their own, which is kept in the database, sealed:
+// The vault with the master keys of a database. Its digests use a separate key, which is stored encrypted in the database:
 // another master key must not change the names of users, their codes, or the audit trail.
 import type { Random } from '../base/random.ts'
 import type { MasterVault } from '../base/secrets.ts'
@@ -61,7 +61,7 @@ export async function fitsDatabase(
   return stored === undefined ? undefined : stored === checkOf(vault)
 }
 
-/** Marks the database as the vault's, and keeps the key of its digests. */
+/** Marks the database as the vault's, and stores the key of its digests. */
 export async function claimDatabase(
   { store, clock, vault }: { readonly store: Store; readonly clock: Clock; readonly vault: MasterVault },
   service: string,

@@ -4,7 +4,7 @@ import type { Paint } from '../ops/terminal.ts'
 
 type Announced = Pick<Config, 'baseUrl' | 'listen' | 'playground'>
 
-/** Printed on a line of its own, without colour, so that it can be copied. */
+/** Printed on a separate line, without colour, so that it can be copied. */
 const curlLine = (baseUrl: string): string =>
   `curl -s -u app:appclientsecret -d grant_type=password -d username=marissa -d password=koala ${baseUrl}/oauth/token`
 

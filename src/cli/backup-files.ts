@@ -96,7 +96,7 @@ function giveToOwner(path: string): void {
   chownSync(path, uid, gid)
 }
 
-/** Keeps the database under a name with the time, and returns that. A log beside it belongs to a damaged one. */
+/** Keeps the database under a name with the time, and returns it. A WAL file beside it belongs to a damaged database. */
 function moveAside(path: string): string {
   const stamp = systemClock.now().toISOString().slice(0, 19).replace(/:/g, '-')
   const kept = `${path}.before-${stamp}Z`
@@ -104,7 +104,7 @@ function moveAside(path: string): string {
     if (existsSync(`${path}${ending}`)) renameSync(`${path}${ending}`, `${kept}${ending}`)
   }
   try {
-    linkSync(path, kept) // so that there is a database at every moment: a server that finds none makes one
+    linkSync(path, kept) // so that the database always exists: a server that finds none creates one
   } catch {
     if (existsSync(kept)) throw new CommandFailure(`${kept} exists already: try again in a second`)
     renameSync(path, kept) // a file system without links

@@ -56,7 +56,7 @@ function servicesOf(config: Config, { vault, clock, random, ...storage }: Storag
     groupsOf,
     findOutstandingDemand: createDemandFinder({ ...shared, groupsOf }),
     verifiesAttestation: config.passkeys.attestationRoots !== undefined,
-    // What a running server has not written yet is a quarter of a second old at most.
+    // A running server writes its events within a quarter of a second.
     trail: config.audit && { flush: () => Promise.resolve() },
     namesRequests: config.log.requests !== 'none',
   })

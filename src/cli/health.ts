@@ -32,7 +32,7 @@ interface Answer {
   readonly text: string
 }
 
-/** Asks by a connection of its own. Throws `CommandFailure` when there is no answer. */
+/** Uses a new connection. Throws `CommandFailure` if there is no response. */
 function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
   const host = ({ '0.0.0.0': '127.0.0.1', '::': '::1' } as Readonly<Record<string, string>>)[listen.host] ?? listen.host
   const target = { host, port: listen.port }

@@ -31,7 +31,7 @@ const UAA = 'uaa'
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** Runs the import and returns the exit status: 0 when everything is taken, or left out on purpose. */
+/** Runs the import and returns the exit status: 0 if everything was imported, or skipped on purpose. */
 export async function runImport(config: Config, call: ImportCall): Promise<number> {
   refuseUnfitConfig(config)
   const host = exposedDatabaseHost(call.from)
@@ -48,7 +48,7 @@ export async function runImport(config: Config, call: ImportCall): Promise<numbe
   }
 }
 
-/** Settings of the file that a start would put in the place of what was imported. */
+/** Settings of the file that would replace imported ones at the next start. */
 function refuseUnfitConfig({ playground, service, zoneConfig, saml, bootstrap, database }: Config): void {
   if (playground)
     throw new CommandFailure('an import requires the configuration of the new server: name it by --config')
@@ -71,7 +71,7 @@ function refuseUnfitConfig({ playground, service, zoneConfig, saml, bootstrap, d
   if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
 }
 
-/** The same as `apply`, in a database of its own that is removed: every rule is checked, also those of the database. */
+/** The same as `apply`, in a temporary database: every rule is checked, also those of the database. */
 async function rehearse(config: Config, source: UaaDatabase): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-import-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
@@ -132,7 +132,7 @@ async function apply(config: Config, source: UaaDatabase, { skipsRefused }: Impo
 const refusedText = (count: number): string =>
   count === 1 ? 'one row is refused' : `${count.toLocaleString('en-US')} rows are refused`
 
-/** Refuses a database with records of its own, and one that an import has filled: users may have changed since. */
+/** Refuses a database with other records, and one that an import has filled: users may have changed since. */
 async function begin({ store, vault, clock }: Storage, service: string): Promise<void> {
   const state = await importState(store, service)
   if (state === 'finished')

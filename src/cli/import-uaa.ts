@@ -15,9 +15,9 @@ const KINDS = {
 export interface ImportCall {
   /** The URL of UAA's database. */
   readonly from: string
-  /** Whether to write; else to a database that is removed afterwards. */
+  /** Whether to write; otherwise the import uses a temporary database. */
   readonly applies: boolean
-  /** Whether to finish without the rows that cannot be taken. */
+  /** Whether to finish without the rows that cannot be imported. */
   readonly skipsRefused: boolean
 }
 

@@ -1,5 +1,5 @@
 // The work of `latchkey master-key`. Running servers receive changed records like any other change. An interrupted run leaves
-// nothing half done: the next one continues with the rest.
+// no inconsistent state: the next one continues.
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { MasterVault } from '../base/secrets.ts'
 import { isSealed } from '../base/secrets.ts'
@@ -164,7 +164,7 @@ function mapped(kind: SealedKind, row: SealedRow, change: Change): string {
   }
 }
 
-/** The text itself where nothing changed, however it is written. */
+/** The original text if nothing changed, regardless of its formatting. */
 function same(text: string, before: unknown, after: unknown): string {
   const written = JSON.stringify(after)
   return written === JSON.stringify(before) ? text : written

@@ -8,7 +8,7 @@ const ACTIONS = ['check', 'reseal'] as const
 /** An action of `latchkey master-key`. */
 export type MasterKeyAction = (typeof ACTIONS)[number]
 
-/** `latchkey master-key`: brings what is sealed in the database under another master key, while servers run. */
+/** `latchkey master-key`: re-encrypts the secrets in the database with another master key, while servers run. */
 export const masterKey: Command = {
   name: 'master-key',
   summary: 'Count what each master key encrypts, or encrypt it with the first one: check or reseal.',

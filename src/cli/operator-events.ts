@@ -1,4 +1,4 @@
-// Events of what operators do on the command line, in the stored audit trail: the log belongs to the server.
+// Events of operator commands, in the stored audit trail: the log belongs to the server.
 import { userInfo } from 'node:os'
 import type { Config } from '../config.ts'
 import type { AuditEvent } from '../model/audit/event.ts'
@@ -15,7 +15,7 @@ export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & 
     | 'RecordsImportedEvent'
 }
 
-/** Stores what has been done; nothing where the trail is not stored. A failure is printed only, because it undoes nothing. */
+/** Stores the event, if the trail is stored. A failure is only printed, because the action is already done. */
 export async function recordOperatorEvent(
   event: OperatorEvent,
   command: string,

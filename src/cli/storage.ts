@@ -37,7 +37,7 @@ export function openStorageBeside(config: Config): Promise<Storage> {
   return openStorage(config, () => {}, { refusesPending: true })
 }
 
-/** Opens the database and the master key of a server that is still to start, and makes both where they are missing. */
+/** Opens the database and the master key for a server that has not started yet; creates both if missing. */
 export const openStorageToFill = (config: Config): Promise<Storage> =>
   openStorage(config, () => {}, { refusesPending: !config.databaseOptions.migratesAtStart })
 

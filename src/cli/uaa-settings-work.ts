@@ -5,8 +5,8 @@ import { flatSettings, translateSettings } from '../config/uaa-settings.ts'
 import type { SettingOutcome, Translation } from '../config/uaa-settings.ts'
 
 /**
- * Prints the configuration that the files of a UAA make, later ones over earlier ones, and on standard error what became of each
- * setting. The exit status is 1 if an operator must decide something.
+ * Prints the configuration translated from the files of a UAA, of which later ones take precedence, and on standard error
+ * the outcome of each setting. The exit status is 1 if an operator must make a decision.
  */
 export async function printSettings(files: string): Promise<number> {
   const problems = createProblems()

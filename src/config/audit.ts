@@ -91,7 +91,7 @@ export function auditOf(file: AuditFile | undefined, problems: Problems): AuditS
     return { name, url, key: bytes ?? Buffer.alloc(0), ...(zones && { zones }) }
   })
   if (file.enabled !== true) return undefined
-  // Checked against nothing: a type of a later version must not prevent the start of this one.
+  // Not validated: a type of a later version must not prevent the start of this one.
   const excluded = (file.exclude ?? []) as readonly AuditEventType[]
   return { days: file.days ?? DEFAULT_DAYS, excluded, webhooks }
 }

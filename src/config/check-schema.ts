@@ -118,7 +118,7 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
   string: 'a string',
 }
 
-/** YAML tells strings from numbers and from true and false by quotes. */
+/** In YAML, quotes distinguish strings from numbers and booleans. */
 function typeHint(value: unknown, types: readonly string[]): string {
   if (value === null) return ': it is empty'
   if (types.includes('string') && (typeof value === 'number' || typeof value === 'boolean')) return ': put it in quotes'

@@ -59,7 +59,7 @@ export function databaseOptionsOf(
   return { changes, migratesAtStart, replicas: replicasOf(database, hosts, problems) }
 }
 
-/** As `pg` reads it, which throws for what is no URL, and takes an unknown `sslmode` for none. */
+/** As `pg` parses it, which throws for anything but a URL, and treats an unknown `sslmode` as none. */
 export function requireUsableUrl(database: string, problems: Problems, key = 'database'): void {
   if (!isPostgres(database)) return
   const url = URL.parse(database.replace('@/', '@host/')) // without a host, but with ?host=

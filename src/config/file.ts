@@ -238,7 +238,7 @@ async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, probl
   }
 }
 
-/** More are no help. */
+/** More would not help. */
 const MAX_PLACES = 4
 
 /** The right places of a key that does not belong at the top of the file. */

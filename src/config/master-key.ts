@@ -23,7 +23,7 @@ const MAX_KEYS = 10
 /** More than ten keys need. */
 const MAX_FILE_BYTES = 4096
 
-/** Where the configuration says that the master keys are. */
+/** The configured source of the master keys. */
 export type MasterKeySource =
   | { readonly from: 'value'; readonly keys: readonly Buffer[] }
   | { readonly from: 'file'; readonly path: string }
@@ -34,7 +34,7 @@ export type MasterKeySource =
       readonly env: Environment
     }
 
-/** What finds the master keys; without a source they are in a file beside the database. */
+/** Locates the master keys; without a source they are in a file beside the database. */
 interface KeyLocation {
   readonly masterKey?: MasterKeySource | undefined
   readonly database: string
@@ -98,7 +98,7 @@ export function parseMasterKeys(text: string): readonly Buffer[] | string {
   return keys
 }
 
-/** The source that the file or the environment names; reports what is not usable. Runs no command. */
+/** The source from the file or the environment; reports unusable values. Runs no command. */
 export function masterKeyOf(
   file: MasterKeyFile,
   {
@@ -183,7 +183,7 @@ export async function masterKeysFor(location: KeyLocation, random: Random): Prom
   return (await readMasterKeys(location)) ?? createKey(keyFileOf(location.database), random)
 }
 
-/** As `masterKeysFor`, but makes none: undefined where there is no file yet. */
+/** As `masterKeysFor`, but creates none: undefined if there is no file yet. */
 export async function readMasterKeys({ masterKey, database }: KeyLocation): Promise<readonly Buffer[] | undefined> {
   switch (masterKey?.from) {
     case 'value':
@@ -202,7 +202,7 @@ export async function readMasterKeys({ masterKey, database }: KeyLocation): Prom
   }
 }
 
-/** The file whose changes are to be followed; undefined if there is none. */
+/** The file to watch for changes; undefined if there is none. */
 export function masterKeyPath({ masterKey, database }: KeyLocation): string | undefined {
   if (masterKey) return masterKey.from === 'file' ? masterKey.path : undefined
   return database === 'sqlite::memory:' ? undefined : keyFileOf(database)

@@ -1,6 +1,6 @@
 /**
- * The name that was probably meant by a mistyped one: the one with the fewest letters to change, add, remove or exchange,
- * ignoring case; at most two, and at most one for every three letters. Absent where none is that near.
+ * The most similar name to a mistyped one: the one with the fewest letters to change, add, remove or swap,
+ * ignoring case; at most two, and at most one for every three letters. Absent if none is that similar.
  */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const maxDistance = Math.min(2, Math.floor(typed.length / 3))
@@ -11,7 +11,7 @@ export function nearest(typed: string, names: readonly string[]): string | undef
   return best?.name
 }
 
-/** Levenshtein's distance, in which two neighbours that changed places count once; row by row. */
+/** The Levenshtein distance with transpositions, computed row by row. */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   let rowBefore: readonly number[] = []

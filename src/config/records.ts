@@ -275,7 +275,7 @@ function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRul
   for (const { record, key } of items) {
     if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)
     for (const problem of providerFromJson({ ...record }, { serviceName: service }).problems) {
-      // A provider with which sign-in is not possible yet is kept anyway.
+      // A provider that cannot be used for sign-in yet is stored anyway.
       if (problem.kind !== 'unusable') problems.add(`${key}.${problem.key}`, problem.message)
     }
   }

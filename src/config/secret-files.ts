@@ -1,4 +1,4 @@
-// Files that have one secret each, and warnings about them. What can be read by whom is decided by their folders as well.
+// Files with one secret each, and warnings about them. Their folders also determine who can read them.
 import { constants, realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { TlsSettings } from './config.ts'
@@ -10,7 +10,7 @@ export interface SecretFile {
   readonly key: string
   /** Absolute. */
   readonly path: string
-  /** Without the line break that is ignored. */
+  /** Without the ignored final line break. */
   readonly content: string
 }
 
@@ -39,7 +39,7 @@ const SURPLUS =
   'begins with a line break or ends with several, of which only the last one is ignored: the others are part of the secret'
 const OPEN = 'can be read by every account of this machine: take the right from others (chmod o-r)'
 
-/** In PEM they mean nothing. */
+/** Line breaks do not matter in PEM. */
 const hasSurplusLineBreak = ({ content }: SecretFile): boolean =>
   /^[\r\n]|[\r\n]$/.test(content) && !content.includes('-----BEGIN')
 

@@ -1,5 +1,5 @@
-// Settings that the command line and the environment can give as well as the file, in this order of precedence: where the server
-// listens and is reached, its database, and what it is called.
+// Settings from the command line, the environment or the file, in this order of precedence: where the server
+// listens, its base URL, its database and its name.
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { Config } from './config.ts'
@@ -21,7 +21,7 @@ export interface CommandOptions {
 type ServerSettings = Pick<Config, 'workers' | 'database' | 'service' | 'compatibility' | 'baseUrl'> &
   Pick<Config['listen'], 'host' | 'port'>
 
-/** Reads them; reports what is not usable, and what is not allowed together. */
+/** Reads them; reports unusable values and invalid combinations. */
 export function readServer(
   file: ConfigFile,
   {

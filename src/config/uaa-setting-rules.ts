@@ -1,4 +1,4 @@
-// What becomes of the settings of UAA that have no setting here. A rule is about a setting and all below it; the longest one counts.
+// The outcomes of UAA's settings without a counterpart here. A rule applies to a setting and all below it; the longest one counts.
 
 /** `imported`: it comes with UAA's database; `unused`: nothing needs it; `manual`: an operator must decide. */
 export type Outcome = 'imported' | 'unused' | 'manual'

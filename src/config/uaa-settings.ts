@@ -60,7 +60,7 @@ const SAME_SECTIONS: ReadonlySet<string> = new Set([
   'zones',
 ])
 
-/** Settings of another name here. */
+/** Settings with another name here. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['issuer.uri', 'base_url'],
   ['login.entityID', 'saml.entity_id'],
@@ -71,7 +71,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
   ['smtp.user', 'smtp.user'],
 ])
 
-/** What is so here without a setting. */
+/** Values that are the default here. */
 const AS_HERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['allowUnverifiedUsers', false],
   ['login.saml.signRequest', true],
@@ -79,7 +79,7 @@ const AS_HERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['scim.delete.deactivate', false],
 ])
 
-/** Addresses of UAA that are all `base_url` here. */
+/** URLs of UAA that `base_url` replaces. */
 const ADDRESSES: ReadonlySet<string> = new Set(['uaa.url', 'login.url', 'login.entityBaseURL'])
 
 /** Translates the settings; their values are checked by the schema of the configuration file. */

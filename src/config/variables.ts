@@ -3,7 +3,7 @@ import type { Environment, SecretOrigins } from './file.ts'
 import type { Problems } from './problems.ts'
 import { isSecret } from './program-environment.ts'
 
-/** Where variables come from, and what is learnt about them. */
+/** The source of variables, and the collected problems. */
 export interface VariableSources {
   readonly env: Environment
   readonly problems: Problems
@@ -17,7 +17,7 @@ export interface VariableSources {
 /** The whole file has no key. */
 export const nameOf = (key: string): string => (key === '' ? 'config' : key)
 
-/** The string with the values of its variables; reports those that have none, and what is no variable. */
+/** The string with the values of its variables; reports undefined and malformed ones. */
 export function fillVariables(text: string, { env, problems, key, filledKeys, secrets }: VariableSources): string {
   return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
     if (escaped !== '') return whole.slice(1)
@@ -32,7 +32,7 @@ export function fillVariables(text: string, { env, problems, key, filledKeys, se
     if (standsForSecret) secrets.variables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
-    // A client with an empty secret is everybody's.
+    // Anyone could use a client with an empty secret.
     if (value === '' && fallback === undefined && standsForSecret && whole === text) {
       problems.add(nameOf(key), `the environment variable ${name} is empty; \${${name}:-} allows that`)
     }

@@ -1,4 +1,4 @@
-// What zones of the configuration file are called towards others: their issuers, and their entity ids in SAML.
+// The public identifiers of zones in the configuration file: their issuers, and their entity ids in SAML.
 import { isSameIssuer } from '../model/zones/zone-names.ts'
 import { InvalidZoneConfig, refuseForeignEntityId } from '../model/zones/zone-rules.ts'
 import type { SamlConfig } from '../model/zones/zone.ts'

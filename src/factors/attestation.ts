@@ -1,5 +1,5 @@
-// What an authenticator proves of itself when it makes a passkey (Web Authentication Level 3 §6.5). Without roots configured by
-// the operator, attestation is neither requested nor kept. With them, only a chain that leads to one of them counts; anything
+// The attestation of an authenticator that creates a passkey (Web Authentication Level 3 §6.5). Without roots configured by
+// the operator, attestation is neither requested nor stored. With them, only a chain to one of them counts; anything
 // else is treated as no attestation, so that users of other authenticators can have a passkey, too.
 import { leadsToRoot } from '../base/certificates/certificate-chain.ts'
 
@@ -13,7 +13,7 @@ interface DecodedAttestation {
 type AttestationUse =
   /** Verified with the passkey; `provesHardware` then. */
   | { readonly kind: 'verified'; readonly provesHardware: boolean }
-  /** Left out before anything is verified. */
+  /** Removed before anything is verified. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'refused' }
 

@@ -45,7 +45,7 @@ export async function authenticationOptions(
   }
 }
 
-/** Verifies what the browser answered, and uses the passkey. */
+/** Verifies the browser's response, and records the use of the passkey. */
 export async function authenticate(
   at: Ceremony,
   { answer, user }: { readonly answer: string; readonly user?: User },
@@ -79,7 +79,7 @@ export async function authenticate(
   }
 }
 
-/** What the library found in a valid answer. */
+/** The library's result for a valid response. */
 interface VerifiedAnswer {
   readonly outcome: 'verified'
   readonly counter: number
@@ -87,7 +87,7 @@ interface VerifiedAnswer {
   readonly isUserVerified: boolean
 }
 
-/** Uses nothing but the answer and the passkey. Whatever it throws, the answer is invalid. */
+/** Depends only on the response and the passkey. The response is invalid if it throws anything. */
 async function verify(
   at: Ceremony,
   {

@@ -1,13 +1,13 @@
-// What a browser answers in a ceremony of passkeys, before anything in it is verified (Web Authentication Level 3 §5.1).
+// Parses the response of a browser in a passkey ceremony, before anything in it is verified (Web Authentication Level 3 §5.1).
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 
-/** Characters of what a browser answers; real answers have a tenth of it. */
+/** Maximum characters of a response; real ones have a tenth of it. */
 const MAX_ANSWER_LENGTH = 16_384
 /** Characters of base64url: 1,023 bytes, the most that the standard allows. */
 export const MAX_ID_LENGTH = 1364
 const TRANSPORT = /^[a-z-]{1,20}$/
 
-/** What a browser answered, as far as it is read. */
+/** The parsed parts of a browser's response. */
 export interface BrowserAnswer {
   readonly id: string
   /** The required members, each of base64url. */

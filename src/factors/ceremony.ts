@@ -1,4 +1,4 @@
-// What both ceremonies of passkeys share: where they take place, what they ask for, and why they refuse.
+// What both passkey ceremonies share: the relying party, the options and the refusals.
 import { loadOnce } from '../base/load-once.ts'
 import { digest } from '../base/secrets.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -9,11 +9,11 @@ export interface Ceremony {
   readonly zoneId: string
   /** Base URL of the zone: its host is the relying party's id, its origin the only one accepted. */
   readonly baseUrl: string
-  /** What the challenge is bound to: the browser's session, or what stands for it before a sign-in. */
+  /** What the challenge is bound to: the browser's session, or its substitute before a sign-in. */
   readonly browser: string
 }
 
-/** Why an answer is not accepted: one word for the audit trail, and what the library said for the log. */
+/** Why a response is not accepted: one word for the audit trail, and the library's message for the log. */
 export interface PasskeyRefusal {
   readonly outcome: 'refused'
   readonly reason:
@@ -29,20 +29,20 @@ export interface PasskeyRefusal {
   readonly detail?: string
 }
 
-/** A question waits five minutes for its answer. */
+/** Timeout of a ceremony: five minutes. */
 export const TIMEOUT_MILLISECONDS = 300_000
 
-/** Loads the library with the first answer. */
+/** Loads the library with the first response. */
 export const library = loadOnce(() => import('@simplewebauthn/server'))
 
 /**
- * The user handle, which an authenticator keeps with the credential: zone and user. Zones below one host share a relying
+ * The user handle, which an authenticator stores with the credential: zone and user. Zones below one host share a relying
  * party's id, and a credential of the same handle would replace the one of another zone.
  */
 export const userHandle = (zoneId: string, userId: string): string =>
   digest(JSON.stringify(['passkey of', zoneId, userId]))
 
-/** The refusal, with the message of what the library threw. */
+/** The refusal, with the message of the library's error. */
 export const refused = (reason: PasskeyRefusal['reason'], cause?: unknown): PasskeyRefusal => ({
   outcome: 'refused',
   reason,
@@ -52,7 +52,7 @@ export const refused = (reason: PasskeyRefusal['reason'], cause?: unknown): Pass
 /** The ID of the relying party: the host of the zone. */
 export const relyingPartyId = ({ baseUrl }: Ceremony): string => new URL(baseUrl).hostname
 
-/** The passkeys of a user, as a browser is told of them. */
+/** The credential descriptors of a user's passkeys, for a browser. */
 export const credentialsOf = async (
   zoneId: string,
   userId: string,

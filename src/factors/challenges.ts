@@ -1,16 +1,16 @@
 // Challenges of passkey ceremonies (Web Authentication §13.4.3). A challenge is a sealed statement of what it is for, so that
-// nothing is stored when one is given out; when it comes back it is used up, for every process.
+// nothing is stored when one is issued; when it comes back, it becomes invalid in every process.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { digest } from '../base/secrets.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Store } from '../store/store.ts'
 
-/** What a challenge is for: it is good for nothing else. */
+/** The purpose of a challenge, which is valid for nothing else. */
 export interface ChallengeFor {
   readonly purpose: 'registration' | 'sign-in' | 'second factor'
   readonly zoneId: string
-  /** The browser: its session, or what stands for it before a sign-in. */
+  /** The browser: its session, or the substitute before a sign-in. */
   readonly browser: string
   /** Absent before sign-in. */
   readonly userId?: string | undefined
@@ -22,7 +22,7 @@ export interface Challenges {
   issue(of: ChallengeFor): string
   /** Whether it was issued for this and is not too old. */
   isValid(challenge: string, of: ChallengeFor): boolean
-  /** Uses it up; false if it was used before. */
+  /** Consumes it; false if it was used before. */
   use(challenge: string, of: ChallengeFor): Promise<boolean>
 }
 

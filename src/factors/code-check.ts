@@ -14,7 +14,7 @@ import { enteredOneTimePassword } from './one-time-passwords.ts'
 import type { OneTimePasswords } from './one-time-passwords.ts'
 import type { RecoveryCodes } from './recovery-codes.ts'
 
-/** A code as it was typed. */
+/** A code as typed. */
 interface TypedCode {
   readonly user: User
   readonly code: string
@@ -27,7 +27,7 @@ type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
 
-/** Checks codes and uses them up. The caller clears the failures when it signs the user in (`sessions.strengthen`). */
+/** Checks and consumes codes. The caller clears the failures when it signs the user in (`sessions.strengthen`). */
 export type CodeCheck = (from: RequestOrigin, typed: TypedCode) => Promise<CodeResult>
 
 /** Dependencies of `createCodeCheck`. */

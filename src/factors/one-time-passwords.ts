@@ -10,7 +10,7 @@ import { sealContexts } from '../model/seal-contexts.ts'
 import type { Store } from '../store/store.ts'
 import { withoutSeparators } from './typed-code.ts'
 
-/** A secret that an app does not have yet, or has and was not confirmed. */
+/** A secret that the user has not confirmed yet. */
 interface NewSecret {
   /** Base32, in groups of four for users to type. */
   readonly text: string
@@ -26,7 +26,7 @@ interface NewSecret {
 export interface Enrolment {
   readonly zoneId: string
   readonly userId: string
-  /** The digest of the session that asks. */
+  /** The digest of the session. */
   readonly session: string
   /** What the app shows above the passwords: the site, and the user name. */
   readonly issuer: string
@@ -35,39 +35,39 @@ export interface Enrolment {
 
 /** One-time passwords of all zones. */
 export interface OneTimePasswords {
-  /** A new secret, good for ten minutes. */
+  /** A new secret, valid for ten minutes. */
   begin(enrolment: Enrolment): Promise<NewSecret>
   /** The same secret again, after a wrong password; undefined if it is another user's or session's, or too old. */
   again(sealed: string, enrolment: Enrolment): Promise<NewSecret | undefined>
-  /** The secret to keep, if the app has it: `code` is its password of now. */
+  /** The secret to store, if `code` is its current password, which proves that the app has it. */
   confirm(
     sealed: string,
     code: string,
     enrolment: Enrolment,
   ): Promise<{ readonly outcome: 'confirmed'; readonly totp: Totp } | { readonly outcome: 'wrong' | 'expired' }>
-  /** Whether it is an unused password of the current step, or of the one before or after; uses it up. */
+  /** Whether it is an unused password of the current, previous or next step; consumes it. */
   verify(zoneId: string, userId: string, code: string): Promise<boolean>
 }
 
 const BYTES = 20 // 160 bits, as RFC 4226 §4 recommends
 const PERIOD_SECONDS = 30
 const ENROLMENT_SECONDS = 600
-/** Steps that a phone's clock may be early or late. */
+/** Tolerated clock skew, in steps. */
 const WINDOW = 1
 const MAX_SEALED_LENGTH = 500
-/** Characters of a name in the address, percent-encoded; more would make the QR code too fine to read. */
+/** Characters of a name in the URI, percent-encoded; more would make the QR code too dense. */
 const MAX_LABEL_LENGTH = 90
 
 const library = loadOnce(() => import('otpauth'))
 const qrLibrary = loadOnce(() => import('uqr'))
 
-/** The one-time password that was typed; undefined for what cannot be one. Apps show a blank in the middle. */
+/** The typed one-time password; undefined for anything that cannot be one. Apps show a space in the middle. */
 export function enteredOneTimePassword(entered: string): string | undefined {
   const digits = withoutSeparators(entered)
   return /^\d{6}$/.test(digits) ? digits : undefined
 }
 
-/** A name, percent-encoded, as far as there is room; a colon separates the two names of an address. */
+/** A name, percent-encoded and truncated; a colon separates the two names of a URI. */
 function labelOf(name: string): string {
   let label = ''
   for (const character of name.toWellFormed().replaceAll(':', ' ')) {
@@ -140,7 +140,7 @@ export function createOneTimePasswords(deps: {
       const step = entered === undefined ? undefined : await stepOf(secret, entered)
       if (step === undefined) return { outcome: 'wrong' }
       const sealedSecret = vault.seal(secret, sealContexts.oneTimePasswords(enrolment.zoneId, enrolment.userId))
-      // The password that confirmed it is used up.
+      // The password that confirmed it must not be used again.
       return { outcome: 'confirmed', totp: { sealedSecret, lastStep: step, createdAt: clock.now() } }
     },
     async verify(zoneId, userId, code) {

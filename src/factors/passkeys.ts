@@ -1,6 +1,6 @@
-// The two ceremonies of passkeys: registration and authentication (Web Authentication Level 3 §7). What a browser is asked is
-// written here; what it answers is verified by the library, which is loaded with the first answer. Knows neither sessions
-// nor pages.
+// The two passkey ceremonies: registration and authentication (Web Authentication Level 3 §7). The options are
+// created here; responses are verified by the library, which is loaded with the first one. Independent of sessions
+// and pages.
 import type { Clock } from '../base/clock.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Random } from '../base/random.ts'
@@ -16,16 +16,16 @@ import { readRegistration, registrationOptions } from './registration.ts'
 
 /** Passkeys of all zones. */
 export interface Passkeys {
-  /** What `navigator.credentials.create` is asked for a new passkey of the user. */
+  /** The options of `navigator.credentials.create` for a new passkey of the user. */
   registrationOptions(at: Ceremony, account: { readonly user: User; readonly siteName: string }): Promise<JsonRecord>
-  /** The new passkey in what the browser answered; it is not stored yet. */
+  /** The new passkey in the browser's response; it is not stored yet. */
   readRegistration(
     at: Ceremony,
     sent: { readonly user: User; readonly answer: string; readonly name: string },
   ): Promise<{ readonly outcome: 'new'; readonly passkey: Passkey } | PasskeyRefusal>
-  /** What `navigator.credentials.get` is asked: with a user for a second factor, else to identify the user. */
+  /** The options of `navigator.credentials.get`: with a user for a second factor, else to identify the user. */
   authenticationOptions(at: Ceremony, user?: User): Promise<JsonRecord>
-  /** Verifies what the browser answered, and uses the passkey. */
+  /** Verifies the browser's response, and records the use of the passkey. */
   authenticate(
     at: Ceremony,
     sent: { readonly answer: string; readonly user?: User },
@@ -38,7 +38,7 @@ interface PasskeyDeps {
   readonly clock: Clock
   readonly random: Random
   readonly vault: Vault
-  /** Certificates in DER to which attestations must lead; none is asked for without them. */
+  /** Root certificates of attestations, in DER; without them, no attestation is requested. */
   readonly attestationRoots?: readonly Uint8Array[]
 }
 

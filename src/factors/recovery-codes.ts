@@ -1,4 +1,4 @@
-// Codes that stand in for a second factor once: ten of the user's own, and one that an administrator gives. Only keyed
+// Single-use codes in place of a second factor: ten for the user, and one issued by an administrator. Only keyed
 // digests are stored.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -10,26 +10,26 @@ import { withoutSeparators } from './typed-code.ts'
 
 /** The codes of all zones. */
 export interface RecoveryCodes {
-  /** Ten new ones, which end those before, as they are shown; undefined for an unknown user. */
+  /** Ten new ones in display form, which replace the previous ones; undefined for an unknown user. */
   renew(zoneId: string, userId: string): Promise<readonly string[] | undefined>
-  /** A code of an administrator's, which ends the one before; undefined for an unknown user. */
+  /** A code issued by an administrator, which replaces the previous one; undefined for an unknown user. */
   bypass(
     zoneId: string,
     userId: string,
     seconds: number,
   ): Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>
-  /** Uses the code up; undefined if it is not valid. */
+  /** Consumes the code; undefined if it is not valid. */
   use(zoneId: string, userId: string, entered: string): Promise<FactorCodeKind | undefined>
 }
 
-/** How many there are in a set. */
+/** Number of codes in a set. */
 export const RECOVERY_CODES = 10
 const LENGTH = 12 // 60 bits
 
-/** As it is shown: in groups of four. */
+/** The display form: groups of four. */
 const shown = (code: string): string => code.replace(/.{4}(?=.)/g, '$&-')
 
-/** What was entered as it is compared; undefined for what cannot be a code. Letters that look like digits are digits. */
+/** Normalizes the input; undefined for anything that cannot be a code. Letters that look like digits become digits. */
 export function enteredRecoveryCode(entered: string): string | undefined {
   const characters = withoutSeparators(entered).toUpperCase().replace(/O/g, '0').replace(/[IL]/g, '1')
   return /^[0-9A-HJKMNP-TV-Z]{12}$/.test(characters) ? characters : undefined

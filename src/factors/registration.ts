@@ -20,7 +20,7 @@ interface RegistrationDeps {
   readonly clock: Clock
   readonly random: Random
   readonly challenges: Challenges
-  /** Certificates in DER to which attestations must lead; none is asked for without them. */
+  /** Root certificates of attestations, in DER; without them, no attestation is requested. */
   readonly attestationRoots?: readonly Uint8Array[]
 }
 
@@ -49,7 +49,7 @@ export async function registrationOptions(
   }
 }
 
-/** The new passkey in what the browser answered; it is not stored yet. */
+/** The new passkey in the browser's response; it is not stored yet. */
 export async function readRegistration(
   at: Ceremony,
   { user, answer, name }: { readonly user: User; readonly answer: string; readonly name: string },
@@ -76,13 +76,13 @@ export async function readRegistration(
   return { outcome: 'new', passkey }
 }
 
-/** What the library found in a valid answer. */
+/** The library's result for a valid response. */
 interface VerifiedRegistration {
   readonly outcome: 'verified'
   readonly facts: Pick<Passkey, 'credentialId' | 'publicKey' | 'counter' | 'aaguid' | 'isBackedUp' | 'isAttested'>
 }
 
-/** Uses nothing but the answer and the roots. Whatever it throws, the answer is invalid. */
+/** Depends only on the response and the roots. The response is invalid if it throws anything. */
 async function verify(
   at: Ceremony,
   { sent, challenge }: { readonly sent: BrowserAnswer; readonly challenge: string },
@@ -92,7 +92,7 @@ async function verify(
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await libraryHelpers()
   const bytes = isoBase64URL.toBuffer(sent.response['attestationObject'] ?? '')
   const attestation = decodeAttestationObject(bytes)
-  // Decided before the library reads it: with roots of its own it would fetch CRLs from addresses in certificates.
+  // Decided before the library reads it: with its own roots it would fetch CRLs from URLs in certificates.
   const use = useOfAttestation(attestation, { roots, now: clock.now() })
   if (use.kind === 'refused') return refused('attestation', new Error(attestation.get('fmt')))
   const kept = use.kind === 'verified' ? bytes : isoCBOR.encode(withoutStatement(attestation.get('authData')))
@@ -121,7 +121,7 @@ async function verify(
       counter: credential.counter,
       aaguid,
       isBackedUp,
-      // What other devices can have is not bound to this hardware.
+      // A synchronized passkey is not bound to this hardware.
       isAttested: use.kind === 'verified' && use.provesHardware && credentialDeviceType === 'singleDevice',
     },
   }

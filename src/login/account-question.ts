@@ -1,4 +1,4 @@
-// The sign-in page that asks which account is used, before a provider is chosen.
+// The sign-in page that asks for the account before a provider is chosen.
 import type { FastifyReply } from 'fastify'
 import type { LoginView } from '../identity/login-policy.ts'
 import { displayName } from '../model/clients/client.ts'

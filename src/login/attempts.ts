@@ -18,11 +18,11 @@ import type { Sessions } from '../web/sessions/session.ts'
 export interface Attempt {
   readonly nonce: string
   readonly codeVerifier: string
-  /** What the provider was when it began: an answer of another one under the same name is not accepted. */
+  /** The provider at the start: a response of another one with the same name is not accepted. */
   readonly provider: string
-  /** When it began, in milliseconds. */
+  /** The start, in milliseconds. */
   readonly beganAt: number
-  /** How many seconds before now the sign-in at the provider may have been; 0: it must be after the beginning. */
+  /** Maximum age of the sign-in at the provider, in seconds; 0: it must be after the start. */
   readonly maxAge?: number
   /** Path to continue with, if it differs from the session's saved request. */
   readonly path?: string
@@ -34,7 +34,7 @@ export interface Attempt {
 interface AttemptKey {
   readonly origin: string
   readonly state: string
-  /** The path of the provider's answers, below the zone's base URL. */
+  /** The path of the provider's responses, below the zone's base URL. */
   readonly callback: string
 }
 
@@ -53,9 +53,9 @@ export interface Attempts {
       readonly maxAge?: number | undefined
     },
   ): Promise<Attempt & AttemptKey>
-  /** Whether the browser sent what it keeps of one; with a form of another site it does not. */
+  /** Whether the browser sent the cookie of one; it does not with a form of another site. */
   wasSent(request: FastifyRequest, key: AttemptKey): boolean
-  /** Takes one; undefined if it is unknown to this browser's session, was taken before, or has expired. */
+  /** Consumes one; undefined if it is unknown to this browser's session, was already used, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
 }
 

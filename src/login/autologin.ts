@@ -1,4 +1,4 @@
-// Sign-in by a code: an application checks the password in its own form (POST), and redirects the browser here with the code
+// Sign-in with a code: an application checks the password in its own form (POST), and redirects the browser here with the code
 // that it gets (GET, or `code` at /oauth/authorize).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AUTOLOGIN_REFUSALS, issueAutologin, redeemAutologin } from '../accounts/autologin.ts'
@@ -67,7 +67,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
     const [userName, password] = [sent('username'), sent('password')]
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
-    // The session that the code opens asks for a new password where one is due.
+    // The session that the code starts asks for a new password if one is required.
     const signIn = { userName, password, client, opensSession: true }
     const result = await limitedSignIn(limits, { from, userName }, () => identity.signInWithPassword(from, signIn))
     if (result.outcome === 'signed-in') {
@@ -81,7 +81,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpoint
   const refuse = (description: string): OAuthError =>
     new OAuthError('invalid_client', description, { challenge: basicChallenge(service, 'Bad credentials') })
 
-  // No HEAD, which would use the code up.
+  // No HEAD, which would consume the code.
   app.get(PATH, { config: { access, audience: 'page' }, exposeHeadRoute: false }, async (request, reply) => {
     const query = queryForm(request)
     const code = query.get('code')

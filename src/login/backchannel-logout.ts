@@ -1,4 +1,4 @@
-// Logout that a provider asks for (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
+// Logout requested by a provider (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
 // or everything of the user. Only the provider's own users are concerned, in the zone that the request is for.
 import type { FastifyInstance } from 'fastify'
 import type { Identity } from '../identity/identity.ts'

@@ -1,4 +1,4 @@
-// The page and the line of the log that each failure of a sign-in at another provider gets.
+// The page and the log line for each failure of a sign-in at another provider.
 import type { RedirectResult } from '../identity/redirect-sign-in.ts'
 
 /** The answer to a failed sign-in. */
@@ -54,7 +54,7 @@ function declined(error: string, name: string): Failure {
   }
 }
 
-/** For the log; a provider's own strings are quoted and cut. */
+/** For the log; strings from the provider are quoted and truncated. */
 export function detailOf(result: Refused): string {
   switch (result.outcome) {
     case 'no-provider':

@@ -1,4 +1,4 @@
-// Signs a user in at another provider: redirects the browser there, and takes its answer. What the answer must prove is in
+// Signs a user in at another provider: redirects the browser there, and receives the response. Its checks are in
 // returns.ts; does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { allowsProvider } from '../model/clients/client.ts'
@@ -88,10 +88,10 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
   }
 }
 
-/** Longer values are left out. */
+/** Longer values are omitted. */
 const MAX_PARAMETER_LENGTH = 500
 
-/** Our levels as the classes of the provider that reach them; what is not a level is meant for the provider. */
+/** Maps our levels to the provider's classes that reach them; other values are passed on unchanged. */
 const inWordsOf = ({ config }: IdentityProvider, acrValues: string): string =>
   [...new Set(acrValues.split(' ').flatMap(word => classesFor(word, config['acrMapping'])))].join(' ')
 
@@ -114,7 +114,7 @@ function passedOn(
   return Object.fromEntries(Object.entries(values).filter(isGiven))
 }
 
-/** A posted answer that makes a longer URL, such as a SAML response, is posted once more instead; proxies cut URLs off. */
+/** A posted response that would make a longer URL, such as a SAML response, is posted again instead; proxies limit URLs. */
 const MAX_URL_LENGTH = 4000
 const POSTED_AGAIN = 'posted_again'
 

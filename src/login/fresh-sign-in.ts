@@ -1,4 +1,4 @@
-// Asks for a new sign-in where a session alone is not enough: its cookie or its device may have been stolen.
+// Requires a new sign-in where a session alone is not enough: its cookie or its device may have been stolen.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -20,8 +20,8 @@ interface FreshSignInDeps {
 }
 
 /**
- * Answers users who have just signed in. Others are redirected to the sign-in, and those who have not shown the second
- * factor that they have to that; both come back to the path, below the zone's base URL.
+ * Handles requests of users who have just signed in. Others are redirected to the sign-in, or, without a required second
+ * factor, to that page; both return to the path, below the zone's base URL.
  */
 type FreshSignIn = (
   request: FastifyRequest,

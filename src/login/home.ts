@@ -21,7 +21,7 @@ interface HomeDeps {
   readonly behaviour: Behaviour
 }
 
-/** Icons are embedded in the page. Beyond this total, applications get the first letter of their name instead. */
+/** Icons are embedded in the page. Beyond this total size, applications get the first letter of their name instead. */
 const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */

@@ -86,7 +86,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     await sessions.signIn(request, reply, result.user, result)
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
-    // UAA: the page that the user goes on to asks for the new password. See docs/compatibility.md, P4.
+    // UAA: the next page asks for the new password. See docs/compatibility.md, P4.
     const isLeftToNext = demand?.name === 'password-change' && !deps.behaviour.newPasswordAtOnce
     if (demand && !isLeftToNext) return deps.signInDemands.raise(request, reply, demand, destination)
     if (
@@ -101,7 +101,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
 
-  /** Whether a passkey is offered before the user goes on: not on the way to where one is added anyway. */
+  /** Whether to offer a passkey before continuing: not if the next page adds one anyway. */
   const offersPasskey = (zone: AddressedZone, user: User, destination = '/'): boolean =>
     mayBeOfferedPasskey(secondFactorPolicy(zone, deps.behaviour), user, deps.service.name) &&
     !changesFactors(destination) &&

@@ -1,17 +1,17 @@
 import { digest } from '../base/secrets.ts'
 import type { Store } from '../store/store.ts'
 
-/** A provider's message that asks for a logout, which counts once. */
+/** A provider's logout message, which is valid once. */
 interface LogoutMessageId {
   /** Protocol, origin and the id that the provider gave it. */
   readonly key: readonly [protocol: string, origin: string, id: string]
-  /** The message is refused from then on. */
+  /** When the message expires. */
   readonly usableUntil: Date
 }
 
 /**
- * Does what the message asks for; false if that was done before. The message counts as used when the work is done, so that a
- * provider may repeat one whose work failed halfway. Of two that come at once, both do the work, and one gets false.
+ * Processes the message; false if that was done before. The message counts as used when the work is done, so that a
+ * provider may repeat one whose work failed halfway. Of two concurrent ones, both do the work, and one gets false.
  */
 export async function obeyOnce(
   zoneId: string,

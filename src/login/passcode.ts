@@ -1,4 +1,4 @@
-// A code for programs that cannot show a sign-in page: the user takes it there from the browser.
+// A code for programs that cannot show a sign-in page: the user copies it from the browser.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -31,11 +31,11 @@ interface PasscodeDeps {
   readonly behaviour: Behaviour
 }
 
-/** `GET /passcode`: a page with a new code, or the code alone as JSON; the code before it is void. */
+/** `GET /passcode`: a page with a new code, or the code alone as JSON; invalidates the previous code. */
 export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
   const { store, sessions, remembered, clock, random, limits, pages, behaviour } = deps
 
-  /** As it is shown. */
+  /** The display form. */
   async function makePasscode(request: FastifyRequest, { user, session }: SignedInUser): Promise<string> {
     const { zoneId, id: userId, passwordRevision } = user
     const key = `${zoneId} ${userId}`

@@ -45,16 +45,16 @@ export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDep
   readonly log: { refusal(message: string): void }
 }
 
-/** The response of a provider, as the browser brought it. */
+/** The response of a provider, as received from the browser. */
 interface Return {
   readonly origin: string
   readonly form: Form
   readonly failurePath: FailurePath
-  /** The path that it came to, below the zone's base URL; the provider's own unless given. */
+  /** The path that received it, below the zone's base URL; by default that of the provider. */
   readonly path?: string
-  /** Called for an answer to no pending request; returns the message for the log. */
+  /** Called for a response without a pending request; returns the message for the log. */
   readonly lost?: () => string
-  /** Answers a refusal in a way of its own: with another text, or by leading to a URL; `path` is where the sign-in leads. */
+  /** Overrides the answer to a refusal, with another text or a redirect; `path` is the target of the sign-in. */
   readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
 }
 
@@ -66,17 +66,17 @@ interface Completion {
   /** Absent where the sign-in began at the provider. */
   readonly attempt?: Attempt
   readonly invitation?: OpenInvitation | undefined
-  /** Where it leads, unless there is an invitation. */
+  /** The target, unless there is an invitation. */
   readonly path: string | undefined
 }
 
 /** Completes sign-ins at other providers. */
 export interface Returns {
-  /** The fields of the provider's answers. */
+  /** The fields of the provider's responses. */
   shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
-  /** Signs the user in and leads on, if this browser began the sign-in. */
+  /** Signs the user in and continues, if this browser started the sign-in. */
   finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
-  /** Signs the user in who began at the provider, regardless of the browser's session and of what it waits for. */
+  /** Signs the user in who started at the provider, regardless of the browser's session and its pending sign-ins. */
   acceptUnsolicited(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -85,10 +85,10 @@ export interface Returns {
   readonly fail: ShowFailure
 }
 
-/** The path of a provider's answers, below the zone's base URL, unless its protocol has another one. */
+/** The path of a provider's responses, below the zone's base URL, unless its protocol has another one. */
 export const callbackPath = (origin: string): string => `/login/callback/${encodeURIComponent(origin)}`
 
-/** Settings that decide which provider is asked, and for which client. */
+/** Settings that identify the provider and our client there. */
 const ADDRESSES = [
   'issuer',
   'relyingPartyId',
@@ -101,14 +101,14 @@ const ADDRESSES = [
   'metaDataLocation',
 ] as const
 
-/** Changes if another provider gets the name of this one, or the record leads elsewhere. */
+/** Changes if another provider gets this name, or the record points to another server. */
 export const fingerprint = ({ id, config }: IdentityProvider): string =>
   digest(JSON.stringify([id, ...ADDRESSES.map(name => config[name])]))
 
-/** For a provider that is gone, so that its answer is refused like any other without a pending request. */
+/** For a deleted provider, so that its response is refused like any other without a pending request. */
 const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
 
-/** Every field of the answer. */
+/** Every field of the response. */
 export const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
 
 /** Whether no field was sent twice (RFC 6749 §3.1). */
@@ -156,7 +156,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     const answers = await identity.answersOf(zone, origin)
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!answers || !provider || !isPlain(form, answers.shape)) return fail(request, reply, { ...given, failure: LOST })
-    // A form of another site carries no cookies anyway, and a pending request of this browser may belong to another user.
+    // A form of another site sends no cookies anyway, and a pending request of this browser may belong to another user.
     sessions.forget(request)
     const redirectUri = urls.ofZone(zone) + (given.path ?? answers.path ?? callbackPath(origin))
     const to = { provider, shape: answers.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }

@@ -42,7 +42,7 @@ export interface SavedAccounts {
 const prefixIn = (zone: AddressedZone): string =>
   zone.address === 'path' ? `${cookieNameIn(zone, 'Saved-Account')}.` : 'Saved-Account-'
 const YEAR_SECONDS = 31_536_000
-/** More do not fit on a page, and a browser that sent many would send a head that is too long. */
+/** More do not fit on a page, and many would exceed the size of a request head. */
 const MAX_ACCOUNTS = 10
 const MAX_VALUE_LENGTH = 800
 const MAX_NAME_LENGTH = 255
@@ -105,7 +105,7 @@ interface AccountChooserDeps {
   readonly service: Service
 }
 
-/** Makes the page that `/login` shows instead of its form; undefined if there are no accounts to choose from. */
+/** Creates the page that `/login` shows instead of its form; undefined if there are no accounts to choose from. */
 export type ChooseAccountPage = (
   request: FastifyRequest,
   reply: FastifyReply,

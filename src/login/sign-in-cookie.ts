@@ -2,7 +2,7 @@ import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import type { CookieAttributes } from '../web/sessions/cookies.ts'
 
-/** The attributes of a cookie that only the sign-in page of the zone gets. */
+/** The attributes of a cookie that is sent only to the sign-in page of the zone. */
 export const signInCookie = (urls: Urls, zone: AddressedZone) =>
   ({
     path: `${urls.pathOf(zone)}/login`,

@@ -9,7 +9,7 @@ import type { SignInTarget } from './sign-in-target.ts'
 export interface SignInPageInput extends Exchange {
   readonly query: Form
   readonly signInTarget: SignInTarget
-  /** What was typed at a sign-in that failed; for our own fields only, not for links to other providers. */
+  /** The input of a failed sign-in; only for our own fields, not for links to other providers. */
   readonly typedName?: string | undefined
 }
 

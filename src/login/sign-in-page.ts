@@ -1,4 +1,4 @@
-// The sign-in page: which of its forms is shown, or to which provider the browser is redirected instead.
+// The sign-in page: chooses the form to show, or the provider to redirect to.
 import type { FastifyReply } from 'fastify'
 import { chooseLogin } from '../identity/login-policy.ts'
 import type { LoginView } from '../identity/login-policy.ts'

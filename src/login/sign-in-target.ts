@@ -1,4 +1,4 @@
-// Where a sign-in leads, and for which client; used by every sign-in page.
+// The target of a sign-in, and its client; used by every sign-in page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../model/clients/client.ts'
 import type { SavedRequest } from '../model/sessions/session.ts'
@@ -24,7 +24,7 @@ export interface SignInTarget {
   readonly query?: Form | undefined
 }
 
-/** Determines where a sign-in leads. */
+/** Determines the target of a sign-in. */
 export interface SignInTargets {
   /** Reads `form_redirect_uri` of a form or query, else the saved request. */
   of(request: FastifyRequest, form: Form): Promise<SignInTarget>
@@ -68,7 +68,7 @@ export function createSignInTargets({
 /** The parameters of an authorization request at this path; undefined for any other path. */
 export const authorizationQuery = (path: string | undefined): Form | undefined => queryAt(path, '/oauth/authorize?')
 
-/** The same of the page of devices (RFC 8628), which names the client where that asks for a stronger sign-in. */
+/** The same for the device page (RFC 8628), which names the client if that requires a stronger sign-in. */
 const deviceQuery = (path: string | undefined): Form | undefined => queryAt(path, '/device?')
 
 function queryAt(path: string | undefined, start: string): Form | undefined {

@@ -7,12 +7,12 @@ import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
 import { signInCookie } from './sign-in-cookie.ts'
 
 const MAX_LENGTH = 255
-/** Enough for a redirect on a slow line. */
+/** Enough for a redirect on a slow connection. */
 const SECONDS = 60
 
 /** Keeps the name in the browser until the next page; see `createTypedNames`. */
 interface TypedNames {
-  /** Sets the cookie, unless the name is too long or no text. */
+  /** Sets the cookie, unless the name is too long or not a string. */
   keep(reply: FastifyReply, userName: string): void
   /** The name of the cookie, which is expired. */
   take(request: FastifyRequest, reply: FastifyReply): string | undefined

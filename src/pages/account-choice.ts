@@ -7,7 +7,7 @@ interface AccountChoiceProps {
   readonly userName: string
   /** Continues with the current account. */
   readonly goOnUrl: string
-  /** Signs in with another one, and then continues. */
+  /** Signs in with another account, and then continues. */
   readonly signInUrl: string
 }
 

@@ -6,7 +6,7 @@ import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from '.
 import type { Message } from './messages.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** An account that signed in with this browser before. */
+/** An account that was used to sign in with this browser. */
 export interface ChoosableAccount {
   readonly userId: string
   readonly userName: string
@@ -15,21 +15,21 @@ export interface ChoosableAccount {
   readonly providerName?: string | undefined
   /** The input of identity provider discovery: the user name where that is known here, else the address. */
   readonly email: string
-  /** The origin in the form that the sign-in page takes. */
+  /** The origin in the form that the sign-in page accepts. */
   readonly loginHint: string
 }
 
 /** Properties of the choice of an account. */
 export interface AccountChooserProps {
   readonly accounts: readonly ChoosableAccount[]
-  /** The application that the user is on the way to. */
+  /** The application that the user signs in to. */
   readonly clientName?: string | undefined
   readonly message?: Message | undefined
-  /** Where the user is on the way to: a URL of this server. */
+  /** The URL of this server to continue with. */
   readonly formRedirectUri?: string | undefined
 }
 
-/** The page of `/login` for a browser that remembers accounts: one form for each of them, and a way to any other. */
+/** The page of `/login` for a browser that remembers accounts: one form for each, and a link to use another one. */
 export function accountChooserPage(chrome: Chrome, props: AccountChooserProps): Html {
   const { accounts, clientName, message, formRedirectUri } = props
   const texts = chrome.texts.accountChooser

@@ -5,41 +5,41 @@ import { isolated, plain } from './foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** One thing that the application asks for. */
+/** One requested scope. */
 export interface ScopeChoice {
   /** `scope.0`, `scope.1`, … */
   readonly name: string
   /** `scope.` and the scope. */
   readonly value: string
-  /** What it means, in the words of the zone; the scope itself where the zone has none. */
+  /** The zone's description of it; the scope itself if there is none. */
   readonly text: string
-  /** What the user decided the last time. */
+  /** The user's previous decision. */
   readonly state: 'undecided' | 'approved' | 'denied'
 }
 
 /** Properties of the approval page. */
 interface ApprovalProps {
   readonly clientName: string
-  /** Base64 PNG of the application; its initial stands for it where there is none. */
+  /** Base64 PNG of the application; without one, its initial is shown. */
   readonly clientIcon?: string | undefined
-  /** Where the user is sent on to; shown by its host. */
+  /** The redirect URI, of which the host is shown. */
   readonly redirectUri: string
   readonly userName: string
   /** The authorization request that the answer is posted to: a URL of this server. */
   readonly action: string
   readonly formRedirectUri: string
   readonly scopes: readonly ScopeChoice[]
-  /** The application's own pages; only https links are shown. */
+  /** Pages of the application; only https links are shown. */
   readonly links?: Readonly<Partial<Record<'website' | 'policy' | 'terms', string | undefined>>>
-  /** For an application that registered itself: every redirect URI that it has. */
+  /** For an application that registered itself: all its redirect URIs. */
   readonly registeredUris?: readonly string[] | undefined
   /** For an application that is described by a document: its URL, of which only the host is verified. */
   readonly documentUrl?: string | undefined
-  /** The APIs that the tokens are for, where the application names any (RFC 8707). */
+  /** The APIs that the tokens are for, if the application names any (RFC 8707). */
   readonly resources?: readonly string[] | undefined
 }
 
-/** The page that asks whether a client may have what it asks for (RFC 6749 §4.1.1). */
+/** The page that asks the user to approve the requested scopes (RFC 6749 §4.1.1). */
 export function approvalPage(chrome: Chrome, props: ApprovalProps): Html {
   const texts = chrome.texts.approval
   // Enter in a checkbox presses the first button.
@@ -68,7 +68,7 @@ ${props.resources && resourcesNote(texts, props.resources)}${notesOnClient(texts
  */
 const isMandatory = ({ texts }: Chrome, { value }: ScopeChoice): boolean => !texts.reference && value === 'scope.openid'
 
-/** What comes with every approval: to be read, not to be decided. */
+/** A scope that every approval includes; the user cannot deny it separately. */
 const mandatory = (texts: Texts['approval'], { name, value, text, state }: ScopeChoice): Html =>
   html`<li class="${state} mandatory">${hiddenField(name, value)}${tick}<p>${isolated(text, 500)} <small>${texts.always}</small></p></li>
 `
@@ -90,7 +90,7 @@ function choice({ texts: { approval: texts, reference } }: Chrome, { name, value
 `
 }
 
-/** What a user must know of an application that no administrator made. */
+/** What a user must know about an application that no administrator registered. */
 function notesOnClient(texts: Texts['approval'], props: ApprovalProps): Html | undefined {
   const { documentUrl, redirectUri, registeredUris } = props
   if (documentUrl !== undefined) return documentNote(texts, documentUrl, redirectUri)
@@ -105,14 +105,14 @@ function documentNote(texts: Texts['approval'], documentUrl: string, redirectUri
 `
 }
 
-/** The APIs by their whole addresses: two of one host may belong to different owners. */
+/** The APIs by their full URLs: two on one host may belong to different owners. */
 function resourcesNote(texts: Texts['approval'], resources: readonly string[]): Html {
   const names = resources.map((name, index) => html`${index > 0 && ', '}<strong>${isolated(name, 1100)}</strong>`)
   return html`<p class="note" id="resources">${texts.forResources(names)}</p>
 `
 }
 
-/** Warns that no administrator has vetted the application, and shows its other redirect hosts, by which users can judge it. */
+/** Warns that no administrator has vetted the application, and shows its other redirect hosts to help users judge it. */
 function registeredNote(texts: Texts['approval'], redirectUri: string, uris: readonly string[]): Html {
   const others = new Set(uris.map(destination))
   others.delete(destination(redirectUri))
@@ -123,7 +123,7 @@ function registeredNote(texts: Texts['approval'], redirectUri: string, uris: rea
 
 const LINKS = ['website', 'policy', 'terms'] as const
 
-/** Links with their hosts, which open in a new window without access to this one. */
+/** Links with their hosts; they open in a new window without access to this one. */
 function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {}): Html | undefined {
   const shown = LINKS.flatMap(kind => {
     const url = links[kind]
@@ -136,7 +136,7 @@ function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {})
 `
 }
 
-/** The host, uncut, which is what a user can judge; what has none, such as an app's own scheme, without its query. */
+/** The full host, by which users can judge the application; for a URI without one, such as a custom scheme, the URI without its query. */
 function destination(redirectUri: string): string {
   if (URL.canParse(redirectUri)) {
     const { protocol, host } = new URL(redirectUri)

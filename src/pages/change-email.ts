@@ -1,4 +1,4 @@
-// Changing the e-mail address: the form, the page that the mailed link leads to, and the confirmation that a mail was sent.
+// The pages for changing the e-mail address: the form, the page of the mailed link, and the confirmation that a mail was sent.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'

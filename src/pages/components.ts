@@ -1,14 +1,14 @@
-// The parts that forms of several pages share. `assets/latchkey.css` describes how they look, `assets/latchkey.js` what a
-// script adds to them; without it they work as they are.
+// Components that forms of several pages share. `assets/latchkey.css` styles them, and `assets/latchkey.js` adds
+// optional behavior; they work without it.
 import { type Html, html } from '../base/html.ts'
 import { plain, pngDataUri } from './foreign.ts'
 import { moment } from './texts/texts.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** One line that a user fills in. */
+/** A text field. */
 export interface FieldProps {
   readonly id: string
-  /** The name that is posted; the id, unless given. */
+  /** The posted name; by default the id. */
   readonly name?: string | undefined
   readonly label: Html | string
   readonly type?: 'text' | 'email' | 'tel' | 'password' | undefined
@@ -16,13 +16,13 @@ export interface FieldProps {
   readonly placeholder?: string | undefined
   /** What password managers and browsers fill in (HTML, autofill); `off` unless given. */
   readonly autocomplete?: string | undefined
-  /** Ids of elements that say more of the field: the message above the form, the rules of a password. */
+  /** Ids of elements that describe the field: the message above the form, the rules of a password. */
   readonly describedBy?: readonly string[] | undefined
-  /** Whether a telephone shows its digits for it. */
+  /** Whether a phone shows a numeric keyboard. */
   readonly isNumeric?: boolean | undefined
-  /** Whether what was sent is wrong here. */
+  /** Whether the submitted value is wrong. */
   readonly isWrong?: boolean | undefined
-  /** Whether the page opens with the cursor here. */
+  /** Whether it has the initial focus. */
   readonly focus?: boolean | undefined
   /** A sentence below the label. */
   readonly hint?: Html | string | undefined
@@ -35,7 +35,7 @@ export function field(props: FieldProps): Html {
   return fieldWith(props)
 }
 
-/** A field for a password, with a button that shows it, which the script uncovers. */
+/** A password field, with a button that reveals the password, which the script makes visible. */
 export function passwordField(texts: Texts, props: FieldProps): Html {
   const { show, shown, concealed } = texts.form
   const button = html`<button class="reveal" type="button" aria-controls="${props.id}" aria-label="${show}" aria-pressed="false" data-shown="${shown}" data-concealed="${concealed}" title="${show}" hidden><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12Z"/><circle cx="12" cy="12" r="3"/><path class="slash" d="m4 4 16 16"/></svg></button>
@@ -58,7 +58,7 @@ ${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`
 `
 }
 
-/** The button at the end of a form; `name` is posted with the words on it, where something looks for that. */
+/** The submit button of a form; `name` is posted with its label, if needed. */
 export const submit = (text: string, name?: string): Html =>
   html`<input class="button" type="submit"${name !== undefined && html` name="${name}"`} value="${text}">\n`
 
@@ -66,15 +66,15 @@ export const submit = (text: string, name?: string): Html =>
 export const time = (texts: Texts, at: Date): Html =>
   html`<time datetime="${at.toISOString()}" data-moment>${moment(texts, at)}</time>`
 
-/** A sign for taking something away. */
+/** The icon for removing something. */
 export const cross = html`<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path d="m5.5 5.5 9 9m0-9-9 9"/></svg>`
 
-/** A sign that something holds. */
+/** The check mark icon. */
 export const tick = html`<svg class="tick" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false"><path d="m4.5 10.5 3.6 3.6 7.4-8.2"/></svg>`
 
 let letters: Intl.Segmenter | undefined
 
-/** The first letter, or emoji, of a name: what stands for a picture of it. */
+/** The first letter, or emoji, of a name, in place of a picture. */
 export function initial(name: string): Html {
   letters ??= new Intl.Segmenter('en', { granularity: 'grapheme' }) // its tables are loaded with the first one
   const [first] = letters.segment(plain(name))

@@ -1,4 +1,4 @@
-// Sign-up: the form, what follows it, and the page that the mailed link leads to.
+// Sign-up: the form, the confirmation, and the page of the mailed link.
 import { type Html, html } from '../base/html.ts'
 import { alert, alertBox, MESSAGE_ID } from './alert.ts'
 import { consentField } from './consent.ts'
@@ -67,7 +67,7 @@ const headingOf = (chrome: Chrome): string => companyAccount(chrome)?.create ?? 
 
 const NEW = { autocomplete: 'new-password' } as const
 
-/** The way to the provider that the address belongs to. */
+/** The link to the provider that the address belongs to. */
 const otherProvider = (chrome: Chrome, email: string): Html =>
   html`<form action="${chrome.basePath}/login/idp_discovery" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('email', email)}

@@ -11,9 +11,9 @@ export type DeviceProblem =
   /** The user may not use the application, at all or with this sign-in. */
   | { readonly kind: 'refused'; readonly clientName: string }
 
-/** Properties of the question for the code. */
+/** Properties of the code form. */
 interface DeviceCodeProps {
-  /** From a link: filled in, and no more. */
+  /** From a link: only prefilled. */
   readonly userCode?: string | undefined
   readonly problem?: DeviceProblem | undefined
 }
@@ -32,18 +32,18 @@ ${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCod
 const problemText = ({ texts: { device } }: Chrome, problem: DeviceProblem): Html | string =>
   problem.kind === 'unknown' ? device.unknown : device.refused(isolated(problem.clientName, 80))
 
-/** Properties of the decision. */
+/** Properties of the approval page. */
 interface DeviceDecisionProps {
   readonly clientName: string
   readonly userCode: string
   readonly userName: string
-  /** The IP address that the device asked from. */
+  /** The IP address of the device. */
   readonly address?: string | undefined
-  /** The device's description of itself, in words. */
+  /** The device's description of itself. */
   readonly program?: string | undefined
   readonly requestedAt: Date
   readonly isSelfRegistered: boolean
-  /** Each with what it means. The form names them, so that the user approves exactly these. */
+  /** Each scope with its description. The form contains them, so that the user approves exactly these. */
   readonly scopes: readonly { readonly scope: string; readonly text: string }[]
 }
 
@@ -73,7 +73,7 @@ ${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval
 
 const fact = (name: string, value: Html): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`
 
-/** Properties of the end. */
+/** Properties of the last page. */
 interface DeviceDoneProps {
   readonly clientName: string
   readonly isAllowed: boolean

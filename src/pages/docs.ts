@@ -2,14 +2,14 @@ import { type Html, html } from '../base/html.ts'
 import { type Chrome, layout, siteName } from './layout.ts'
 import { textsIn } from './texts/texts.ts'
 
-/** A part of the interface. */
+/** A group of endpoints. */
 export interface DocumentedArea {
   readonly name: string
   readonly about: string
   readonly operations: readonly DocumentedOperation[]
 }
 
-/** One method of one path, in words. */
+/** One method of one path. */
 export interface DocumentedOperation {
   readonly method: string
   readonly path: string
@@ -17,12 +17,12 @@ export interface DocumentedOperation {
   readonly about?: string
   readonly callers: string
   readonly parameters: readonly DocumentedParameter[]
-  /** A body that is accepted. */
+  /** An accepted request body. */
   readonly body?: string
   readonly answers: readonly { readonly status: number; readonly about: string }[]
 }
 
-/** What a request may carry. */
+/** A parameter of a request. */
 interface DocumentedParameter {
   readonly name: string
   readonly where: string
@@ -33,11 +33,11 @@ interface DocumentedParameter {
 /** Properties of the page. */
 interface DocsProps {
   readonly areas: readonly DocumentedArea[]
-  /** Where the document for programs is. */
+  /** URL of the OpenAPI document. */
   readonly document: string
-  /** Where the stylesheet of this page is. */
+  /** URL of the stylesheet of this page. */
   readonly stylesheet: string
-  /** Where the script of this page is, and the explorer that it loads. */
+  /** URLs of the script of this page, and of the explorer that it loads. */
   readonly script: string
   readonly explorer: string
   /** The base URL, as a path, of the zone that the explorer sends requests to. */
@@ -108,6 +108,6 @@ function parameterItem({ name, where, about, required }: DocumentedParameter): H
 const breakable = (path: string): readonly Html[] =>
   path.split(/(?<=\/)/).map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))
 
-/** What is between backticks is code. */
+/** Renders text between backticks as code. */
 const worded = (text: string): readonly Html[] =>
   text.split('`').map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))

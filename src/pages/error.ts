@@ -7,9 +7,9 @@ import type { TranslatedDescription, TranslatedPattern, Texts } from './texts/te
 
 /** The content of an error page. */
 interface ErrorProps {
-  /** Absent on a page that is about no answer in particular. */
+  /** Absent on a page about no particular response. */
   readonly status?: number | undefined
-  /** The protocol's word for it, such as `invalid_request`. */
+  /** The error code of the protocol, such as `invalid_request`. */
   readonly code?: string | undefined
   /** What happened, in a few words without technical terms. */
   readonly title: string
@@ -18,7 +18,7 @@ interface ErrorProps {
   /** Whether the description is English on a page that is not. */
   readonly isForeign?: boolean | undefined
   readonly back?: { readonly text: string; readonly url: string } | undefined
-  /** Which description it is, where it is a known one. */
+  /** The key of the description, if it is a known one. */
   readonly known?: ReturnType<typeof nameOfDescription>
 }
 
@@ -47,7 +47,7 @@ const FOR_DEVELOPERS: ReadonlySet<string> = new Set<TranslatedDescription | Tran
   'repeatedParameter',
 ])
 
-/** Whether the description is for the visitor; an English one that no catalogue has was written for programs. */
+/** Whether the description is for the visitor; an English one outside the catalogues was written for programs. */
 const isForUsers = ({ isForeign, known }: ErrorProps): boolean =>
   known === undefined ? isForeign === undefined : !FOR_DEVELOPERS.has(known)
 
@@ -80,13 +80,13 @@ ${numbers}</details>
   return layout(chrome, { title: plain(title), heading: isolated(title, 80), body: content() })
 }
 
-/** The English description for programs, translated to the user's language where the catalogue has it. */
+/** The English description for programs, translated to the user's language if the catalogue has it. */
 export function describedIn(texts: Texts, english: string): Pick<ErrorProps, 'description' | 'isForeign' | 'known'> {
   const description = translatedDescription(texts, english)
   if (description === undefined) return { description: english, isForeign: texts.tag !== 'en' }
   return { description, known: nameOfDescription(english) }
 }
 
-/** The description as an alert and what the reference system says below it, once where both are the same. */
+/** The description as an alert, and below it the text of the reference system if that differs. */
 const refusal = (description: string, subheading: string): Html =>
   html`${description !== subheading && alert({ kind: 'error', text: description })}<h2>${subheading}</h2>`

@@ -6,13 +6,13 @@ import type { NewPasswordProps } from './new-password.ts'
 
 /** Properties of the page for a new password. */
 interface ForcePasswordChangeProps extends NewPasswordProps {
-  /** Where the form is posted to: a URL of this server. */
+  /** The URL of this server that the form is posted to. */
   readonly action: string
   readonly userName: string
   readonly email: string
 }
 
-/** The page where everything ends until a new password is chosen; the button in the header signs out instead. */
+/** The page that the user cannot leave until a new password is set; the button in the header signs out instead. */
 export function forcePasswordChangePage(chrome: Chrome, props: ForcePasswordChangeProps): Html {
   const { title, heading, lead } = chrome.texts.newPassword
   const names = ['password', 'password_confirmation'] as const

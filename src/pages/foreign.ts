@@ -5,15 +5,15 @@ import { base64In } from '../base/base64.ts'
 import { type Html, html } from '../base/html.ts'
 import { isParsableUrl } from '../base/parsable-url.ts'
 
-/** Control characters and line separators: they show nothing, or break what is beside them. */
+/** Control characters and line separators: invisible, or harmful to the text around them. */
 const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
-/** Explicit embeddings, overrides and isolates: right-to-left scripts read well without, forged names do not. */
+/** Explicit embeddings, overrides and isolates: right-to-left scripts do not need them, forged names do. */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g
 
-/** Text that stays as it is: most of what pages show, a thousand times on some. */
+/** Text that needs no change: the common case, up to a thousand times on a page. */
 const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
-/** The text without control and direction characters, cut after `limit` units of UTF-16; for titles and attributes. */
+/** The text without control and direction characters, truncated to `limit` UTF-16 units; for titles and attributes. */
 export function plain(text: string, limit = 200): string {
   if (text.length <= limit && PRINTABLE.test(text)) return text
   const clean = text.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
@@ -26,17 +26,17 @@ export function plain(text: string, limit = 200): string {
 export const isolated = (text: string, limit?: number): Html => html`<bdi>${plain(text, limit)}</bdi>`
 
 const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
-/** No browser takes it for anything else. Parsing a thousand links takes long, and a hundred with long names of hosts too. */
+/** Unambiguous for every browser. Avoids parsing, which is slow for a thousand links, or for a hundred with long host names. */
 const PLAIN_LINK = /^(?:\/|https?:\/\/[^\s/\\])/
 
-/** The link when it leads to a page or a mailbox; undefined for every other scheme, `javascript:` above all. */
+/** The link if it is http, https or mailto; undefined for every other scheme, such as `javascript:`. */
 export function safeLink(url: string | undefined): string | undefined {
   if (url === undefined || PLAIN_LINK.test(url)) return url
   if (!isParsableUrl(url, 'https://relative.invalid')) return undefined
   return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
 }
 
-/** A base64 PNG as a data URI; undefined when it is absent or no base64. */
+/** A base64 PNG as a data URI; undefined if it is absent or not base64. */
 export function pngDataUri(base64: string | null | undefined): string | undefined {
   const digits = base64In(base64 ?? '')
   return digits ? `data:image/png;base64,${digits}` : undefined

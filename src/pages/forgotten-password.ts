@@ -11,7 +11,7 @@ import type { NewPasswordProps } from './new-password.ts'
 interface ForgottenPasswordProps {
   readonly clientId: string
   readonly redirectUri: string
-  /** Whether a link led here that is no longer good. */
+  /** Whether the user followed an invalid link. */
   readonly expired?: boolean | undefined
 }
 

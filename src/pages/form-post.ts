@@ -8,7 +8,7 @@ interface FormPostProps extends PostedForm {
   readonly clientName: string
 }
 
-/** Posts the answer of another provider, which is in the fragment, back to this page's own URL; only its script can. */
+/** Posts the response of another provider from the fragment to this page's own URL, by its script. */
 export function fragmentPostPage(
   chrome: Chrome,
   { name, action, fields }: { readonly name: string; readonly action: string; readonly fields: readonly string[] },

@@ -17,7 +17,7 @@ interface HomeProps {
   readonly tiles: readonly Tile[]
 }
 
-/** The page of `/` and `/home`: the applications of the zone that want to be found there. */
+/** The page of `/` and `/home`: the applications of the zone with a tile. */
 export function homePage(chrome: Chrome, { userName, tiles }: HomeProps): Html {
   const shown = tiles.flatMap(item => {
     const link = safeLink(item.url)

@@ -1,4 +1,4 @@
-// The pages that find the provider of an account before a password is asked for.
+// The pages that determine the provider of an account before asking for a password.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, passwordField, submit } from './components.ts'
@@ -8,20 +8,20 @@ import type { Message } from './messages.ts'
 
 /** Properties of all of them. */
 interface DiscoveryProps {
-  /** The application that the user is on the way to. */
+  /** The application that the user signs in to. */
   readonly clientName?: string | undefined
   readonly message?: Message | undefined
   readonly formRedirectUri?: string | undefined
 }
 
-/** Properties of the question for an address. */
+/** Properties of the address form. */
 interface DiscoveryEmailProps extends DiscoveryProps {
   readonly email?: string | undefined
   readonly loginHint?: string | undefined
   readonly createAccount?: string | undefined
 }
 
-/** Asks for the address or name whose domain chooses the provider. */
+/** Asks for the address or name whose domain determines the provider. */
 export function discoveryEmailPage(chrome: Chrome, props: DiscoveryEmailProps): Html {
   const { discovery: texts, login } = chrome.texts
   const link = safeLink(props.createAccount)
@@ -34,14 +34,14 @@ ${link !== undefined && html`<p class="below">${login.newHere(html`<a href="${li
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-/** Properties of the question for the password. */
+/** Properties of the password form. */
 interface DiscoveryPasswordProps extends DiscoveryProps {
   readonly userName: string
   readonly loginHint: string
   readonly resetPassword?: string | undefined
 }
 
-/** Asks for the password of the account that the address led to. */
+/** Asks for the password of the account. */
 export function discoveryPasswordPage(chrome: Chrome, props: DiscoveryPasswordProps): Html {
   const { discovery: texts, login } = chrome.texts
   const reset = safeLink(props.resetPassword)
@@ -62,9 +62,9 @@ ${field({ id: 'username', label: texts.account, value: props.userName, autocompl
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-/** Properties of the question for the provider. */
+/** Properties of the provider form. */
 interface OriginProps extends DiscoveryProps {
-  /** Whether the zone has a provider for visitors who name none. */
+  /** Whether the zone has a default provider. */
   readonly hasDefault: boolean
 }
 
@@ -86,7 +86,7 @@ ${field({ id: 'login_hint', label: texts.origin, describedBy: messageOf(props), 
   return layout(chrome, { title: login.title, heading: heading(chrome, props), body })
 }
 
-/** The message above belongs to the field. */
+/** Whether the message belongs to the field. */
 const messageOf = ({ message }: DiscoveryProps): readonly string[] => (message?.kind === 'error' ? [MESSAGE_ID] : [])
 
 // UAA: programs look for the words with the name directly behind them.

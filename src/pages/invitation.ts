@@ -21,11 +21,11 @@ export type InvitationProblem = (typeof INVITATION_PROBLEMS)[number]
 
 /** Properties of the page. */
 interface InvitationProps {
-  /** Where the form is posted to: a URL of this server. */
+  /** The URL of this server that the form is posted to. */
   readonly action: string
-  /** What is wrong; a sentence about the password that was sent. */
+  /** The problem, or a sentence about the submitted password. */
   readonly problem?: InvitationProblem | { readonly password: string } | undefined
-  /** Absent where there is nothing to accept. */
+  /** Absent if there is nothing to accept. */
   readonly invitation?: {
     readonly code: string
     readonly email: string
@@ -69,7 +69,7 @@ ${csrfField(chrome)}${hiddenField('code', invitation.code)}${forms[step](chrome,
 
 type FormProps = Required<Pick<InvitationProps, 'invitation'>> & Pick<InvitationProps, 'problem'>
 
-/** UAA sends the address too, and compares that; here the account of the invitation has it. */
+/** UAA also posts the address and compares it; here it is part of the account. */
 function directoryForm(chrome: Chrome, { problem, invitation }: FormProps): Html {
   const { userName, password, submit: button } = chrome.texts.invitation.directory
   const isWrong = problem === 'bad_credentials'

@@ -1,6 +1,6 @@
-// What every page shares, and the only place that makes a whole document. Pages are pure functions from typed props to
-// `Html`: they know no request, no session and no database, and they look nothing up. There is no script and no style
-// inside a document, so that the strictest content security policy holds; everything works without the script and the
+// The layout of every page, and the only place that creates a complete document. Pages are pure functions from typed props to
+// `Html`: they do not access requests, sessions or the database. There is no script and no style
+// inside a document, so that the strictest content security policy applies; everything works without the script and the
 // stylesheet that it names.
 import { type Html, html } from '../base/html.ts'
 import type { Branding } from '../model/zones/zone.ts'
@@ -17,23 +17,23 @@ interface AssetUrls {
   readonly formPostScript: string
   readonly fragmentPostScript: string
   readonly logoutFramesScript: string
-  /** What a script adds to a page that works without it. */
+  /** The script with optional behavior. */
   readonly script: string
-  /** What asks the browser for a passkey. */
+  /** The script that requests a passkey from the browser. */
   readonly passkeyScript: string
-  /** Rules of the pages of second factors. */
+  /** The stylesheet of the second-factor pages. */
   readonly factorStylesheet: string
-  /** Where the text of `zoneStylesheet` is served; absent when the zone has no colours of its own. */
+  /** URL of `zoneStylesheet`; absent if the zone has no custom colours. */
   readonly zoneStylesheet?: string | undefined
 }
 
-/** What surrounds the content of a page: the same for all pages of one answer. */
+/** The context of a page, the same for all pages of one response. */
 export interface Chrome {
-  /** The words of the page, its content included, in the user's language. */
+  /** The texts in the user's language. */
   readonly texts: Texts
   readonly zoneName: string
   readonly isDefaultZone: boolean
-  /** With the default zone's values already filled in where this zone has none. */
+  /** Includes the default zone's values if this zone has none. */
   readonly branding: Branding
   /** Empty, or the path of the base URL without a slash at its end: `/uaa`. */
   readonly basePath: string
@@ -43,11 +43,11 @@ export interface Chrome {
     | {
         readonly userName: string
         readonly signOutAction: string
-        /** When the user signed in before this time; absent at the first time. */
+        /** The time of the previous sign-in; absent for the first one. */
         readonly lastSignIn?: Date | undefined
       }
     | undefined
-  /** The anti-forgery field that every form of the page carries. */
+  /** The anti-forgery field of every form of the page. */
   readonly csrf?: { readonly name: string; readonly value: string } | undefined
   readonly year: number
   /** Version, build and address, for problem reports. */
@@ -56,24 +56,24 @@ export interface Chrome {
 
 /** The content of one page. */
 export interface Page {
-  /** What the page is, in front of the zone's name in the window's title. */
+  /** The title of the page, before the zone's name in the window title. */
   readonly title: string
-  /** What the page is about, above its heading. */
+  /** The text above the heading. */
   readonly picture?: Html | undefined
-  /** The heading; left out when the body has one itself. */
+  /** The heading; absent if the body contains one. */
   readonly heading?: Html | string | undefined
   readonly body: Html
-  /** `card`, the default, is one column for one decision; `wide` is a page to look around. */
+  /** `card`, the default, is one column for one decision; `wide` is for overviews. */
   readonly shape?: 'card' | 'wide' | undefined
-  /** A stylesheet of this page alone. */
+  /** A stylesheet only for this page. */
   readonly stylesheet?: string | undefined
-  /** A script of this page alone. */
+  /** A script only for this page. */
   readonly script?: string | undefined
 }
 
 const PRODUCT = 'Latchkey'
 
-/** Of the scripts that are written from right to left. */
+/** Languages that are written from right to left. */
 const directionOf = (tag: string): 'ltr' | 'rtl' => (/^(?:ar|fa|he|ur)\b/.test(tag) ? 'rtl' : 'ltr')
 
 /** Display name of the site: the company in the default zone, else the zone's name. */
@@ -88,7 +88,7 @@ export const companyAccount = ({ texts, branding, isDefaultZone }: Chrome): Comp
 
 const productIn = ({ texts }: Pick<Chrome, 'texts'>): string => texts.reference?.product ?? PRODUCT
 
-/** A complete document round the content: head, banner of the zone, brand, signed-in user, main landmark, footer. */
+/** A complete document around the content: head, banner of the zone, brand, signed-in user, main landmark, footer. */
 export function layout(chrome: Chrome, page: Page): Html {
   const content = html`${page.picture}${page.heading !== undefined && html`<h1>${page.heading}</h1>\n`}${page.body}`
   return html`<!doctype html>
@@ -124,7 +124,7 @@ function iconLink({ assets, branding }: Chrome): Html {
   return html`<link rel="icon" type="image/svg+xml" href="${assets.icon}">`
 }
 
-/** The strip on top that an operator may set; its logo wins over its text. */
+/** The optional banner of the zone; its logo takes precedence over its text. */
 function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined {
   const logo = pngDataUri(banner?.logo)
   const text = banner?.text ? plain(banner.text, 1000) : ''
@@ -189,7 +189,7 @@ const lastSignIn = (texts: Texts, at: Date): Html =>
     time(texts, at),
   )}</span></p>\n`
 
-/** A hidden field; attributes in the order type, name, value, which scrapers of the login form rely on. */
+/** A hidden field. The order type, name, value matters: programs that parse the login form rely on it. */
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
@@ -200,7 +200,7 @@ export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenF
 const MAX_LINK_LENGTH = 2000
 
 /**
- * A link between two pages of the sign-in, that leads on to where this page would: another tab may have asked for
+ * A link between two sign-in pages that keeps the target of this page: another tab may have requested
  * something else since.
  */
 export function withFormRedirect(path: string, formRedirectUri: string | undefined): string {

@@ -10,19 +10,19 @@ import type { Texts } from './texts/texts.ts'
 
 /** Properties of the sign-in page. */
 export interface LoginProps {
-  /** The fields of the form; none, and there is no form. A `passcode` prompt is for programs and never rendered. */
+  /** The fields of the form; without any, there is no form. A `passcode` prompt is for programs and never rendered. */
   readonly prompts: readonly Prompt[]
   /** Pre-fills the user name. */
   readonly userName?: string | undefined
   readonly message?: Message | undefined
   readonly formRedirectUri?: string | undefined
   readonly loginHint?: string | undefined
-  /** The application that the user is on the way to. */
+  /** The application that the user signs in to. */
   readonly clientName?: string | undefined
   readonly links: { readonly createAccount?: string | undefined; readonly resetPassword?: string | undefined }
-  /** Whether a passkey is enough. */
+  /** Whether the user may sign in with a passkey alone. */
   readonly takesPasskeys?: boolean
-  /** Other places to sign in at, by the text of their link. */
+  /** Other providers, by the text of their link. */
   readonly providers: readonly { readonly name: string; readonly url: string }[]
 }
 
@@ -56,7 +56,7 @@ export function loginPage(chrome: Chrome, props: LoginProps): Html {
 
 const keySign = html`<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true" focusable="false"><circle cx="8" cy="8" r="5"/><path d="m11.7 11.7 8.3 8.3m-3.5-3.5 2.5-2.5"/></svg>`
 
-/** The script uncovers it where the browser has passkeys, and offers them among what it fills in. */
+/** The script reveals it in browsers with passkey support, and enables autofill of passkeys. */
 const passkeySignIn = (chrome: Chrome, { formRedirectUri }: LoginProps): Html =>
   html`<form class="passkey" action="${chrome.basePath}/login/passkey" method="post" accept-charset="UTF-8" data-passkey="get" data-options-url="${chrome.basePath}/login/passkey/options" data-conditional hidden>
 ${csrfField(chrome)}${formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)}<button class="button plain" type="submit">${keySign}${chrome.texts.login.passkey}</button>
@@ -93,15 +93,15 @@ interface PromptProps {
   readonly index: number
   readonly value: string | undefined
   readonly focus: boolean
-  /** Whether the message above belongs to the field. */
+  /** Whether the message belongs to the field. */
   readonly described: boolean
   readonly resetPassword: string | undefined
   readonly takesPasskeys: boolean
 }
 
-/** The kinds of field that a prompt may ask for; every other one is a line of text. */
+/** The input types of prompts; any other one is a text field. */
 const FIELD_TYPES = ['password', 'email', 'tel'] as const
-/** What password managers look for. */
+/** The `autocomplete` values for password managers. */
 const AUTOCOMPLETE = new Map([
   ['username', 'username'],
   ['password', 'current-password'],
@@ -130,7 +130,7 @@ function promptField(
   return props.type === 'password' ? passwordField(chrome.texts, props) : field(props)
 }
 
-/** The zone's own words stay as they are; those that every zone begins with are known in every language. */
+/** Custom texts of the zone are not translated; the default ones are. */
 function labelOf({ login, reference }: Texts, prompt: Prompt): string {
   if (!isDefaultPrompt(prompt)) return prompt.text
   if (prompt.name === 'username') return reference?.username ?? login.username

@@ -4,9 +4,9 @@ import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.
 
 /** Properties of the logout confirmation page. */
 interface LogoutConfirmationProps {
-  /** Where the answer is posted to: a URL of this server. */
+  /** The URL of this server that the form is posted to. */
   readonly action: string
-  /** The parameters of the logout request, handed on as they came. */
+  /** The parameters of the logout request, unchanged. */
   readonly fields: Readonly<Record<string, string>>
   readonly userName: string
 }
@@ -29,6 +29,6 @@ ${csrfField(chrome)}${fields.map(([name, value]) => hiddenField(name, value))}
 </div>
 </form>
 `
-  // The header would have another button that says the same.
+  // The header would have a second button for the same action.
   return layout({ ...chrome, user: undefined }, { title: texts.title, heading: texts.heading, body })
 }

@@ -10,15 +10,15 @@ import type { Texts } from './texts/texts.ts'
 export interface NewPasswordProps {
   /** The zone's policy for passwords, a sentence for each rule. */
   readonly demands: readonly string[]
-  /** Why the password that was just sent is refused. */
+  /** Why the submitted password is refused. */
   readonly problem?: string | undefined
 }
 
-/** The message above the form, where there is one. */
+/** The message above the form, if there is one. */
 export const newPasswordProblem = ({ texts }: Chrome, { problem }: Pick<NewPasswordProps, 'problem'>): Html =>
   html`${problem !== undefined && alert({ kind: 'error', text: sentencesIn(texts, problem) }, 'error-message')}`
 
-/** The names of the two fields, and whether the page opens with the cursor in the first. */
+/** The names of the two fields, and whether the first has the initial focus. */
 interface NewPasswordFields extends NewPasswordProps {
   readonly names: readonly [password: string, again: string]
   readonly focus: boolean

@@ -3,7 +3,7 @@ import { time } from './components.ts'
 import { isolated, plain } from './foreign.ts'
 import { type Chrome, layout } from './layout.ts'
 
-/** A mail as the outbox shows it: its text only, because a document from elsewhere has no place on our pages. */
+/** A mail in the outbox: only its text, because pages must not embed other documents. */
 interface OutboxMail {
   readonly to: string
   readonly subject: string
@@ -27,7 +27,7 @@ ${text.split('\n\n').map(paragraph)}</section>
   return layout(chrome, { title: texts.title, heading: texts.title, body, shape: 'wide' })
 }
 
-/** Links are those of the text, which are ours. */
+/** Makes the URLs in the text links; all of them are ours. */
 const paragraph = (text: string): Html =>
   html`<p class="lead" dir="auto">${text
     .split(LINK)

@@ -7,7 +7,7 @@ interface PasscodeProps {
   readonly passcode: string
 }
 
-/** The page of `/passcode`: a code to select by hand, or to copy by the button that the script uncovers. */
+/** The page of `/passcode`: a code to select, or to copy with the button that the script reveals. */
 export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html {
   const texts = chrome.texts.passcode
   const body = html`<p class="lead">${texts.lead}</p>
@@ -20,13 +20,13 @@ export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html 
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }
 
-/** A line may end between groups, and nowhere else. */
+/** Lines may break only between groups. */
 function inGroups(passcode: string): Html | string {
   if (!/^\w{4}(?:-\w{4})+$/.test(passcode)) return plain(passcode)
   return html`${passcode.split(/(?<=-)/).map(group => html`<span>${group}</span><wbr>`)}`
 }
 
-/** The page for visitors from another site: makes a code only after confirmation here. */
+/** The page for visitors from another site: creates a code only after confirmation. */
 export function passcodeOfferPage(chrome: Chrome): Html {
   const texts = chrome.texts.passcode
   const body = html`<p class="lead">${texts.offer(html`<bdi>${siteName(chrome)}</bdi>`)}</p>

@@ -1,4 +1,4 @@
-// The parts of the profile about what is done with the account: where the user is signed in, and what happened.
+// The sections of the profile about activity: where the user is signed in, and recent events.
 import { type Html, html } from '../base/html.ts'
 import type { AccountEventType } from '../model/users/account-event.ts'
 import { isolated } from './foreign.ts'
@@ -15,13 +15,13 @@ export interface Device {
 
 /** A session of the user. */
 interface SignedInBrowser {
-  /** What the form posts to end it. */
+  /** The value that the form posts to end it. */
   readonly handle: string
-  /** The IP address that it was started from. */
+  /** The IP address at its start. */
   readonly address?: string | undefined
   readonly signedInAt: Date
   readonly lastSeenAt: Date
-  /** Whether the page is read in it. */
+  /** Whether it is the current session. */
   readonly isCurrent: boolean
 }
 
@@ -36,12 +36,12 @@ export interface ShownEvent {
   readonly clientName?: string | undefined
 }
 
-/** What is shown of the activity. */
+/** The activity to show. */
 export interface ActivityProps {
   readonly devices: readonly Device[]
   /** Newest first. */
   readonly events: readonly ShownEvent[]
-  /** Times are shown relative to this moment: a page without script does not know the reader's time zone. */
+  /** Times are shown relative to this moment: without a script, the page does not know the user's time zone. */
   readonly now: Date
 }
 
@@ -86,7 +86,7 @@ ${
 `
 }
 
-/** What is seen without a click. */
+/** Number of entries shown initially. */
 const EVENTS_AT_ONCE = 6
 
 /** What happened to the account. */

@@ -1,4 +1,4 @@
-// The parts of the profile about the user's identity: names, address, language, and the provider of the account.
+// The sections of the profile about the user's identity: names, address, language, and the provider of the account.
 import { type Html, html } from '../base/html.ts'
 import { LANGUAGES, LANGUAGE_NAMES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
@@ -6,7 +6,7 @@ import { MAX_NAME_LENGTH, OWN_NAMES } from '../model/users/user.ts'
 import { isolated } from './foreign.ts'
 import { type Chrome, csrfField } from './layout.ts'
 
-/** Where the account is kept, when that is not here. */
+/** The provider of the account, if it is not this server. */
 export interface OtherProvider {
   readonly name: string
   readonly origin: string
@@ -19,11 +19,11 @@ export interface DetailsProps {
   readonly userName: string
   readonly email: string
   readonly names: Readonly<Record<(typeof OWN_NAMES)[number], string>>
-  /** Undefined for that of the browser. */
+  /** Undefined for the browser's language. */
   readonly language?: Language | undefined
   /** What the user may change. */
   readonly mayChange: { readonly names: boolean; readonly language: boolean }
-  /** Where the page for it is; undefined when there is none for this user. */
+  /** URL of its page; undefined if there is none for this user. */
   readonly changeEmail?: string | undefined
   readonly changePassword?: string | undefined
   readonly provider?: OtherProvider | undefined
@@ -59,7 +59,7 @@ ${mayChange.names && OWN_NAMES.map(name => nameField(chrome, name, names[name]))
 const changeLink = (url: string | undefined, text: string): Html | undefined =>
   url === undefined ? undefined : html`<dd class="change"><a href="${url}">${text}</a></dd>`
 
-/** HTML's names for what browsers fill in. */
+/** The `autocomplete` values of HTML. */
 const AUTOCOMPLETE = { givenName: 'given-name', familyName: 'family-name', displayName: 'nickname' } as const
 
 const nameField = ({ texts }: Chrome, name: (typeof OWN_NAMES)[number], value: string): Html =>

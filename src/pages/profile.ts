@@ -11,7 +11,7 @@ import type { DetailsProps } from './profile-details.ts'
 import { securitySection } from './security.ts'
 import type { Texts } from './texts/texts.ts'
 
-/** What a client was allowed or denied. */
+/** The approvals and denials of a client. */
 export interface ApprovedClient {
   readonly clientId: string
   readonly name: string
@@ -21,7 +21,7 @@ export interface ApprovedClient {
 /** One decision about a scope. */
 interface ApprovedScope {
   readonly scope: string
-  /** What it means, in the words of the zone; the scope itself where the zone has none. */
+  /** The zone's description of it; the scope itself if there is none. */
   readonly text: string
   readonly approved: boolean
 }
@@ -29,7 +29,7 @@ interface ApprovedScope {
 /** Properties of the page of the user's own account. */
 export interface ProfileProps extends DetailsProps, ActivityProps {
   readonly message?: Message | undefined
-  /** Where second factors are managed, and which the user has; absent where there are none. */
+  /** The page of second factors, and which the user has; absent if there are none. */
   readonly security?: Parameters<typeof securitySection>[1] | undefined
   readonly clients: readonly ApprovedClient[]
 }

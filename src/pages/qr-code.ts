@@ -10,7 +10,7 @@ export function qrCode(rows: readonly (readonly boolean[])[], alternative: strin
   return html`<svg class="qr" viewBox="0 0 ${rows.length} ${rows.length}" role="img" aria-label="${alternative}" shape-rendering="crispEdges"><path d="${path.join('')}"/></svg>\n`
 }
 
-/** Dark squares that touch. */
+/** Adjacent dark squares. */
 function runsOf(row: readonly boolean[]): readonly { readonly from: number; readonly length: number }[] {
   return row.flatMap((isDark, from) => {
     if (!isDark || row[from - 1] === true) return []

@@ -1,4 +1,4 @@
-// The pages of the second step of a sign-in: proving a factor, and getting the first one.
+// The pages of the second step of a sign-in: proving a factor, and adding the first one.
 import { type Html, html } from '../base/html.ts'
 import { alert, MESSAGE_ID } from './alert.ts'
 import { field, submit } from './components.ts'
@@ -14,19 +14,19 @@ export type FactorChoice = 'passkey' | 'app' | 'recovery'
 
 /** Properties of the page that asks for a factor. */
 interface ProveProps {
-  /** Where the form is posted to. */
+  /** The URL that the form is posted to. */
   readonly action: string
   readonly choice: FactorChoice
-  /** The other ways that the user has. */
+  /** The user's other methods. */
   readonly others: readonly FactorChoice[]
   /** The options for the browser's passkey request. */
   readonly options?: JsonRecord | undefined
-  /** Offers to remember the browser for so many days; 0 does not. */
+  /** Offers to remember the browser for this many days; 0 for no offer. */
   readonly rememberDays: number
   readonly problem?: string | undefined
-  /** Whether the user has no factor that counts, and must not add one. */
+  /** Whether the user has no accepted factor, and must not add one. */
   readonly isStuck: boolean
-  /** Whether the user has no recovery codes: only an administrator can have given a code. */
+  /** Whether the user has no recovery codes: only an administrator can have issued a code. */
   readonly isBypass: boolean
   /** Where to add a factor instead. */
   readonly back?: string | undefined
@@ -80,9 +80,9 @@ ${csrfField(chrome)}${hiddenField('way', choice)}${field({
 /** Properties of the page where a user adds a factor. */
 interface EnrolProps {
   readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
-  /** The address of the page for an authenticator app. */
+  /** URL of the page for an authenticator app. */
   readonly app?: string | undefined
-  /** The address of the page for a code that an administrator gave. */
+  /** URL of the page for a code issued by an administrator. */
   readonly code?: string | undefined
   readonly isStepUp: boolean
   readonly problem?: string | undefined
@@ -115,15 +115,15 @@ interface AppProps {
     readonly code: readonly (readonly boolean[])[]
     readonly sealed: string
   }
-  /** Where to choose another way. */
+  /** URL of the page for choosing another method. */
   readonly back: string
   readonly problem?: string | undefined
 }
 
-/** The page with the secret, as a picture and as text. */
+/** The page with the secret, as a QR code and as text. */
 export function appPage(chrome: Chrome, { action, secret, back, problem }: AppProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
-  // The message stands above the field, where the page opens.
+  // The message is above the field, which has the initial focus.
   const body = html`<p class="lead">${texts.scan}</p>
 ${qrCode(secret.code, texts.picture)}<p class="ways"><a href="${secret.uri}">${texts.openApp}</a></p>
 <details class="ways">
@@ -149,11 +149,11 @@ ${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
 interface RecoveryCodesProps {
   readonly codes: readonly string[]
   readonly userName: string
-  /** Where the browser continues. */
+  /** The URL to continue with. */
   readonly continueUrl: string
 }
 
-/** The page with the codes; the file to keep is in the page, so that no other request has them. */
+/** The page with the codes; the file to download is embedded, so that no other request contains them. */
 export function recoveryCodesPage(chrome: Chrome, { codes, userName, continueUrl }: RecoveryCodesProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
   const { copied, selected } = chrome.texts.passcode
@@ -171,7 +171,7 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, continueUrl
   return factorLayout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })
 }
 
-/** A form whose field the script fills with the authenticator's answer; without script, the page explains why nothing happens. */
+/** A form whose field the script fills with the authenticator's response; without script, the page explains why nothing happens. */
 export function passkeyForm(
   chrome: Chrome,
   props: {

@@ -34,7 +34,7 @@ ${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, 
   })
 }
 
-/** Properties of the page for another name. */
+/** Properties of the page for renaming a passkey. */
 interface RenameProps {
   readonly action: string
   readonly id: string
@@ -69,7 +69,7 @@ interface RemoveProps {
   readonly action: string
   /** The passkey, or the authenticator app. */
   readonly passkey?: Pick<Passkey, 'id' | 'name'> | undefined
-  /** The consequence of removal: none, that no second factor is left, or that it is required and must stay. */
+  /** The consequence of removal: none, no second factor left, or not allowed because it is required. */
   readonly leaves: 'others' | 'none' | 'too few'
   readonly back: string
 }

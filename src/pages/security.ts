@@ -14,12 +14,12 @@ import { securityTexts } from './texts/security-texts.ts'
 
 /** Properties of the list of factors. */
 export interface SecurityProps {
-  /** Where the page is; the others are below. */
+  /** URL of the page; the others are below it. */
   readonly path: string
   readonly passkeys: readonly Passkey[]
   readonly totp: Totp | undefined
   readonly codes: FactorCodesLeft
-  /** How many recovery codes are in a set. */
+  /** Number of recovery codes in a set. */
   readonly codesInSet: number
   /** The factors that count in the zone. */
   readonly counting: readonly FactorMethod[]
@@ -127,7 +127,7 @@ function codesSection(chrome: Chrome, { path, codes, codesInSet, now }: Security
 `
 }
 
-/** One factor with what can be done with it. */
+/** One factor with its actions. */
 interface FactorItem {
   readonly name: Html
   readonly counts: boolean
@@ -147,7 +147,7 @@ function factorItem({ texts }: Chrome, { name, counts, createdAt, usedAt, action
 `
 }
 
-/** The part of the profile that leads here. */
+/** The section of the profile that links here. */
 export function securitySection(
   chrome: Chrome,
   { path, methods }: { readonly path: string; readonly methods: readonly FactorMethod[] },

@@ -7,7 +7,7 @@ export interface SessionFrameProps {
   readonly script: string
   /** The name of the cookie that shows which user is signed in. */
   readonly cookie: string
-  /** Client and origin that it answers to; absent where the message names them. */
+  /** Client and origin that it responds to; absent if the message contains them. */
   readonly parent?: { readonly clientId: string; readonly messageOrigin: string } | undefined
 }
 

@@ -1,6 +1,6 @@
 import type { Branding } from '../model/zones/zone.ts'
 
-/** The banner's colours in `assets/latchkey.css`, when a zone gives only the other one of the pair. */
+/** The banner's colours in `assets/latchkey.css`, for a zone that sets only one of the pair. */
 const DEFAULT_BACKGROUND = '#123f34'
 /** WCAG 2.2, 1.4.3. */
 const MIN_CONTRAST = 4.5
@@ -19,7 +19,7 @@ export function zoneStylesheet(branding: Branding): string | undefined {
   return `:root {\n  --banner-background: ${behind};\n  --banner-text: ${text};\n}\n`
 }
 
-/** Six lower-case digits behind `#`, or undefined for anything that is no such colour. */
+/** `#` and six lower-case hexadecimal digits; undefined for anything but a colour. */
 function hexColour(value: string | undefined): string | undefined {
   const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value?.trim() ?? '')?.[1]?.toLowerCase()
   if (digits === undefined) return undefined

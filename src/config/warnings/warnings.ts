@@ -83,7 +83,7 @@ export function warningsOf({
   return rows.filter(([applies]) => applies).map(([, sentence]) => sentence)
 }
 
-/** A file that was cut off or not filled in would otherwise go unnoticed; without a path, there is no file. */
+/** An empty or truncated file would otherwise go unnoticed; without a path, there is no file. */
 export const emptyFileWarnings = (file: object, path: string | undefined): readonly string[] =>
   path === undefined || Object.keys(file).length > 0
     ? []

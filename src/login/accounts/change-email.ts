@@ -42,7 +42,7 @@ export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<
 
 const PURPOSE = 'email-change'
 
-/** The form, with the client and the URL to return to; the address that was typed stays out of URLs. */
+/** The form, with the client and the URL to return to; the typed address never appears in URLs. */
 function formPath({ clientId, redirectUri }: RequestedReturn): string {
   const query = new URLSearchParams({
     ...(clientId !== undefined && { client_id: clientId }),
@@ -60,7 +60,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
-  /** Who is signed in; undefined where their provider keeps the address. */
+  /** The signed-in user; undefined if another provider manages the address. */
   async function ownerIn(request: FastifyRequest): Promise<SignedInUser | undefined> {
     const signedIn = await sessions.signedIn(request)
     return signedIn?.user.origin === service.name ? signedIn : undefined
@@ -91,7 +91,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     })
   })
 
-  /** Mails the code, as far as the address can be one. */
+  /** Mails the code, if the address is valid. */
   async function begin(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -109,8 +109,8 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
   }
 
   /**
-   * To the new address the code, unless another user signs in with it, which only its owner learns by mail; a notice to the old
-   * one.
+   * Sends the code to the new address, or, if another user signs in with it, a notice to that user; and a notice to the old
+   * address.
    */
   async function sendMails(
     order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },

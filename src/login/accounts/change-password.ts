@@ -1,4 +1,4 @@
-// Changing one's own password, with the one before.
+// Changes the user's own password; requires the current one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccountMailDeps } from '../../accounts/account-mails.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'

@@ -1,5 +1,5 @@
-// Where a sign-in leads that followed a sign-up, a new password, an invitation or a change of the e-mail address: to the
-// application that asked for it.
+// Where a sign-in continues after a sign-up, a new password, an invitation or a change of the e-mail address: at the
+// application that requested it.
 import { isRegisteredReturn } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import type { Urls } from '../../model/urls.ts'

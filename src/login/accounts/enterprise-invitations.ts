@@ -1,4 +1,4 @@
-// Accepting invitations with name and password of the directory, which must vouch for the address that was invited.
+// Accepts invitations with a user name and password of a directory, which must confirm the invited address.
 import { isServed, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
 import type { AcceptDeps } from '../../accounts/accept-invitation.ts'
 import type { Identity } from '../../identity/identity.ts'

@@ -1,4 +1,4 @@
-// The required password change: until it is done, the user can do nothing else. Does not ask for the old password: the user
+// The required password change: until it is done, the user can do nothing else. Does not require the old password: the user
 // has just used it to sign in, or has to do so again.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
@@ -31,7 +31,7 @@ interface ForcePasswordChangeDeps extends NewPasswordDeps {
 const COMPLETED_PATH = '/force_password_change_completed'
 const MISMATCH = 'Passwords must match and not be empty.'
 
-/** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which leads on. */
+/** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
 export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePasswordChangeDeps): void {
   const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
   const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
@@ -43,7 +43,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     return demand?.name === 'password-change' ? signedIn : undefined
   }
 
-  /** A change may be demanded while a session is open, and an attacker who has stolen it does not know the password. */
+  /** A change may be required during a session, and an attacker who has stolen it does not know the password. */
   const mayChange = ({ session }: SignedInUser): boolean => isFresh(session, deps.clock.now())
   async function askAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (await sessions.savedRequest(request))?.path ?? '/'

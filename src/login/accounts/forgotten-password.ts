@@ -46,7 +46,7 @@ export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<
   readonly background: Background
 }
 
-/** What the page says where the two passwords are not the same, or empty. */
+/** The message if the two passwords differ or are empty. */
 export const MISMATCH = 'Passwords must match and not be empty.'
 const MAX_NAME_LENGTH = 255
 
@@ -144,7 +144,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
   })
 }
 
-/** Whose password the text may mean: the name of an account, or the address of exactly one. */
+/** The account for the input: a user name, or an address that exactly one account has. */
 async function accountNamed(
   zone: Zone,
   text: string,
@@ -156,7 +156,7 @@ async function accountNamed(
   return user && !another ? { kept: 'here', user } : undefined
 }
 
-/** Sends the link, or says that the password is kept elsewhere; nothing to an account that is not usable. */
+/** Sends the link, or a mail that the password is managed elsewhere; nothing to an inactive account. */
 async function sendLink(
   order: Pick<AccountMailOrder, 'zone' | 'frame'>,
   {

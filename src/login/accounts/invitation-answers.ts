@@ -1,4 +1,4 @@
-// The answers of the pages on which invitations are accepted: the page itself, a refusal, and the way on.
+// The responses of the invitation pages: the page, a refusal, and the redirect after accepting.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
@@ -23,7 +23,7 @@ export interface InvitationAnswerDeps extends ReturnUrlDeps {
   readonly urls: Urls
 }
 
-/** What stands on the page beside the invitation. */
+/** What the page shows besides the invitation. */
 interface Shown {
   readonly code: string
   readonly invitation?: OpenInvitation | undefined
@@ -32,12 +32,12 @@ interface Shown {
   readonly status?: number
 }
 
-/** One of these ends each request. */
+/** Each request ends with one of these. */
 export interface InvitationAnswers {
   readonly show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => Promise<FastifyReply>
   /** The page without an invitation. */
   readonly refuse: (request: FastifyRequest, reply: FastifyReply, problem: InvitationProblem) => Promise<FastifyReply>
-  /** To the sign-in page after accepting, and from there to where the invitation leads. */
+  /** Redirects to the sign-in page after accepting, and from there to the target of the invitation. */
   readonly leadToSignIn: (
     request: FastifyRequest,
     reply: FastifyReply,

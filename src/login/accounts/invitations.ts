@@ -1,5 +1,5 @@
-// Accepting invitations. The link shows what there is to accept and uses nothing up, because programs open links of mails; a
-// form accepts, or the user's provider, which must vouch for the address that was invited.
+// Accepts invitations. The link only shows the invitation and consumes nothing, because programs open links of mails; a
+// form accepts it, or a sign-in at the user's provider, which must confirm the invited address.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptWithPassword, isServed, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
 import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
@@ -84,7 +84,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps
     }
   })
 
-  /** The account is the user's already, so all that is left is where the invitation leads. */
+  /** The account already belongs to the user, so this only redirects to the target of the invitation. */
   async function agree(request: FastifyRequest, reply: FastifyReply, code: string): Promise<FastifyReply> {
     const taken = await takeInvitation(request.zone, code, deps)
     if (taken?.step !== 'agree') return refuse(request, reply, 'code_expired')

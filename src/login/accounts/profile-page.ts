@@ -39,7 +39,7 @@ export interface ProfilePageDeps {
   readonly history: AccountHistory
 }
 
-/** Events on the page. */
+/** Maximum number of events on the page. */
 const MAX_EVENTS = 30
 const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'email-changed'])
 
@@ -93,7 +93,7 @@ export function userOf(request: FastifyRequest): User {
   return request.user
 }
 
-/** Names are those of the provider, where there is another; the language never is. */
+/** Another provider manages the names of its users, but never the language. */
 export async function rightsOf(
   request: FastifyRequest,
   { store, service }: Pick<ProfilePageDeps, 'store' | 'service'>,
@@ -165,7 +165,7 @@ async function eventsOf(
   { store, history }: ProfilePageDeps,
 ): Promise<readonly ShownEvent[]> {
   const all = await history.list({ id: zoneId }, id)
-  // Instants of more specific events, which replace general ones.
+  // The times of more specific events, which replace general ones.
   const precise = new Set(all.filter(({ type }) => PRECISE.has(type)).map(({ at }) => at.getTime()))
   const shown = all.filter(({ type, at }) => type !== 'details-changed' || !precise.has(at.getTime()))
   return Promise.all(

@@ -1,4 +1,4 @@
-// What the pages of self-service share: whether they are open, and how much of it one may do.
+// What the self-service pages share: whether they are enabled, and their rate limits.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
 import type { SwitchDeps } from '../../accounts/switches.ts'
@@ -87,7 +87,7 @@ export function runLater(background: Background, task: () => Promise<void>): voi
 /** A URL as a value in the query of a redirect. UAA: leaves colons and slashes as they are. */
 const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A', ':').replaceAll('%2F', '/')
 
-/** What is done, and where it leads after a sign-in: the result of `returnUrl` for the client. */
+/** The completed action, and where to continue after a sign-in: the result of `returnUrl` for the client. */
 interface Done {
   /** A message of the sign-in page. */
   readonly success: string

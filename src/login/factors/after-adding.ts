@@ -6,14 +6,14 @@ import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import { ownerOf } from './second-factor-task.ts'
 import type { SecurityAccess, SecurityDeps } from './security-access.ts'
 
-/** A factor that the user has just added, and where they go from there. */
+/** A factor that the user has just added, and the URL to continue with. */
 interface Added {
   readonly signedIn: SignedInUser
   readonly factor: ProvenFactor
   readonly continueUrl: string
 }
 
-/** Leads on after a factor was added: users who have no recovery codes see new ones first. */
+/** Continues after a factor was added: users without recovery codes see new ones first. */
 type AfterAdding = (request: FastifyRequest, reply: FastifyReply, added: Added) => Promise<FastifyReply>
 
 /** One instance serves every zone. */

@@ -42,7 +42,7 @@ export type FactorPage = keyof typeof ROUTES
 /** Dependencies of all of them. */
 type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & SecurityDeps
 
-/** Proving a second factor, signing in with a passkey, and managing one's own factors. */
+/** Proves a second factor, signs in with a passkey, and manages the user's factors. */
 export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
   deferredRoutes<FactorPage>(app, ROUTES, {
     async load() {

@@ -1,5 +1,5 @@
-// A factor for a user who has none, or none that is enough for the application: added in the middle of a sign-in, which
-// goes on with it.
+// Adds a factor for a user who has none, or none that is sufficient for the application, during a sign-in, which then
+// continues.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { isFresh } from '../../model/sessions/session.ts'
@@ -84,7 +84,7 @@ export function firstFactorHandlers(
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { signedIn } = task
     const form = bodyForm(request) ?? EMPTY_FORM
-    // The options of the form were made for a sign-in that was fresh then; their challenge lives for minutes.
+    // The options of the form were created for a fresh sign-in; their challenge is valid for minutes.
     const result = await passkeys.readRegistration(ceremonyOf(request, signedIn, urls), {
       user: signedIn.user,
       answer: form.get('credential') ?? '',

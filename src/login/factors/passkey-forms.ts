@@ -1,4 +1,4 @@
-// The two pages on which a browser makes a passkey for an account: the user's own choice, and the offer after a sign-in.
+// The two pages on which a browser creates a passkey for an account: at the user's request, and as an offer after a sign-in.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Passkeys } from '../../factors/passkeys.ts'
 import { siteName } from '../../pages/layout.ts'

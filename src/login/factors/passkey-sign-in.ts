@@ -1,5 +1,5 @@
-// Signing in with a passkey alone, without typing a name. For accounts of this server; users of directories and providers are
-// signed in there, so that users who are blocked there are blocked here.
+// Signs in with a passkey alone, without a user name. For accounts of this server; users of directories and providers
+// sign in there, so that users who are blocked there are blocked here.
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { addSeconds } from '../../base/clock.ts'
@@ -47,7 +47,7 @@ export interface PasskeySignInDeps {
   readonly audit: Audit
 }
 
-/** `POST /login/passkey/options`, what the script asks the browser, and `POST /login/passkey`, what the browser answered. */
+/** `POST /login/passkey/options`, the options for the browser, and `POST /login/passkey`, its response. */
 export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
   const { store, clock, sessions, csrf, urls, service, behaviour } = deps
 
@@ -57,7 +57,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     throw turnedOff()
   }
 
-  /** What the challenge is bound to; undefined for a browser that keeps no cookie. */
+  /** What the challenge is bound to; undefined for a browser without cookies. */
   async function ceremonyOf(request: FastifyRequest) {
     const session = await sessions.of(request)
     const browser = csrf.browserOf(request) ?? (session && `session ${session.idDigest}`)
@@ -134,7 +134,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     return { ...proof, outcome: 'signed-in', user } as const
   }
 
-  /** A locked account is locked for every way of signing in, as administrators expect it. */
+  /** A locked account is locked for every sign-in method, as administrators expect. */
   async function isLocked({ zoneId, id }: User, provider: IdentityProvider): Promise<boolean> {
     const policy = lockoutPolicy(provider)
     const now = clock.now()

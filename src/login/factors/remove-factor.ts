@@ -14,7 +14,7 @@ import { ownerOf } from './second-factor-task.ts'
 import { createSecurityAccess, formOf } from './security-access.ts'
 import type { Entry, SecurityDeps } from './security-access.ts'
 
-/** A factor to remove, and the kinds that the user has without it. */
+/** A factor to remove, and the kinds that would remain. */
 interface Removal {
   /** Absent for the authenticator app. */
   readonly passkey?: Passkey

@@ -1,5 +1,5 @@
-// What the user has to do at the second step of a sign-in: determined again at each request, from the account, the session, the
-// zone's policy and the application that waits.
+// Determines the second step of a sign-in, anew at each request, from the account, the session, the
+// zone's policy and the requesting application.
 import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'
 import type { Enrolment } from '../../factors/one-time-passwords.ts'
@@ -35,9 +35,9 @@ import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { SignInTargets } from '../sign-in-target.ts'
 
-/** Where an authenticator app is set up. */
+/** The page for setting up an authenticator app. */
 export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
-/** Where a new passkey is posted to. */
+/** The path that a new passkey is posted to. */
 export const PASSKEY_PATH = `${SECOND_FACTOR_PATH}/passkey`
 
 /** A message for the user, in the language of the page. */
@@ -55,23 +55,23 @@ export interface Task {
   readonly signedIn: SignedInUser
   /** Whether the user has proven one factor only so far. */
   readonly isFirstStep: boolean
-  /** The factors that are enough. */
+  /** The sufficient factors. */
   readonly reaching: readonly FactorMethod[]
   /** What the user can prove now. */
   readonly provable: readonly FactorMethod[]
   /** Whether a factor may be added: by users who have none, and by users who have proven one. */
   readonly mayAdd: boolean
-  /** Whether an application asks for more, and not the zone. */
+  /** Whether the application requires it, not the zone. */
   readonly isStepUp: boolean
   /** How long the browser may be remembered; 0 for never. */
   readonly rememberDays: number
 }
 
-/** Finds what is to be done. */
+/** Determines the task. */
 export interface Tasks {
-  /** Undefined for nothing. */
+  /** Undefined if nothing is required. */
   of(request: FastifyRequest): Promise<Task | undefined>
-  /** Where the user was going. */
+  /** The URL to continue with. */
   continueUrl(request: FastifyRequest): Promise<string>
 }
 
@@ -131,21 +131,21 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
 /** Whether the task is to add a factor. */
 export const addsFactor = ({ provable, mayAdd }: Task): boolean => provable.length === 0 && mayAdd
 
-/** The ways that a user has, the strongest first. Codes reach level 2 and no more. */
+/** The user's methods, the strongest first. Codes reach at most level 2. */
 export const choicesOf = ({ provable, isFirstStep }: Task): readonly FactorChoice[] => [
   ...(provable.includes('passkey') ? (['passkey'] as const) : []),
   ...(provable.includes('totp') ? (['app'] as const) : []),
   ...(isFirstStep ? (['recovery'] as const) : []),
 ]
 
-/** Where the user uses or makes a passkey. */
+/** The path for using or creating a passkey. */
 export const ceremonyOf = (request: FastifyRequest, { session }: SignedInUser, urls: Urls) => ({
   zoneId: request.zone.id,
   baseUrl: urls.ofZone(request.zone),
   browser: `session ${session.idDigest}`,
 })
 
-/** Where the user sets up an authenticator app. */
+/** The path for setting up an authenticator app. */
 export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: SignedInUser, chrome: Chrome): Enrolment => ({
   zoneId: zone.id,
   userId: user.id,

@@ -60,7 +60,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
     reply.redirect(urls.ofZone(request.zone) + path, 302)
 
-  /** The page for what is to be done: prove a factor, or add one. */
+  /** The page for the task: prove a factor, or add one. */
   async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
     const { isFirstStep, signedIn, reaching } = task
     const ways = choicesOf(task)
@@ -92,7 +92,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       choice: way,
       others: ways.filter(each => each !== way),
       ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, signedIn.user) }),
-      // A code that stands in for a factor does not let the browser be remembered.
+      // After a recovery code or an administrator's code, the browser cannot be remembered.
       rememberDays: way === 'recovery' ? 0 : task.rememberDays,
       problem: text,
       ...(addsFactor(task) && { back: action }),
@@ -137,7 +137,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     const answer = form.get('credential')
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
-      // The script sends nothing when the user gave up, which is no attempt.
+      // The script sends nothing when the user cancelled, which is not an attempt.
       if (answer === '' || !provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
       report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
@@ -176,7 +176,7 @@ type Proof =
   | {
       readonly outcome: 'proved'
       readonly factor: ProvenFactor
-      /** False for a code that stands in for a factor. */
+      /** False for a recovery code or an administrator's code. */
       readonly isOwnFactor: boolean
     }
   | { readonly outcome: 'refused'; readonly problem: Problem }

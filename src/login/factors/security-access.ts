@@ -1,5 +1,5 @@
-// Who may see and change second factors. A session is enough to see them; adding, naming and removing needs a sign-in of
-// the last minutes, with the second factor of those who have one.
+// Who may see and change second factors. A session is enough to see them; adding, naming and removing requires a sign-in in
+// the last minutes, with a second factor if the user has one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -59,7 +59,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 export interface SecurityAccess {
   /** For any signed-in user. */
   readonly entered: (answer: Answer) => Handler
-  /** For users who have just signed in; others sign in and come back, to the page of the form that they sent. */
+  /** For users who have just signed in; others sign in and return to the page of the submitted form. */
   readonly fresh: (answer: Answer) => Handler
   /** The path of a page below `/profile/security`. */
   readonly pathOf: (request: FastifyRequest, path?: string) => string
@@ -90,7 +90,7 @@ export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
   const unknown = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     goTo(request, reply, `${PATH}?error=unknown`)
 
-  /** The pages do not exist for users whom the policy of the zone does not concern. */
+  /** The pages do not exist for users to whom the policy of the zone does not apply. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
     const signedIn = await sessions.signedIn(request)
     if (!signedIn) throw new Error('the gate requires a session')
@@ -145,7 +145,7 @@ export const badName: Problem = ({ texts }) => securityTexts(texts).badName
 const MAX_NAME_LENGTH = 64
 const VISIBLE = /[^\p{C}\p{Z}\p{M}]/u
 
-/** Undefined for a name that shows nothing, is too long or has control characters. */
+/** Undefined for a name that is blank, too long or has control characters. */
 export function acceptedPasskeyName(typed: string): string | undefined {
   const name = acceptedName(typed)
   return name === undefined || !VISIBLE.test(name) || name.length > MAX_NAME_LENGTH ? undefined : name

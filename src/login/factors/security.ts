@@ -68,7 +68,7 @@ export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { chang
 
   on(
     'POST /profile/security/devices',
-    // Without a fresh sign-in: it takes rights away and gives an attacker with the session none.
+    // Without a fresh sign-in: it only removes rights, so an attacker with the session gains nothing.
     entered(async (request, reply, { signedIn }) => {
       await changes.forgetDevices(await ownerOf(request, signedIn, pages))
       return done(request, reply, 'forgotten')

@@ -1,4 +1,4 @@
-// What the assertion consumer answers and reports where it signs nobody in.
+// The responses and reports of the assertion consumer for failed sign-ins.
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
@@ -7,7 +7,7 @@ import type { Failure, Refused } from '../external-failures.ts'
 import { deniedUrl } from './denial.ts'
 import type { SamlDeps } from './saml.ts'
 
-/** For an answer that is no SAML response, or has a field twice. */
+/** For a message that is not a SAML response, or has a field twice. */
 export const UNREADABLE: Failure = {
   status: 400,
   description: 'The response of your identity provider could not be read. Please start again.',
@@ -19,7 +19,7 @@ const NO_PROVIDER: Failure = {
 
 const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match invited email."
 
-/** Reports to the audit trail an answer to no pending request, or from no provider; `identity` reports all others. */
+/** Reports a response without a pending request, or from no provider, to the audit trail; `identity` reports all others. */
 export function reportAnswer(
   { zone, ip, headers }: FastifyRequest,
   { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
@@ -38,7 +38,7 @@ export function reportAnswer(
   })
 }
 
-/** UAA: names the provider that sent the answer, or whose address it was sent to. */
+/** UAA: names the provider that sent the response, or to whose URL it was sent. */
 export async function noProvider(
   { zone }: FastifyRequest,
   { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
@@ -59,7 +59,7 @@ export async function noProvider(
   }
 }
 
-/** What a refusal is answered with, where UAA has an answer of its own. */
+/** The response to a refusal, where UAA has a specific one. */
 export async function failureOf(
   { zone }: FastifyRequest,
   { origin, result, path }: { readonly origin: string; readonly result: Refused; readonly path: string | undefined },

@@ -1,5 +1,5 @@
-// The assertion consumer (SAML 2.0 Profiles §4.1.4.3). An answer is a form of another site, so the browser sends no cookies
-// with it: the attempt that it belongs to is found when a page of ours has posted it once more.
+// The assertion consumer (SAML 2.0 Profiles §4.1.4.3). A response is a form of another site, so the browser sends no cookies
+// with it: the attempt that it belongs to is found after one of our pages has posted it again.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { consumerPath } from '../../model/zones/saml-paths.ts'
 import { samlAliasOf } from '../../model/zones/zone.ts'
@@ -17,7 +17,7 @@ import { isPlain } from '../returns.ts'
 import { failureOf, noProvider, reportAnswer, UNREADABLE } from './consumer-failures.ts'
 import type { SamlDeps, SamlRoute } from './saml.ts'
 
-/** Where the answer was posted first: a recipient that the assertion may name. */
+/** The URL that first received the response: a valid recipient of the assertion. */
 const POSTED_AGAIN = 'posted_again'
 const BARE_PATH = '/saml/SSO'
 /** Characters of an issuer in the log. */
@@ -79,7 +79,7 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
   return postAgain({ request, reply }, { form, own, alias }, deps)
 }
 
-/** Logs and reports an answer of which no provider here is the issuer. */
+/** Logs and reports a response whose issuer is not a provider here. */
 async function reportUnknownIssuer(
   request: FastifyRequest,
   { message, issuer }: { readonly message: string; readonly issuer: string | undefined },
@@ -95,7 +95,7 @@ async function reportUnknownIssuer(
   reportAnswer(request, { message, why: problem ?? 'issuer' }, deps)
 }
 
-/** Has the browser post the answer again from a page of ours, with the cookies. */
+/** Makes the browser post the response again from one of our pages, with the cookies. */
 async function postAgain(
   { request, reply }: Exchange,
   { form, own, alias }: { readonly form: Form; readonly own: string; readonly alias: string | undefined },

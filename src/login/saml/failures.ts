@@ -7,9 +7,9 @@ import type { Urls } from '../../model/urls.ts'
 import type { CookieAttributes } from '../../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
 
-/** Characters; names of providers stand in descriptions. */
+/** Characters; descriptions contain names of providers. */
 const MAX_LENGTH = 500
-/** Enough for a redirect on a slow line. */
+/** Enough for a redirect on a slow connection. */
 const SECONDS = 60
 
 /** Keeps the description of a failure in the browser until the next page. */

@@ -1,5 +1,5 @@
-// Single logout (SAML Profiles §4.4): a provider's requests to log users out, and its answers to ours, which lead the browser
-// on to where the logout was to end.
+// Single logout (SAML Profiles §4.4): a provider's logout requests, and its responses to ours, which redirect the browser
+// to the target of the logout.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -29,10 +29,10 @@ interface SamlLogoutDeps extends ProviderAccessDeps {
 const MESSAGES = ['SAMLRequest', 'SAMLResponse'] as const
 /** A logout message is a few kilobytes, most of it certificates. */
 const MAX_BODY_BYTES = 131_072
-/** Characters; providers keep to 80 bytes at best (SAML Bindings §3.4.3). A longer one is not given back. */
+/** Characters; the standard limits it to 80 bytes (SAML Bindings §3.4.3). A longer one is not returned. */
 const MAX_RELAY_STATE_LENGTH = 2048
 
-/** What an endpoint of SAML says of a request that has no message. */
+/** The response to a request without a SAML message. */
 const UNSUPPORTED = 'Unsupported request'
 const UNVERIFIED =
   'Your identity provider asked to sign you out, but its request could not be verified. You may still be signed in.'
@@ -130,7 +130,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
 
 const isLong = (relayState: string): boolean => relayState.length > MAX_RELAY_STATE_LENGTH
 
-/** UAA: the parameters of the logout, as they were given to the provider; they are judged again. */
+/** UAA: the parameters of the logout, as sent to the provider; they are validated again. */
 function givenBack(relayState: string | undefined): Readonly<Record<string, string>> {
   const given = relayState === undefined || isLong(relayState) ? undefined : parseJson(relayState)
   if (!isJsonRecord(given)) return {}

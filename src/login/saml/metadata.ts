@@ -1,4 +1,4 @@
-// The SAML metadata of a zone's service provider. A document is signed once and kept: the endpoint is open, and a signature
+// The SAML metadata of a zone's service provider. A document is signed once and cached: the endpoint is open, and a signature
 // takes a millisecond of the main thread.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../base/cache.ts'
@@ -20,7 +20,7 @@ const ROUTES = {
   'GET /saml/metadata/alias/:alias': route,
 } as const satisfies Record<RouteName, DeferredRoute>
 
-/** Signed documents that are kept: one for each address of a zone, usually of 6 kB, and of a megabyte with large certificates. */
+/** Cached documents: one for each URL of a zone, usually of 6 kB, and of a megabyte with large certificates. */
 const MAX_DOCUMENTS = 500
 
 /** `GET /saml/metadata` and `GET /saml/metadata/alias/{alias}`. */
@@ -47,7 +47,7 @@ export function samlMetadataEndpoints(
         const xml = metadataOf(provider, { stableNamesFirst: behaviour.stableSamlNamesFirst }) // names the certificate, so another key is another document
         const [key, of] = [JSON.stringify([zone.id, provider.base]), digest(xml)]
         const cached = signed.peek(key)
-        // One for each address: what a zone had before must not fill the memory.
+        // One for each URL: outdated documents of a zone must not fill the memory.
         if (cached && cached.of !== of) signed.drop(key)
         const document = await signed.get(key, () => Promise.resolve({ of, text: signEnveloped(xml, provider.active) }))
         const name = zone.subdomain === '' ? 'saml-sp.xml' : `saml-${zone.subdomain}-sp.xml`

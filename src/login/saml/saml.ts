@@ -1,4 +1,4 @@
-// Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes stand here; their code is loaded
+// Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes are here; their code is loaded
 // when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../../model/audit/event.ts'

@@ -9,7 +9,7 @@ import type { SamlDeps, SamlRoute } from './saml.ts'
 
 const NOT_AVAILABLE = 'That sign-in method is not available here. Please use another one.'
 
-/** Characters of a name that a page repeats. */
+/** Maximum characters of a name that a page repeats. */
 const MAX_NAME_LENGTH = 200
 
 /** See samlEndpoints. */

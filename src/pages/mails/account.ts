@@ -3,7 +3,7 @@ import type { AccountMail, AccountMailFacts } from '../texts/texts.ts'
 import { mailIn } from './frame.ts'
 import type { MailBody, MailFrame } from './frame.ts'
 
-/** One of the mails; `url` is where its button leads, if it has one. */
+/** One of the mails; `url` is the link of its button, if it has one. */
 export function accountMail(
   frame: MailFrame,
   name: AccountMail,

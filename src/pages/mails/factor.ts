@@ -4,7 +4,7 @@ import type { FactorNotice } from '../texts/factor-mail-texts.ts'
 import { mailIn } from './frame.ts'
 import type { MailBody, MailFrame } from './frame.ts'
 
-/** One of the mails; `url` is where the user can look at the account. */
+/** One of the mails; `url` is the page of the account. */
 export function factorNoticeMail(
   frame: MailFrame,
   notice: FactorNotice,

@@ -1,10 +1,10 @@
-// What every mail shares: one column with the site's name, a few sentences, at most one button, and the same as plain text.
-// Nothing is fetched when it is opened, and the caller that caused it to be sent cannot change its content.
+// The layout of every mail: one column with the site's name, a few sentences, at most one button, and the same as plain text.
+// Opening it fetches nothing, and the caller that caused it to be sent cannot change its content.
 import { type Html, html } from '../../base/html.ts'
 import { isolated, plain } from '../foreign.ts'
 import type { Texts } from '../texts/texts.ts'
 
-/** What surrounds the content of a mail. */
+/** The context of a mail. */
 export interface MailFrame {
   readonly texts: Texts
   /** The name of the sender: the company or the zone. */
@@ -22,7 +22,7 @@ interface MailContent {
   readonly notes: readonly string[]
 }
 
-/** A mail as its reader sees it. */
+/** The subject and content of a mail. */
 export interface MailBody {
   readonly from: string
   readonly subject: string
