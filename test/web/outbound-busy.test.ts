@@ -97,7 +97,8 @@ for (const mode of MODES) {
           provider('found', { tokenUrl: undefined, discoveryUrl: `${host.url}/.well-known/openid-configuration` }),
         ],
       }
-      server = await startServer({ mode, clock, config: { bootstrap } })
+      const zone_config = { protocols: { clientMetadataDocuments: true } }
+      server = await startServer({ mode, clock, config: { bootstrap, zone_config } })
       running = Array.from({ length: BACKGROUND_SLOTS }, (_, index) => clientCredentials(index))
       await host.arrived(BACKGROUND_SLOTS)
     })
@@ -175,6 +176,18 @@ for (const mode of MODES) {
       await host.arrived(BACKGROUND_SLOTS + SIGN_IN_SLOTS)
       const before = failures()
       isBusyPage(await last.browser.send('/login/callback/corp', { query: last.query }))
+      assert.deepEqual(failures(), before)
+    })
+
+    it('has a client try again whose metadata document cannot be fetched', async () => {
+      const attempt = (name: string): Promise<TestAnswer> => {
+        const client_id = `${host.url.replace('127.0.0.1', 'localhost')}/${name}.json`
+        return server.token({ grant_type: 'refresh_token', refresh_token: 'r', client_id })
+      }
+      running.push(...Array.from({ length: SIGN_IN_SLOTS }, (_, index) => attempt(`app-${index}`)))
+      await host.arrived(BACKGROUND_SLOTS + 2 * SIGN_IN_SLOTS)
+      const before = failures()
+      isBusyJson(await attempt('another'))
       assert.deepEqual(failures(), before)
     })
 

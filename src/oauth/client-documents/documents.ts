@@ -23,7 +23,10 @@ import { documentUrlProblem, isAddress } from '../../model/clients/document-addr
 
 /** Finds the client that a document describes. */
 interface ClientDocuments {
-  /** Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. */
+  /**
+   * Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. Throws
+   * `OutboundBusy` if no request for it can be sent and none is cached.
+   */
   find(zoneId: string, clientId: string): Promise<Client | undefined>
 }
 
@@ -115,9 +118,9 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const fetchAfter = isBusy ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
-      return isForgiven && now < before.forgetAt
-        ? { ...before, fetchAfter }
-        : { ...fresh, fetchAfter, forgetAt: fetchAfter }
+      if (isForgiven && now < before.forgetAt) return { ...before, fetchAfter }
+      if (isBusy) throw cause
+      return { ...fresh, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
