@@ -119,7 +119,6 @@ interface Verification {
   readonly by: AuditOrigin
 }
 
-/** The result. */
 type VerificationResult =
   | { readonly outcome: 'verified'; readonly user: User; readonly requestedReturn: RequestedReturn }
   /** The code is valid, but this is another browser, and the password is not that of the request. */

@@ -124,7 +124,6 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
   )
 }
 
-/** The keys as an aligned table. */
 function table(keys: readonly SigningKeyRecord[], now: Date): string {
   const rows = keys.map(key => [
     key.keyId.replace(/[^\x20-\x7e]/g, '?'), // key ids of the zone API are not restricted

@@ -15,7 +15,6 @@ export interface SamlKeys {
   readonly pairs: Readonly<Record<string, SamlKeyPair>>
 }
 
-/** A key pair in PEM. */
 interface SamlKeyPair {
   /** PKCS#8. */
   readonly privateKey: string

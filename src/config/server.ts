@@ -17,7 +17,6 @@ export interface CommandOptions {
   readonly workers?: string
 }
 
-/** The settings. */
 type ServerSettings = Pick<Config, 'workers' | 'database' | 'service' | 'compatibility' | 'baseUrl'> &
   Pick<Config['listen'], 'host' | 'port'>
 

@@ -20,7 +20,6 @@ export interface SigningKeys {
   readonly keys: Readonly<Record<string, ConfiguredKey>>
 }
 
-/** The key paths of the parts of a key. */
 type Paths = Readonly<Record<KeyProblem['part'], string>>
 
 /** Reads `signing_keys`; undefined if absent or invalid. */

@@ -7,7 +7,6 @@ import { isSecret } from './program-environment.ts'
 export interface VariableSources {
   readonly env: Environment
   readonly problems: Problems
-  /** Of the string. */
   readonly key: string
   /** Keys of strings with variables, which may represent numbers and booleans. */
   readonly filledKeys: Set<string>

@@ -22,7 +22,6 @@ interface TypedCode {
   readonly methods: readonly FactorMethod[]
 }
 
-/** The result. */
 type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }

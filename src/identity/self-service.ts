@@ -10,7 +10,6 @@ interface SelfServiceDeps {
   readonly pageSettings: Pick<PageSettings, 'links'>
 }
 
-/** Our own pages. */
 const OWN_PAGES: SelfServiceLinks = { signup: '/create_account', passwd: '/forgot_password' }
 
 /**

@@ -227,7 +227,6 @@ export interface IdentitySource {
   readonly password?: { check(from: RequestOrigin, attempt: PasswordAttempt): Promise<SignInResult> }
   /** Sends a user name and password to the provider, if its record allows it (`passwordGrantEnabled`). */
   readonly relay?: PasswordRelay
-  /** Signs in by redirect. */
   readonly redirect?: RedirectSignIn
   /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
   readonly signOut?: (signOut: SignOut) => Promise<Destination | undefined>

@@ -20,7 +20,6 @@ export interface Health {
   readonly databaseWorks: boolean
 }
 
-/** An answer about the health. */
 interface HealthAnswer {
   readonly status: 200 | 503
   readonly text: string

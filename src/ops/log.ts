@@ -21,7 +21,6 @@ export interface Log {
   readonly refusal: (message: string) => void
   /** The audit trail. */
   readonly audit: Audit
-  /** One answered request. */
   readonly request: (answered: AnsweredRequest) => void
   /** Finds the request that a line belongs to; absent if lines do not name it. */
   readonly requests: RequestLog | undefined

@@ -17,7 +17,6 @@ export interface Tracing extends Instrument {
   readonly countSignature: (signature: Signature) => void
   /** False if no SDK has registered itself, so that every span is lost. */
   readonly hasSdk: boolean
-  /** The trace of a request. */
   readonly traceIdOf: (request: FastifyRequest) => string | undefined
 }
 

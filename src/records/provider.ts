@@ -188,7 +188,6 @@ const MAX_WILDCARDS = 5
 export const isGroupPattern = (pattern: string): boolean =>
   pattern.split('*', MAX_WILDCARDS + 2).length <= MAX_WILDCARDS + 1
 
-/** Patterns of group names. */
 const groupPatterns = setting({
   kind: v.pipe(
     listOfStrings,

@@ -72,7 +72,6 @@ const strings = <const U>(unset: U, { about, pattern }: { about?: string; patter
 /** What the name of a group is. */
 const GROUP_NAME = { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 }
 
-/** Names of groups. */
 const groupNames = <const U>(unset: U, about: string) =>
   setting({ ...strings(unset, { about }), schema: { items: GROUP_NAME } })
 
@@ -176,7 +175,6 @@ export const standardDefaultGroups = (serviceName: string): readonly string[] =>
   `${serviceName}.offline_token`,
 ]
 
-/** A switch for each protocol. */
 const PROTOCOL_SWITCHES = Object.fromEntries(
   Object.entries(PROTOCOLS).map(([name, about]) => [name, flag(undefined, about)]),
 ) as Readonly<Record<Protocol, ReturnType<typeof flag<undefined>>>> // every protocol has its switch

@@ -4,7 +4,6 @@
 export interface SearchServer {
   /** `primary`, or host and port of a replica. */
   readonly name: string
-  /** Number of searches that it has answered. */
   readonly searches: number
   /** Whether searches go to the replica now; absent for the primary. */
   readonly isUsed?: boolean | undefined

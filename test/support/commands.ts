@@ -8,7 +8,6 @@ import type { Ending } from './process.ts'
 
 /** A process that runs commands in a folder. */
 export interface CommandRunner {
-  /** Runs a command to its end. */
   run(args: readonly string[]): Promise<Omit<Ending, 'signal'>>
   end(): void
 }

@@ -82,7 +82,6 @@ export interface GroupServer {
   send(method: string, path: string, body?: unknown, request?: GroupRequest): Promise<TestAnswer>
   /** The id of a new group. */
   make(displayName: string, members?: readonly Members[], request?: GroupRequest): Promise<string>
-  /** The id of a user of the zone. */
   userId(userName: string, zoneId?: string): Promise<string>
   /** The id of a group of the zone that exists. */
   groupId(displayName: string, zoneId?: string): Promise<string>

@@ -22,7 +22,6 @@ export interface ListParameters extends Omit<ListQuery, 'filter'> {
 
 /** The differences between lists. */
 export interface ListRules {
-  /** Default filter and order. */
   readonly defaults: { readonly filter: string; readonly sortBy: string }
   /** Whether `sortOrder` asks for the reverse order. */
   readonly isDescending: (sortOrder: string) => boolean

@@ -122,7 +122,6 @@ export interface ResolvedPath {
 export interface Names {
   /** By path without a filter: `userName`, `name.givenName`, `urn:…:User:department`. */
   find(path: string): ResolvedPath | undefined
-  /** The extension with this URN. */
   extension(urn: string): Schema | undefined
   /** The resource's own attributes and the common ones. */
   readonly own: readonly Attribute[]

@@ -17,7 +17,6 @@ import { createSelection } from './selection.ts'
 
 /** The schema of the body. */
 export const BULK_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
-/** The schema of the response. */
 const BULK_RESPONSE_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:BulkResponse'
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const

@@ -10,7 +10,6 @@ import { readMessage } from './message.ts'
 import type { SelectedNames } from './selection.ts'
 import { namesIn } from './selection.ts'
 
-/** The schema of the body of a search. */
 const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 
 /** The parameters of a list. */

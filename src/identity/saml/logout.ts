@@ -52,7 +52,6 @@ export interface SamlLogout {
    * session names no user. Sends no request itself.
    */
   request(record: IdentityProvider, signOut: SignOut): Promise<Destination | undefined>
-  /** Reads a request of the provider. */
   read(record: IdentityProvider, message: LogoutMessage): Promise<LogoutRequestReading>
 }
 

@@ -5,7 +5,6 @@ import type { Profile } from '../../records/profiles.ts'
 import type { Client } from './client.ts'
 import type { Zone } from '../zones/zone.ts'
 
-/** The demands. */
 interface ClientDemands {
   /** The profile that asks for it. */
   readonly profile: Profile | undefined
@@ -29,7 +28,6 @@ interface ClientDemands {
   readonly algorithms: readonly ClientAlgorithm[] | undefined
   /** The grants that it may use; all that its record has if absent. */
   readonly grantTypes: readonly string[] | undefined
-  /** A refresh keeps the refresh token. */
   readonly keepsRefreshToken: boolean
 }
 

@@ -32,7 +32,6 @@ const MAX_SECONDS = 3600
 /** How long a used object is remembered if it is valid for longer or has no expiry. */
 const MAX_REMEMBERED_SECONDS = 30 * 86_400
 
-/** A received request object. */
 interface ReceivedObject {
   readonly jwt: string
   readonly client: Client

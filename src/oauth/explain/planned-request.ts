@@ -20,7 +20,6 @@ export interface PlannedRequest {
   readonly resources?: readonly string[] | undefined
   readonly acrValues?: string | undefined
   readonly tokenFormat?: string | undefined
-  /** Of a refresh. */
   readonly refreshToken?: string | undefined
   /** Of an exchange. */
   readonly subjectToken?: string | undefined

@@ -11,7 +11,6 @@ export interface MailFrame {
   readonly site: string
 }
 
-/** The content of one mail. */
 interface MailContent {
   readonly subject: string
   readonly heading: string

@@ -14,7 +14,6 @@ export type FactorNotice =
   | 'codeUsed'
   | 'reset'
 
-/** The texts of the mails. */
 interface FactorMailTexts {
   readonly changes: Readonly<
     Record<FactorNotice, { readonly subject: string; readonly lead: (userName: string) => string }>

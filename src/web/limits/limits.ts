@@ -49,7 +49,6 @@ export const ALLOWANCES = {
   documentFetches: { max: 60, seconds: MINUTE },
 } as const satisfies Record<string, Allowance>
 
-/** The name of a limit. */
 type LimitName = keyof typeof ALLOWANCES
 
 /** The limits that are always on. */

@@ -30,7 +30,6 @@ export interface SamlIdp {
   }): string
   /** An assertion without a signature. */
   assertion(parts?: AssertionParts): string
-  /** A signed assertion. */
   signedAssertion(parts?: AssertionParts, signing?: SigningParts): string
   /** A response, signed and encrypted as its parts say. */
   response(parts?: ResponseParts): Promise<string>
