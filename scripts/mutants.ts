@@ -356,7 +356,7 @@ export const MUTANTS: readonly Mutant[] = [
     'web/zones/zone-switch',
     'admin/tenant-isolation',
   ),
-  mutant('who may select a zone', 'web/zones/zone-switch.ts', '!mayAsk', 'false', 'web/zones/zone-switch'),
+  mutant('who may select a zone', 'web/zones/zone-switch.ts', '!maySwitch', 'false', 'web/zones/zone-switch'),
   mutant(
     'rights in another zone',
     'web/zones/zone-switch.ts',
@@ -415,7 +415,7 @@ export const MUTANTS: readonly Mutant[] = [
     'if (isCounted) taken',
     'web/limits/shared-limits',
   ),
-  mutant('a limit asks again', LIMITS, 'window.askedAt + ASK_AGAIN_MS', 'Infinity', 'web/limits/shared-limits'),
+  mutant('a limit asks again', LIMITS, 'window.checkedAt + RECHECK_MS', 'Infinity', 'web/limits/shared-limits'),
   mutant(
     'a limit of clocks set back',
     LIMITS,

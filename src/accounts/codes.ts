@@ -105,7 +105,7 @@ export async function issueCode<P extends AccountPurpose>(
       address: user.email,
       ...(END_WITH_NAME.has(purpose) && { userName: user.userName }),
       data,
-    } satisfies Kept<P>),
+    } satisfies StoredCode<P>),
     codeDigest: digest(value),
     expiresAt,
   })
@@ -133,7 +133,7 @@ export async function redeemCode<P extends AccountPurpose>(
 }
 
 /** The stored data of a code. */
-interface Kept<P extends AccountPurpose> {
+interface StoredCode<P extends AccountPurpose> {
   /** The account's address when the code was issued: access to that mailbox gives no right to the account under another address. */
   readonly address: string
   /** Absent if the purpose does not depend on it, and in codes of older versions. */
@@ -154,7 +154,7 @@ async function readCode<P extends AccountPurpose>(
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return undefined
   if (code.passwordRevision !== undefined && code.passwordRevision !== user.passwordRevision) return undefined
-  const { address, userName, data } = JSON.parse(code.data ?? '{}') as Kept<P> // written by issueCode for the same purpose
+  const { address, userName, data } = JSON.parse(code.data ?? '{}') as StoredCode<P> // written by issueCode for the same purpose
   if (userName !== undefined && userName !== user.userName) return undefined
   return address === user.email ? { user, data, expiresAt: code.expiresAt } : undefined
 }

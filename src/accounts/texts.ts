@@ -7,12 +7,12 @@ import type { Store } from '../store/store.ts'
 import { CODE_LENGTH, isCode } from './codes.ts'
 
 /** A text that is stored temporarily. */
-export interface KeptText {
+export interface StoredText {
   readonly data: string
   readonly expiresAt: Date
 }
 
-/** Dependencies of `keepText` and `takeText`. */
+/** Dependencies of `storeText` and `redeemText`. */
 export interface TextDeps {
   readonly store: Pick<Store, 'oneTimeCodes'>
   readonly clock: Clock
@@ -20,14 +20,18 @@ export interface TextDeps {
 }
 
 /** Stores the text and returns its code. */
-export async function keepText(zone: Zone, text: KeptText, { store, random }: TextDeps): Promise<string> {
+export async function storeText(zone: Zone, text: StoredText, { store, random }: TextDeps): Promise<string> {
   const value = random.urlSafe(CODE_LENGTH)
   await store.oneTimeCodes.save(zone.id, { zoneId: zone.id, purpose: 'text', codeDigest: digest(value), ...text })
   return value
 }
 
 /** Returns the text, once; undefined if there is none, or no longer. */
-export async function takeText(zone: Zone, value: string, { store, clock }: TextDeps): Promise<KeptText | undefined> {
+export async function redeemText(
+  zone: Zone,
+  value: string,
+  { store, clock }: TextDeps,
+): Promise<StoredText | undefined> {
   if (!isCode(value)) return undefined
   const code = await store.oneTimeCodes.redeem(zone.id, 'text', digest(value))
   if (!code || code.expiresAt <= clock.now()) return undefined

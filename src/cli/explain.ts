@@ -62,7 +62,7 @@ export const explainCommand: Command = {
   },
 }
 
-type Asked = Omit<ReturnType<typeof readOptions<typeof KINDS>>, 'config' | 'database' | 'zone' | 'json'>
+type ExplainOptions = Omit<ReturnType<typeof readOptions<typeof KINDS>>, 'config' | 'database' | 'zone' | 'json'>
 
 const URN = 'urn:ietf:params:oauth:grant-type:'
 /** Short names of the grants that have long ones. */
@@ -73,7 +73,7 @@ const SHORT: Readonly<Record<string, string>> = {
   'saml2-bearer': `${URN}saml2-bearer`,
 }
 
-function questionOf(asked: Asked, token: string | undefined): Question {
+function questionOf(asked: ExplainOptions, token: string | undefined): Question {
   const { client, request, event } = asked
   const questions = [client, request, event, client === undefined ? token : undefined]
   if (questions.filter(each => each !== undefined).length !== 1) {

@@ -27,12 +27,12 @@ export function fillVariables(text: string, { env, problems, key, filledKeys, se
       return whole
     }
     filledKeys.add(key)
-    const standsForSecret = isSecret(key, text)
-    if (standsForSecret) secrets.variables.add(name)
+    const isSecretValue = isSecret(key, text)
+    if (isSecretValue) secrets.variables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
     // Anyone could use a client with an empty secret.
-    if (value === '' && fallback === undefined && standsForSecret && whole === text) {
+    if (value === '' && fallback === undefined && isSecretValue && whole === text) {
       problems.add(nameOf(key), `the environment variable ${name} is empty; \${${name}:-} allows that`)
     }
     return value ?? whole

@@ -59,7 +59,7 @@ ${csrfField(chrome)}${hiddenField('email', email)}${hiddenField('username', user
 }
 <button class="account" type="submit">${initial(userName)}<span${marked}>${name}${detail && html` <small>${detail}</small>`}</span></button>
 </form>
-<a class="remove" href="${withFormRedirect(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="spoken">${texts.remove} ${shown}</span></a>
+<a class="remove" href="${withFormRedirect(remove, formRedirectUri)}" title="${texts.remove}">${cross}<span class="visually-hidden">${texts.remove} ${shown}</span></a>
 </li>
 `
 }

@@ -39,7 +39,7 @@ export function field(props: FieldProps): Html {
 export function passwordField(texts: Texts, props: FieldProps): Html {
   const { show, shown, concealed } = texts.form
   const button = html`<button class="reveal" type="button" aria-controls="${props.id}" aria-label="${show}" aria-pressed="false" data-shown="${shown}" data-concealed="${concealed}" title="${show}" hidden><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" focusable="false"><path d="M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12Z"/><circle cx="12" cy="12" r="3"/><path class="slash" d="m4 4 16 16"/></svg></button>
-<span class="spoken" role="status"></span>
+<span class="visually-hidden" role="status"></span>
 `
   return fieldWith({ ...props, type: 'password', value: undefined }, button) // never sent back
 }

@@ -54,7 +54,9 @@ const isForUsers = ({ isForeign, known }: ErrorProps): boolean =>
 /** The error page: what happened, what to do, and the details for an administrator. */
 export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const { status, code, title, description, isForeign = false, back, known } = props
-  const said = isForeign ? html`<bdi lang="en">${plain(description, 1000)}</bdi>` : isolated(description, 1000)
+  const descriptionText = isForeign
+    ? html`<bdi lang="en">${plain(description, 1000)}</bdi>`
+    : isolated(description, 1000)
   const link = safeLink(back?.url)
   const texts = chrome.texts.error
   const numbers =
@@ -69,11 +71,11 @@ export function errorPage(chrome: Chrome, props: ErrorProps): Html {
   const content = (): Html => {
     const { reference } = chrome.texts
     if (reference) return html`${refusal(description, reference.subheading(known))}\n${numbers}${wayOn}`
-    if (isForUsers(props)) return html`<p class="lead">${said}</p>\n${wayOn}${numbers}`
+    if (isForUsers(props)) return html`<p class="lead">${descriptionText}</p>\n${wayOn}${numbers}`
     return html`<p class="lead">${explanation()}</p>
 ${wayOn}<details class="technical">
 <summary>${texts.details}</summary>
-<p>${said}</p>
+<p>${descriptionText}</p>
 ${numbers}</details>
 `
   }

@@ -13,7 +13,7 @@ export function passcodePage(chrome: Chrome, { passcode }: PasscodeProps): Html 
   const body = html`<p class="lead">${texts.lead}</p>
 <samp id="passcode" translate="no">${inGroups(passcode)}</samp>
 <button class="button" type="button" id="copybutton" data-copies="passcode" data-copied="${texts.copied}" data-copied-aloud="${texts.copiedAloud}" data-selected="${texts.selected}" data-selected-aloud="${texts.selectedAloud}" hidden>${texts.copy}</button>
-<p id="copystatus" class="spoken" role="status"></p>
+<p id="copystatus" class="visually-hidden" role="status"></p>
 <p class="note">${texts.warning}</p>
 <p class="below"><a href="${chrome.basePath}/passcode">${texts.another}</a></p>
 `

@@ -81,7 +81,7 @@ function sessionItem(texts: Texts, session: SignedInBrowser & { readonly name: s
 <p>${profile.times({ signedIn, lastSeen })}${address !== undefined && html`, ${account.from(isolated(address, 60))}`}</p>
 ${
   !isCurrent &&
-  html`<button class="quiet" type="submit" name="session" value="${handle}">${profile.signOut}<span class="spoken"> ${profile.whichSession({ name: isolated(name, 80), signedIn })}</span></button>\n`
+  html`<button class="quiet" type="submit" name="session" value="${handle}">${profile.signOut}<span class="visually-hidden"> ${profile.whichSession({ name: isolated(name, 80), signedIn })}</span></button>\n`
 }</li>
 `
 }

@@ -165,7 +165,7 @@ export function recoveryCodesPage(chrome: Chrome, { codes, userName, continueUrl
 <a class="button plain" href="${file}" download="recovery-codes.txt">${texts.download}</a>
 <button class="button plain" type="button" data-copies="codes" data-copied="${copied}" data-copied-aloud="${texts.copiedAloud}" data-selected="${selected}" data-selected-aloud="${texts.selectedAloud}" hidden>${texts.copy}</button>
 </div>
-<p id="copystatus" class="spoken" role="status"></p>
+<p id="copystatus" class="visually-hidden" role="status"></p>
 <a class="button" href="${continueUrl}">${texts.saved}</a>
 `
   return factorLayout(chrome, { title: texts.codesHeading, heading: texts.codesHeading, body })

@@ -142,7 +142,7 @@ function factorItem({ texts }: Chrome, { name, counts, createdAt, usedAt, action
   const used = usedAt ? words.lastUsed(ago(texts, usedAt, now)) : words.neverUsed
   return html`<li><div><strong>${name}</strong>${!counts && html` <span class="badge">${words.ignored}</span>`}
 <p>${words.added(ago(texts, createdAt, now))}, ${used}</p></div><div class="actions">${actions.map(
-    ({ text, url }) => html`<a class="quiet" href="${url}">${text}<span class="spoken"> ${name}</span></a>`,
+    ({ text, url }) => html`<a class="quiet" href="${url}">${text}<span class="visually-hidden"> ${name}</span></a>`,
   )}</div></li>
 `
 }

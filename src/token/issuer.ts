@@ -60,18 +60,18 @@ export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
 const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
-interface GivenDeps extends PlanDeps {
+interface CallerDeps extends PlanDeps {
   readonly store: Store
   readonly keys: KeyRing
   readonly audit: Audit
 }
 
-interface IssuerDeps extends GivenDeps {
+interface IssuerDeps extends CallerDeps {
   readonly choice: KeyChoice
 }
 
 /** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */
-export function createTokenIssuer(given: GivenDeps): TokenIssuer {
+export function createTokenIssuer(given: CallerDeps): TokenIssuer {
   const deps = { ...given, choice: createKeyChoice(given) }
   return { issue: (authorization, { remoteAddress }) => issueTokens(authorization, remoteAddress, deps) }
 }

@@ -134,14 +134,14 @@ function definitionOf(
     ...(isAlias && { aliasId: row.aliasId, aliasZid: row.aliasZoneId }),
   }
   const { definition, problems } = providerFromJson(json, { serviceName: rules.service.name })
-  const said = ({ key, message }: (typeof problems)[number]): string => `${key} ${message}`
+  const describe = ({ key, message }: (typeof problems)[number]): string => `${key} ${message}`
   const refused = problems.filter(({ kind }) => kind !== 'unusable')
-  if (refused.length > 0) return { problem: refused.map(said).join('; ') }
+  if (refused.length > 0) return { problem: refused.map(describe).join('; ') }
   const described = providerTypes(rules.service.name).find(({ type }) => type === definition.type)
   const unknown = described ? unknownSettings(described.settings, config) : []
   if (unknown.length > 0) {
     report.note(`identity provider ${name}: without settings that have no counterpart: ${unknown.join(', ')}`)
   }
-  for (const problem of problems) report.note(`identity provider ${name} has a problem: ${said(problem)}`)
+  for (const problem of problems) report.note(`identity provider ${name} has a problem: ${describe(problem)}`)
   return { definition }
 }

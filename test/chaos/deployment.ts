@@ -20,7 +20,7 @@ export interface Node extends Target {
   readonly server: ServerProcess
   /** Starts it again, after it was stopped or killed. */
   start(): Promise<void>
-  /** Ends it, by SIGTERM unless told otherwise; a load balancer notices at once. */
+  /** Ends it, by default with SIGTERM; a load balancer notices at once. */
   stop(signal?: NodeJS.Signals): Promise<void>
   /** Takes it from the load balancer, or gives it back. */
   hide(isHidden: boolean): void

@@ -102,7 +102,10 @@ for (const mode of MODES) {
       // UAA: the origin always; in `standard` nothing that only an administrator knows.
       if (mode === 'uaa') assert.match(page.text, /<small>\(origin: <bdi>svc<\/bdi>\)<\/small>/)
       else assert.doesNotMatch(page.text, /<small>|\(origin/)
-      assert.match(page.text, /<a class="remove" [^>]*><svg[^]*?<\/svg><span class="spoken">Remove <bdi>marissa<\/bdi>/)
+      assert.match(
+        page.text,
+        /<a class="remove" [^>]*><svg[^]*?<\/svg><span class="visually-hidden">Remove <bdi>marissa<\/bdi>/,
+      )
       assert.match(
         page.text,
         /href="\/login\?otherAccountSignIn=true&amp;form_redirect_uri=[^"]+">Sign in to another account</,

@@ -41,7 +41,7 @@ ${form(
 <ul class="choices"><li class="mandatory">${tick}<p>No choice <small>a reason</small></p></li>
 <li><input type="checkbox" id="box" name="box" checked><label for="box">A choice <small><code>scope</code> · a state</small></label></li></ul></fieldset>
 `,
-)}<ul class="accounts"><li>${form(chrome, html`<button class="account" type="submit">${initial('anna')}<span>anna <small>with a provider</small></span></button>`)}<a class="remove" href="/components" title="Remove">${cross}<span class="spoken">Remove anna</span></a></li></ul>
+)}<ul class="accounts"><li>${form(chrome, html`<button class="account" type="submit">${initial('anna')}<span>anna <small>with a provider</small></span></button>`)}<a class="remove" href="/components" title="Remove">${cross}<span class="visually-hidden">Remove anna</span></a></li></ul>
 <div class="panel"><ul class="sessions"><li><div><strong>A browser</strong> <span class="badge">a badge</span><p>${time(texts, at)}</p></div><button class="quiet" type="button">Quiet</button></li>
 <li><div><strong>Another</strong></div><button class="quiet dangerous" type="button">Quiet, dangerous</button></li></ul></div>
 <ul class="tiles"><li><a class="tile" href="/components">${clientPicture('ledger')}A tile</a></li><li><a class="tile" href="/components">${clientPicture('Ledger', icon)}A tile with an icon</a></li></ul>

@@ -440,7 +440,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'reference-invitation': invitationPage(reference, invitation),
     'account-choice': accountChoicePage(spoken(signedIn), {
       userName: 'marissa',
-      goOnUrl: '/oauth/authorize?client_id=app',
+      continueUrl: '/oauth/authorize?client_id=app',
       signInUrl: '/login',
     }),
     'reference-error': errorPage(reference, {

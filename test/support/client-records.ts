@@ -48,11 +48,11 @@ export function documented(json: Readonly<Record<string, unknown>>): Record<stri
       : autoapprove === false
         ? []
         : (autoapprove as string[]).filter(each => scope.includes(each))
-  const told = {
+  const members = {
     ...rest,
     authorized_grant_types: [...new Set(refreshes ? [...grants, 'refresh_token'] : grants)],
     autoapprove: approved.includes('true') ? ['true'] : approved,
     resource_ids: ['none'],
   }
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined && value !== null))
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 }

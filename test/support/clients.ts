@@ -82,7 +82,7 @@ export interface ClientServer {
   tokenOf(id: string, host?: string): Promise<string>
   /** A token of the usual user who came through the client `web`. */
   userToken(): Promise<string>
-  /** A request with a JSON body, by an administrator unless told otherwise. */
+  /** A request with a JSON body, by default from an administrator. */
   send(method: string, path: string, body?: unknown, request?: TestRequest & { by?: Caller }): Promise<TestAnswer>
   /** The record as the API reads it, without the moment of its last change. */
   read(id: string, request?: TestRequest): Promise<Members | undefined>
@@ -142,10 +142,10 @@ export async function startClientServer(
 
 /** Checks a refusal of the client API. */
 export function assertInvalid(answer: TestAnswer, description: string | RegExp, status = 400): void {
-  const { error, error_description: told } = answer.json()
+  const { error, error_description: text } = answer.json()
   assert.equal(`${answer.status} ${String(error)}`, `${status} invalid_client`, answer.text)
-  if (typeof description === 'string') assert.equal(told, description)
-  else assert.match(String(told), description)
+  if (typeof description === 'string') assert.equal(text, description)
+  else assert.match(String(text), description)
 }
 
 /** Checks the answer for a client that is not there: in `uaa` a status and nothing else (row M10). */

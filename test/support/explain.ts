@@ -65,7 +65,7 @@ export const explainConfig = (more: object = {}) => ({
   ...more,
 })
 
-/** What is sent to ask, by an administrator unless told otherwise. */
+/** The request, by default from an administrator. */
 export async function asking(
   server: TestServer,
   question: unknown,

@@ -44,7 +44,7 @@ export interface FalseDirectory {
   stop(): Promise<void>
 }
 
-/** Calls `answer` with every message that comes, whose number and operation it is told. */
+/** Calls `answer` with the number and operation of every received message. */
 export async function startFakeDirectory(
   answer: (socket: Socket, asked: { readonly id: number; readonly operation: number }) => void,
 ): Promise<FalseDirectory> {

@@ -72,7 +72,7 @@ export const HOST_OF_Z1 = 'z1.localhost:8080'
 export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
 
 type Members = Readonly<Record<string, unknown>>
-/** A request by a caller; by `root` unless told otherwise. */
+/** A request by a caller; by default by `root`. */
 export type GroupRequest = TestRequest & { readonly by?: GroupCallerName; readonly ifMatch?: string }
 
 /** A server with those callers. */
@@ -159,7 +159,7 @@ export function assertRefused(answer: TestAnswer, want: string, description?: st
   const body = answer.json()
   assert.equal(`${answer.status} ${String(body['error'])}`, want, answer.text)
   // In `standard`, some characters cannot be in a description (row R8).
-  const told = String(body['message'])
-  assert.ok([told, told.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')].includes(String(body['error_description'])))
+  const text = String(body['message'])
+  assert.ok([text, text.replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?')].includes(String(body['error_description'])))
   if (description !== undefined) assert.equal(body['message'], description)
 }

@@ -34,7 +34,7 @@ export interface LdapServer {
   readonly server: TestServer
   /** Replaces the settings of the provider. */
   configure(config: LdapConfig): Promise<void>
-  /** The password grant, by hint unless told otherwise. */
+  /** The password grant, by default with a hint. */
   grant(userName: string, form?: Readonly<Record<string, string>>): Promise<TestAnswer>
   /** The account with the user name, whose origin is the directory. */
   account(userName: string): Promise<User | undefined>

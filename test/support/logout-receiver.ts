@@ -1,4 +1,4 @@
-// An application that is told of the end of sessions: keeps the logout tokens that are posted to it.
+// An application that is notified of ended sessions: stores the logout tokens that are posted to it.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { decodeJwt } from 'jose'

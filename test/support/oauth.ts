@@ -51,10 +51,10 @@ export async function refused(
 ): Promise<TestAnswer> {
   const before = issuedBy(server)
   const answer = await sending()
-  const { error, error_description: told } = answer.json()
+  const { error, error_description: text } = answer.json()
   assert.equal(`${answer.status} ${String(error)}`, typeof want === 'string' ? want : want[mode], answer.text)
-  if (description instanceof RegExp) assert.match(String(told), description)
-  else if (description) assert.equal(told, typeof description === 'string' ? description : description[mode])
+  if (description instanceof RegExp) assert.match(String(text), description)
+  else if (description) assert.equal(text, typeof description === 'string' ? description : description[mode])
   // Of every API in `standard`, and a subject of its own: see resource-metadata.test.ts.
   const header = answer.headers['www-authenticate']?.toString().replace(/, resource_metadata="[^"]*"/, '')
   if (challenge === null) assert.equal(header, undefined)
@@ -84,7 +84,7 @@ export function tokensOf(answer: TestAnswer): Tokens {
   return answer.json<Tokens>()
 }
 
-/** Tokens by the password grant, for the usual application and user unless told otherwise. */
+/** Tokens by the password grant, by default for the usual application and user. */
 export async function passwordTokens(
   server: TestServer,
   form: Readonly<Record<string, string>> = {},

@@ -62,7 +62,7 @@ export interface ServerProcess extends StartedProcess {
   readonly baseUrl: string
   /** From the start of the process to the first good answer. */
   readonly readyMilliseconds: number
-  /** Ends it, by SIGTERM unless told otherwise, and answers how it ended. */
+  /** Ends it, by default with SIGTERM, and returns how it ended. */
   stop(signal?: NodeJS.Signals): Promise<Ending>
 }
 

@@ -82,7 +82,7 @@ export async function tokenOf(server: TestServer, id: string, request: TestReque
 
 /** A call of the API. */
 export interface ProviderCall extends TestRequest {
-  /** Whose token is sent; the administrator's unless told otherwise. */
+  /** Whose token is sent; by default that of the administrator. */
   readonly as?: string
   /** Below `/identity-providers`. */
   readonly path?: string
@@ -129,8 +129,8 @@ export function providerApi(server: () => TestServer): ProviderApi {
     },
     assertNoSecrets() {
       assert.ok(answers.length > 0)
-      const told = [...answers, JSON.stringify(server().events), JSON.stringify(server().faults)]
-      for (const text of told) assert.ok(!text.includes(SECRET_MARK), text)
+      const texts = [...answers, JSON.stringify(server().events), JSON.stringify(server().faults)]
+      for (const text of texts) assert.ok(!text.includes(SECRET_MARK), text)
     },
   }
   return api

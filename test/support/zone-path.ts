@@ -10,7 +10,7 @@ import { defaultBootstrap } from './server.ts'
 
 /** What a browser accepts. */
 export const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
-/** What is told of a zone that is not there. */
+/** The error for a missing zone. */
 export const UNKNOWN = 'The subdomain does not map to a valid identity zone.'
 
 const { privateKey, publicKey } = await generateKeyPair('ES256')

@@ -1,7 +1,7 @@
 // `/Codes`: a login server stores a text here temporarily and can fetch it once. These codes belong to no account, and codes of
 // accounts cannot be read here.
-import { keepText, takeText } from '../../accounts/texts.ts'
-import type { KeptText, TextDeps } from '../../accounts/texts.ts'
+import { storeText, redeemText } from '../../accounts/texts.ts'
+import type { StoredText, TextDeps } from '../../accounts/texts.ts'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -26,27 +26,27 @@ export type CodeEndpointDeps = TextDeps
 export function codeHandlers(on: On<CodeRoute>, deps: CodeEndpointDeps): void {
   on('POST /Codes', async (request, reply) => {
     const text = textIn(jsonBody(request), deps.clock.now())
-    const code = await keepText(request.zone, text, deps)
+    const code = await storeText(request.zone, text, deps)
     return sendJson(reply, toJson(code, text), 201)
   })
 
   on<{ Params: { code: string } }>('GET /Codes/:code', async (request, reply) => {
     const { code } = request.params
-    const text = await takeText(request.zone, code, deps)
+    const text = await redeemText(request.zone, code, deps)
     if (!text) throw refuse(`Code not found: ${code}`, 404)
     return sendJson(reply, toJson(code, text))
   })
 }
 
 /** UAA: `intent` is never read, but always present. */
-const toJson = (code: string, { data, expiresAt }: KeptText) => ({
+const toJson = (code: string, { data, expiresAt }: StoredText) => ({
   code,
   expiresAt: expiresAt.getTime(),
   data,
   intent: null,
 })
 
-function textIn(body: JsonRecord, now: Date): KeptText {
+function textIn(body: JsonRecord, now: Date): StoredText {
   const data = memberOf(body, 'data') ?? undefined
   const until = memberOf(body, 'expiresAt') ?? undefined
   if (data === undefined || until === undefined) throw refuse('data and expiresAt are required.')

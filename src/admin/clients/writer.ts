@@ -75,8 +75,8 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
     const [problem] = read.problems
     if (!problem) return read
     const hints = behaviour.namesBadSetting ? foreignMembersIn(json) : []
-    const told = hints.map(({ foreign, own }) => `${foreign} is not supported; use ${own}.`)
-    throw invalidClient([problem.message, ...told].join(' '))
+    const suggestions = hints.map(({ foreign, own }) => `${foreign} is not supported; use ${own}.`)
+    throw invalidClient([problem.message, ...suggestions].join(' '))
   }
 
   async function creatorOf({ bearer }: FastifyRequest): Promise<string | undefined> {

@@ -71,7 +71,7 @@ const actionIs = (words: readonly string[], demand: Schema): Schema => ({
   anyOf: [{ not: { properties: { action: oneOf(words) } } }, demand],
 })
 
-const said = json('The result.', closed({ status: { const: 'ok' }, message: text }))
+const result = json('The result.', closed({ status: { const: 'ok' }, message: text }))
 
 /** Which secret or keys to change. */
 const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
@@ -190,7 +190,7 @@ export function clientsArea({ behaviour }: Facts): Area {
           example: { secret: 'another-secret' },
         },
         answers: {
-          200: said,
+          200: result,
           400: 'The old secret is wrong, the new one violates the policy, or the client has too many or too few secrets.',
           404: missing,
           409: CHANGED,
@@ -214,7 +214,7 @@ export function clientsArea({ behaviour }: Facts): Area {
           example: { jwks_uri: 'https://shop.example/keys', changeMode: 'UPDATE' },
         },
         answers: {
-          200: said,
+          200: result,
           400: 'The keys or the entry are invalid, or the caller may not change them.',
           404: missing,
           409: CHANGED,

@@ -48,7 +48,7 @@ const externalId = text('externalId', 'The id in the system that provides the re
   at: 'externalId',
 })
 
-const USUAL_TYPES = ['work', 'home', 'other']
+const COMMON_TYPES = ['work', 'home', 'other']
 
 /** RFC 7643 §4.1. */
 const user: Schema = {
@@ -100,7 +100,7 @@ const user: Schema = {
     text('password', 'A new password.', { mutability: 'writeOnly', returned: 'never', caseExact: true }),
     // Every account has an address; a user name that is one can replace it.
     values('emails', 'E-mail addresses; the primary one is used.', {
-      types: USUAL_TYPES,
+      types: COMMON_TYPES,
       more: { required: true, defaulted: true },
     }),
     values('phoneNumbers', 'Telephone numbers.', {
@@ -126,7 +126,7 @@ const user: Schema = {
         text('region', 'State or region.', { at: 'region' }),
         text('postalCode', 'Postal code.', { at: 'postalCode' }),
         text('country', 'Country, as in ISO 3166-1 alpha-2.', { at: 'country' }),
-        typeOf(...USUAL_TYPES),
+        typeOf(...COMMON_TYPES),
         primary,
       ],
     },

@@ -162,11 +162,11 @@ function replacement(sent: Json, before: Json): Json {
 
 /** The record with everything that a resource represents replaced. */
 function withDefinition(user: User, definition: UserDefinition): User {
-  const { password: _password, passwordHash: _hash, ...said } = definition
+  const { password: _password, passwordHash: _hash, ...specified } = definition
   const cleared: Partial<Record<keyof User, unknown>> = { ...user }
   for (const name of CLEARED) delete cleared[name]
   const marked = markedProfile(user, definition)
-  return { ...(cleared as User), ...said, ...marked, origin: user.origin } // only optional members are gone
+  return { ...(cleared as User), ...specified, ...marked, origin: user.origin } // only optional members are gone
 }
 
 /** Keeps `primary` of the only address, which UAA's record shows and SCIM 2.0 omits from the stored list. */

@@ -45,7 +45,7 @@ const KEEP_ALIVE_MS = 15_000
 /** After this time the account is verified again. */
 const LIFE_MS = 5 * 60_000
 
-interface Kept {
+interface IdleSession {
   readonly session: KeepableSession
   readonly restsSince: number
   readonly timer: NodeJS.Timeout
@@ -83,7 +83,7 @@ interface Forgettable extends DirectoryState {
 }
 
 function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forgettable {
-  const kept = new Map<DirectoryUrl, Kept[]>()
+  const kept = new Map<DirectoryUrl, IdleSession[]>()
   const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
   const openedAt = new WeakMap<KeepableSession, number>()
   let isClosed = false

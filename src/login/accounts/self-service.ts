@@ -63,7 +63,7 @@ export async function countMail(
   try {
     for (const take of wanted) taken.push(await take())
   } catch (refusal) {
-    for (const one of taken) one.giveBack()
+    for (const one of taken) one.release()
     throw refusal
   }
 }

@@ -67,7 +67,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
       const requestId = requestAnsweredBy(xml)
       if (requestId === undefined) throw new PageError(400, UNSUPPORTED)
       // A form posted by another site carries no cookies (`SameSite`); redirected to a GET, the browser sends them.
-      return reply.redirect(urls.ofZone(request.zone) + answeredPath(requestId, givenBack(relayState)), 303)
+      return reply.redirect(urls.ofZone(request.zone) + answeredPath(requestId, returnedState(relayState)), 303)
     },
   })
 
@@ -131,7 +131,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
 const isLong = (relayState: string): boolean => relayState.length > MAX_RELAY_STATE_LENGTH
 
 /** UAA: the parameters of the logout, as sent to the provider; they are validated again. */
-function givenBack(relayState: string | undefined): Readonly<Record<string, string>> {
+function returnedState(relayState: string | undefined): Readonly<Record<string, string>> {
   const given = relayState === undefined || isLong(relayState) ? undefined : parseJson(relayState)
   if (!isJsonRecord(given)) return {}
   return Object.fromEntries(

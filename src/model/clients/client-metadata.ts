@@ -38,11 +38,11 @@ export function takeHomePage<T extends HomePageMembers>(
   record: T,
 ): { readonly rest: Omit<T, keyof HomePageMembers>; readonly shown: ClientDescription | undefined } {
   const { showOnHomePage, appLaunchUrl, appIcon, ...rest } = record
-  const saysNothing = showOnHomePage === undefined && appLaunchUrl === undefined && appIcon === undefined
+  const isEmpty = showOnHomePage === undefined && appLaunchUrl === undefined && appIcon === undefined
   const shown = {
     showOnHomePage: showOnHomePage ?? false,
     ...(appLaunchUrl !== undefined && { appLaunchUrl }),
     appIcon: appIcon ?? '',
   }
-  return { rest, shown: saysNothing ? undefined : shown }
+  return { rest, shown: isEmpty ? undefined : shown }
 }

@@ -40,7 +40,7 @@ const SYSTEMS: readonly (readonly [sign: RegExp, name: string])[] = [
 const nameIn = (list: typeof BROWSERS, text: string): string | undefined => list.find(([sign]) => sign.test(text))?.[1]
 
 /** The translated words around the names. */
-export interface UserAgentWords {
+export interface UserAgentTexts {
   readonly unknown: string
   /** For an unknown browser on a known system. */
   readonly some: string
@@ -48,7 +48,7 @@ export interface UserAgentWords {
 }
 
 /** Describes browser and system, such as `Firefox on Windows`. */
-export function describeUserAgent(text: string | undefined, words: UserAgentWords): string {
+export function describeUserAgent(text: string | undefined, words: UserAgentTexts): string {
   const browser = text === undefined ? undefined : nameIn(BROWSERS, text)
   const system = text === undefined ? undefined : nameIn(SYSTEMS, text)
   if (browser === undefined && system === undefined) return words.unknown

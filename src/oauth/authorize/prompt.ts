@@ -27,8 +27,8 @@ export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
   // The parameters of a source cannot be removed as `without` does; the session records that the sign-in happened.
   const isNewLogin = signedInSince(context, 0)
-  const askedAge = age === undefined ? defaultAge(context) : Number(age)
-  const maxAge = signedInSince(context, askedAge) ? undefined : askedAge
+  const requestedAge = age === undefined ? defaultAge(context) : Number(age)
+  const maxAge = signedInSince(context, requestedAge) ? undefined : requestedAge
   if (!deps.behaviour.promptWords) {
     const forceLogin = prompt === 'login' && !isNewLogin
     context.asked = {
@@ -116,7 +116,7 @@ export async function chooseAccount(
   await sessions.saveRequest(request, reply, { path, reauthenticate: true })
   const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
     userName: request.user?.userName ?? '',
-    goOnUrl: urls.ofZone(request.zone) + path,
+    continueUrl: urls.ofZone(request.zone) + path,
     signInUrl: `${urls.pathOf(request.zone)}/login`,
   })
   return pages.send(reply, page)

@@ -3,10 +3,10 @@ import type { Client } from '../../model/clients/client.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
 
 /** A part of a response: one word of `response_type`. */
-type ResponseWord = 'code' | 'token' | 'id_token'
+type ResponseTypeValue = 'code' | 'token' | 'id_token'
 
 /** A response type: a set of words in any order (RFC 6749 §3.1.1). */
-export type ResponseType = ReadonlySet<ResponseWord>
+export type ResponseType = ReadonlySet<ResponseTypeValue>
 
 /** The combinations of the specified interface, as discovery lists them. */
 export const SPECIFIED_RESPONSE_TYPES = ['code', 'code id_token', 'id_token', 'token id_token'] as const
@@ -14,9 +14,9 @@ export const SPECIFIED_RESPONSE_TYPES = ['code', 'code id_token', 'id_token', 't
 /** The rest of the seven that OAuth 2.0 and OpenID Connect define. */
 export const FURTHER_RESPONSE_TYPES = ['token', 'code token', 'code id_token token'] as const
 
-const WORDS: readonly string[] = ['code', 'token', 'id_token'] satisfies readonly ResponseWord[]
+const WORDS: readonly string[] = ['code', 'token', 'id_token'] satisfies readonly ResponseTypeValue[]
 
-const isWord = (text: string): text is ResponseWord => WORDS.includes(text)
+const isWord = (text: string): text is ResponseTypeValue => WORDS.includes(text)
 
 /** The words of a `response_type`; undefined when there is none, or an unknown one. */
 export function parseResponseType(text: string): ResponseType | undefined {

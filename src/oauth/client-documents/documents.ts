@@ -56,7 +56,7 @@ const MAX_ZONES = 1000
 const reading = loadOnce(() => import('./reading.ts'))
 
 /** What is known of one address. */
-interface Kept {
+interface Cached {
   /** Absent when the document cannot be used. */
   readonly client?: Client
   readonly fetchAfter: Date
@@ -67,8 +67,8 @@ interface Kept {
 
 /** The cache of one zone. Failures are stored separately, so that invented addresses displace no document. */
 interface OfZone {
-  readonly usable: Cache<Kept>
-  readonly failed: Cache<Kept>
+  readonly usable: Cache<Cached>
+  readonly failed: Cache<Cached>
   readonly known: Cache<object>
 }
 
@@ -87,7 +87,7 @@ const isUnreachable = (cause: unknown): boolean =>
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
   const zones = createCache<OfZone>(MAX_ZONES)
-  const underWay = new Map<string, Promise<Kept | undefined>>()
+  const underWay = new Map<string, Promise<Cached | undefined>>()
 
   /** Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. */
   async function mayFetch(zone: Zone): Promise<boolean> {
@@ -100,7 +100,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     }
   }
 
-  async function fetched(zone: Zone, clientId: string, before: Kept | undefined): Promise<Kept> {
+  async function fetched(zone: Zone, clientId: string, before: Cached | undefined): Promise<Cached> {
     const now = clock.now()
     const fresh = {
       zone: zone.config,

@@ -100,7 +100,7 @@ export const de: Texts = {
     heading: 'Konto auswählen',
     signedInAs: userName => html`Sie sind als ${userName} angemeldet.`,
     another: 'Anderes Konto verwenden',
-    goOnAs: userName => html`Weiter als ${userName}`,
+    continueAs: userName => html`Weiter als ${userName}`,
   },
   accountChooser: {
     title: 'Konto auswählen',

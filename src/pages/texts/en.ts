@@ -97,7 +97,7 @@ export const en: Texts = {
     heading: 'Choose an account',
     signedInAs: userName => html`You are signed in as ${userName}.`,
     another: 'Use another account',
-    goOnAs: userName => html`Continue as ${userName}`,
+    continueAs: userName => html`Continue as ${userName}`,
   },
   accountChooser: {
     title: 'Choose an account',

@@ -98,7 +98,7 @@ export const es: Texts = {
     heading: 'Elija una cuenta',
     signedInAs: userName => html`Ha iniciado sesión como ${userName}.`,
     another: 'Usar otra cuenta',
-    goOnAs: userName => html`Continuar como ${userName}`,
+    continueAs: userName => html`Continuar como ${userName}`,
   },
   accountChooser: {
     title: 'Elegir una cuenta',

@@ -98,7 +98,7 @@ export const fr: Texts = {
     heading: 'Choisissez un compte',
     signedInAs: userName => html`Vous êtes connecté en tant que ${userName}.`,
     another: 'Utiliser un autre compte',
-    goOnAs: userName => html`Continuer en tant que ${userName}`,
+    continueAs: userName => html`Continuer en tant que ${userName}`,
   },
   accountChooser: {
     title: 'Choisir un compte',

@@ -97,7 +97,7 @@ export const ja: Texts = {
     heading: 'アカウントを選んでください',
     signedInAs: userName => html`${userName} としてサインインしています。`,
     another: '別のアカウントを使う',
-    goOnAs: userName => html`${userName} として続ける`,
+    continueAs: userName => html`${userName} として続ける`,
   },
   accountChooser: {
     title: 'アカウントの選択',

@@ -7,7 +7,7 @@ import type { Language } from '../../model/language.ts'
 import { scopeMeaning } from '../../model/tokens/scope-texts.ts'
 import type { ScopeMeaning } from '../../model/tokens/scope-texts.ts'
 import type { Service } from '../../model/service.ts'
-import type { UserAgentWords } from '../../model/users/user-agent.ts'
+import type { UserAgentTexts } from '../../model/users/user-agent.ts'
 import { de } from './de.ts'
 import { en } from './en.ts'
 import { es } from './es.ts'
@@ -93,7 +93,7 @@ export interface Texts extends SelfServiceTexts {
   readonly accountChoice: Named & {
     readonly signedInAs: (userName: Html) => Html
     readonly another: string
-    readonly goOnAs: (userName: Html) => Html
+    readonly continueAs: (userName: Html) => Html
   }
   readonly accountChooser: Named & {
     /** The provider at which an account signs in. */
@@ -132,7 +132,7 @@ export interface Texts extends SelfServiceTexts {
     /** By the codes of `/profile?success_message_code=`. */
     readonly successes: Readonly<Record<ProfileSuccess, string>>
   }
-  readonly browsers: UserAgentWords
+  readonly browsers: UserAgentTexts
   /** Less than a minute ago. */
   readonly justNow: string
   readonly formPost: Named & {

@@ -93,7 +93,7 @@ export const zh: Texts = {
     heading: '选择账号',
     signedInAs: userName => html`您已以 ${userName} 的身份登录。`,
     another: '使用其他账号',
-    goOnAs: userName => html`以 ${userName} 的身份继续`,
+    continueAs: userName => html`以 ${userName} 的身份继续`,
   },
   accountChooser: {
     title: '选择账号',

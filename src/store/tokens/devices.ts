@@ -10,10 +10,10 @@ interface DeviceRow {
   code_digest: string
   user_code_digest: string
   client_id: string
-  /** `KeptRequest` */
+  /** `StoredRequest` */
   request: string
   state: string
-  /** `KeptDecision`, once approved. */
+  /** `StoredDecision`, once approved. */
   decision: string | null
   entries: number
   interval_seconds: number
@@ -35,8 +35,8 @@ const COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof DeviceRow)[]
 
-type KeptRequest = Pick<DeviceRequest, 'scopes' | 'remoteAddress' | 'userAgent'> & { readonly requestedAt: number }
-type KeptDecision = Omit<DeviceDecision, 'authenticatedAt'> & { readonly authenticatedAt: number }
+type StoredRequest = Pick<DeviceRequest, 'scopes' | 'remoteAddress' | 'userAgent'> & { readonly requestedAt: number }
+type StoredDecision = Omit<DeviceDecision, 'authenticatedAt'> & { readonly authenticatedAt: number }
 
 interface UserKey {
   zone_id: string
@@ -144,7 +144,7 @@ const toRow = (
   zoneId: string,
   { scopes, remoteAddress, userAgent, requestedAt, ...request }: DeviceRequest,
 ): DeviceRow => {
-  const kept: KeptRequest = { scopes, remoteAddress, userAgent, requestedAt: requestedAt.getTime() }
+  const kept: StoredRequest = { scopes, remoteAddress, userAgent, requestedAt: requestedAt.getTime() }
   return {
     zone_id: zoneId,
     code_digest: request.codeDigest,
@@ -161,7 +161,7 @@ const toRow = (
 }
 
 function toRequest(row: DeviceRow): DeviceRequest {
-  const kept = fromJson<KeptRequest>(row.request)
+  const kept = fromJson<StoredRequest>(row.request)
   return {
     ...kept,
     requestedAt: new Date(kept.requestedAt),
@@ -173,6 +173,6 @@ function toRequest(row: DeviceRow): DeviceRequest {
 }
 
 function toDecision(text: string): DeviceDecision {
-  const kept = fromJson<KeptDecision>(text)
+  const kept = fromJson<StoredDecision>(text)
   return { ...kept, authenticatedAt: new Date(kept.authenticatedAt) }
 }

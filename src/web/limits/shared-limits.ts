@@ -20,7 +20,7 @@ export interface Allowance {
 /** A counted attempt. */
 export interface Taken {
   /** Undoes the count. */
-  giveBack(): void
+  release(): void
 }
 
 /** Counts by key in fixed windows. */
@@ -59,7 +59,7 @@ const DEFAULT_MAX_KEYS = 10_000
 /** How long after a failure requests do not wait for the database. */
 const PAUSE_MS = 1000
 /** How often a full window is read again: other processes may have undone counts. */
-const ASK_AGAIN_MS = 1000
+const RECHECK_MS = 1000
 const GIVE_BACK_MS = 250
 
 interface Window {
@@ -73,7 +73,7 @@ interface Window {
   added: number
   returned: number
   /** When the count of the other processes was read. */
-  askedAt: number
+  checkedAt: number
   isShared: boolean
 }
 
@@ -118,7 +118,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
         known: 0,
         added: 0,
         returned: 0,
-        askedAt: now,
+        checkedAt: now,
         isShared: false,
       }
       windows.set(key, opened)
@@ -141,27 +141,27 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
 
     async function take(key: string): Promise<Taken> {
       const window = windowOf(key)
-      if (isFull(window) && window.isShared && time() >= window.askedAt + ASK_AGAIN_MS) await reports.report(window)
+      if (isFull(window) && window.isShared && time() >= window.checkedAt + RECHECK_MS) await reports.report(window)
       if (isFull(window)) refuse(window)
       window.added += 1
       if (window.added - window.returned >= unreported && isShared(window)) {
         await reports.report(window)
         // Counts that were added meanwhile are checked by their own report.
         if (window.known - window.returned > max) {
-          giveBack(window)
+          release(window)
           refuse(window)
         }
       }
       let isTaken = true
       return {
-        giveBack() {
-          if (isTaken) giveBack(window)
+        release() {
+          if (isTaken) release(window)
           isTaken = false
         },
       }
     }
 
-    function giveBack(window: Window): void {
+    function release(window: Window): void {
       window.returned += 1
       if (window.returned > window.added) reports.reportLater(window)
     }
@@ -176,7 +176,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
           isCounted = hasFailed(result)
           return result
         } finally {
-          if (!isCounted) taken.giveBack()
+          if (!isCounted) taken.release()
         }
       },
       check(key) {
@@ -194,7 +194,7 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
 
 /** Reports windows, one batch at a time; each batch has everything that was added during the one before. */
 function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
-  const owed = new Set<Window>()
+  const pendingReturns = new Set<Window>()
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   let next: { readonly windows: Set<Window>; readonly done: Promise<void> } | undefined
@@ -206,7 +206,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
     const open = [...batch].filter(window => isOpen(window, now.getTime()))
     const windows = [...new Map(open.map(window => [`${window.limit} ${window.key}`, window])).values()]
     const sent = windows.map(window => ({ window, added: window.added, returned: window.returned }))
-    for (const window of windows) window.askedAt = now.getTime()
+    for (const window of windows) window.checkedAt = now.getTime()
     try {
       const rows = sent.map(({ window: { limit, key, beganAt, endsAt }, added, returned }) => {
         return { key: vault.keyedDigest(`limit ${limit} ${key}`), added: added - returned, beganAt, endsAt }
@@ -232,7 +232,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
       if (window.returned > window.added) reportLater(window)
       return Promise.resolve()
     }
-    owed.delete(window)
+    pendingReturns.delete(window)
     if (!next) {
       const windows = new Set<Window>()
       const done = running.then(() => {
@@ -249,13 +249,13 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
   async function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    const due = [...owed].filter(({ added, returned }) => returned > added)
-    owed.clear() // before anything is waited for: what is given back meanwhile has its own turn
+    const due = [...pendingReturns].filter(({ added, returned }) => returned > added)
+    pendingReturns.clear() // before anything is waited for: what is given back meanwhile has its own turn
     await Promise.all(due.map(report))
   }
 
   function reportLater(window: Window): void {
-    owed.add(window)
+    pendingReturns.add(window)
     timer ??= setTimeout(() => void flush(), GIVE_BACK_MS).unref()
   }
 

@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify'
 export function isFromAnotherOrigin({ headers }: FastifyRequest, ownAddresses: readonly string[]): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin' && site !== 'none' // `none`: typed, or from a bookmark
-  const said = headers.origin ?? headers.referer
-  if (said === undefined) return false
-  return !URL.canParse(said) || !ownAddresses.some(address => new URL(address).origin === new URL(said).origin)
+  const source = headers.origin ?? headers.referer
+  if (source === undefined) return false
+  return !URL.canParse(source) || !ownAddresses.some(address => new URL(address).origin === new URL(source).origin)
 }

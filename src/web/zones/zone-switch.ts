@@ -51,8 +51,8 @@ export function createZoneSwitch({ store, service }: { store: Store; service: Se
   return async (request, requested, token) => {
     if (request.zone.id !== service.name) throw refuseSwitch()
     // Callers who administer no zone must not learn which zones exist.
-    const mayAsk = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
-    if (!mayAsk) throw refuseSwitch()
+    const maySwitch = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
+    if (!maySwitch) throw refuseSwitch()
     const zone = await find(requested)
     if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${requested.by}.`)
     const scopes = scopesInZone(token.scopes, zone.id, service)

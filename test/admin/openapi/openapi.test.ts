@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { keepText } from '../../../src/accounts/texts.ts'
+import { storeText } from '../../../src/accounts/texts.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
 import type { Draft, OpenApi, Operation, Place } from '../../support/openapi.ts'
@@ -293,7 +293,7 @@ async function prepareGroups(
 async function keptText({ store, clock }: TestServer): Promise<string> {
   const zone = (await store.zones.find('svc')) ?? assert.fail()
   const text = { data: '{}', expiresAt: new Date(clock.now().getTime() + 60_000) }
-  return keepText(zone, text, { store, clock, random: createRandom() })
+  return storeText(zone, text, { store, clock, random: createRandom() })
 }
 
 const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))

@@ -25,7 +25,7 @@ const optionsOf = ({ text }: TestAnswer): unknown =>
   JSON.parse(unescaped(/data-options="([^"]*)"/.exec(text)?.[1] ?? 'null'))
 /** The passkeys of the page, each as its id and name. */
 const passkeysOn = (page: string): readonly (readonly [id: string, name: string])[] =>
-  [...page.matchAll(/href="[^"]*rename\?passkey=([^"]+)">[^<]*<span class="spoken"> <bdi>([^<]*)/g)].map(
+  [...page.matchAll(/href="[^"]*rename\?passkey=([^"]+)">[^<]*<span class="visually-hidden"> <bdi>([^<]*)/g)].map(
     ([, id = '', name = '']) => [id, unescaped(name)],
   )
 
