@@ -90,7 +90,7 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
     return user
   }
 
-  /** An exchanged token ends with the tokens that it came from. */
+  /** An exchanged token ends when all tokens of a client that it came through end, for example by a new secret. */
   async function checkExchanges(zone: AddressedZone, { exchanged_from: from }: Claims, user: User): Promise<void> {
     if (from === undefined) return
     if (!isJsonRecord(from)) throw refuseToken('token-malformed', 'The token is malformed.')

@@ -251,7 +251,7 @@ export const en: Texts = {
     answered:
       'You have answered this question already, or it was asked again in another window. Start again from the application.',
     unknownAddress:
-      'No site of this server has this address. Check it for typing errors. If you operate the server: its log names the host that it has, and base_url and zones.internal.hostnames set it.',
+      'No site on this server has this address. Check it for typing errors. If you operate the server: its log has the configured host names; base_url and zones.internal.hostnames set them.',
     malformed:
       'Something is wrong with the link or the application that brought you here. Go back and try again. If it fails again, send the details below to the operator of the application.',
   },

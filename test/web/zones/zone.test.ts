@@ -98,7 +98,7 @@ for (const mode of MODES) {
         line,
         /^a request for the host "10\.0\.0\.11:8443" got 404: this server is id\.example \(base_url\), and its/,
       )
-      assert.match(line, /add it to zones\.internal\.hostnames; proxies have to pass Host on/)
+      assert.match(line, /add it to zones\.internal\.hostnames; proxies must pass the Host header on/)
       assert.deepEqual(others, [])
     })
 
@@ -118,7 +118,7 @@ for (const mode of MODES) {
           assert.equal(page.status, 404, path)
           assert.match(String(page.headers['content-type']), /^text\/html/, path)
           assert.match(page.text, /The subdomain does not map to a valid identity zone\./, path)
-          assert.equal(/If you operate the server: its log names/.test(page.text), mode === 'standard', path)
+          assert.equal(/If you operate the server: its log has/.test(page.text), mode === 'standard', path)
           assert.equal(page.headers['x-content-type-options'], 'nosniff', path)
           assert.equal(page.headers['set-cookie'], undefined, path)
         }
