@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { temporaryFolder } from './support/config.ts'
 import { freePort } from './support/free-port.ts'
-import { serve } from './support/process.ts'
+import { runToEnd, serve } from './support/process.ts'
 import type { ServerProcess } from './support/process.ts'
 import { send, visit } from './support/visitor.ts'
 
@@ -123,6 +123,30 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(scimAnswers, /"nickName":"Bobby"/)
     for (const each of [answers, scimAnswers]) assert.doesNotMatch(each, /"error"|"status":"4/)
     assert.doesNotMatch(paste(`${token}\n${api}\napi http://localhost:8080/Users`), /"userName":"(?:ann|bob)"/)
+  })
+})
+
+describe('docs/explain.md', () => {
+  const folder = temporaryFolder()
+  before(async () => {
+    const server = await serve({ folder, args: ['--database', 'sqlite:./explain.db'] })
+    await server.stop()
+  })
+
+  it('shows what the command prints', async () => {
+    const page = readFileSync(join(ROOT, 'docs/explain.md'), 'utf8')
+    const [command = ''] = blocksIn(page, 'sh')
+    const [planned = '', pending = ''] = blocksIn(page, '')
+    const words = Array.from(command.matchAll(/'([^']*)'|\S+/g), ([word, quoted]) => quoted ?? word).slice(1)
+    const printed = async (args: readonly string[]) => {
+      const { status, stdout, stderr } = await runToEnd([...args, '--database', 'sqlite:./explain.db'], { folder })
+      assert.equal(status, 0, stderr)
+      return stdout.replace(/(?<=^ {2}user_id +)\S+/m, /user_id +(\S+)/.exec(planned)?.[1] ?? '')
+    }
+    const first = await printed(words)
+    assert.equal(first.slice(0, planned.length), planned)
+    const second = await printed(words.filter(word => word !== '--grant' && word !== 'password'))
+    assert.ok(second.includes(`\n${pending}`), second)
   })
 })
 
