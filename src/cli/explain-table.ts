@@ -21,10 +21,10 @@ export function explanationTable(explanation: Explanation): string {
         )
       : []),
     ...section('Request', pairs(explanation.request)),
-    explanation.decision.toUpperCase(),
+    ...(isPlanned(explanation) ? [explanation.decision.toUpperCase()] : []),
     ...refusals.flatMap(each => row(['  refused', each.error], refusalText(each))),
     ...outstanding.flatMap(each => row(['  outstanding'], withRule(each))),
-    '',
+    ...(isPlanned(explanation) ? [''] : []),
     ...section('Scopes', scopeRows(scopes)),
     ...section(
       'Tokens',
@@ -43,6 +43,9 @@ export function explanationTable(explanation: Explanation): string {
   ]
   return lines.map(line => `${line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?').trimEnd()}\n`).join('')
 }
+
+/** Not so for a recorded event without its request: the decision is then only how that event ended. */
+const isPlanned = ({ recorded, request }: Explanation): boolean => !recorded || Object.keys(request).length > 0
 
 const section = (title: string, rows: readonly string[]): readonly string[] =>
   rows.length === 0 ? [] : [title, ...rows, '']

@@ -44,6 +44,7 @@ export async function samlOf(file: ConfigFile['saml'], problems: Problems): Prom
     }
     const { pem, passphrase, cert: certificate } = key
     if (pem === undefined || certificate === undefined) continue
+    if (problems.list.some(problem => problem.key.startsWith(`${path}.`))) continue // such as a file that cannot be read
     const privateKey = await readCertifiedKey({ key: pem, passphrase, certificate })
     if (privateKey === undefined) {
       problems.add(path, 'must be an RSA or EC key with its passphrase, if it has one, and its own certificate first')

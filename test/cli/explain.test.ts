@@ -97,10 +97,10 @@ describe('latchkey explain', () => {
 
   it('shows what the event of a failed sign-in says, and of a refusal what was asked', () => {
     const common = { number: 7, time: '2026-01-15T12:00:00.000Z', principal: 'u-1' }
-    const shown = (recorded: RecordedEvent): string =>
+    const shown = (recorded: RecordedEvent, request = {}): string =>
       explanationTable({
         decision: 'refused',
-        request: {},
+        request,
         scopes: [],
         tokens: [],
         claims: [],
@@ -115,6 +115,9 @@ describe('latchkey explain', () => {
     const refused = shown({ ...common, type: 'TokenRefusedEvent', data: JSON.stringify(refusal), refusal })
     assert.match(refused, /^ {2}rule +no-scope-left$/m)
     assert.doesNotMatch(refused, /^ {2}data/m)
+    assert.doesNotMatch(refused, /REFUSED/, 'nothing was decided again')
+    const again = shown({ ...common, type: 'TokenRefusedEvent', refusal }, { client_id: 'app' })
+    assert.match(again, /^REFUSED$/m)
   })
 
   const wrong: readonly [name: string, args: readonly string[], message: RegExp][] = [

@@ -64,6 +64,11 @@ describe('the SAML service provider of the file', () => {
       problem: /must be an RSA or EC key/,
     },
     { name: 'a key of another kind', saml: { keys: { a: { pem: 'x', cert: 'x' } } }, problem: /must be an RSA or EC/ },
+    {
+      name: 'a file that is missing, without a word about the key in it',
+      saml: { keys: { a: { ...pairs.one, pem: undefined, pem_file: 'none.pem' } } },
+      problem: /^saml\.keys\.a\.pem_file: none\.pem cannot be read/,
+    },
     { name: 'a member of another kind', saml: { keys: { a: { ...pairs.one, x: 1 } } }, problem: /saml\.keys\.a\.x/ },
     { name: 'keys that are no object', saml: { keys: 'x' }, problem: /saml\.keys/ },
   ]
