@@ -125,7 +125,7 @@ describe('the base URL of a database', () => {
 describe('the SAML keys of a zone', () => {
   const keys = { one: { sealedKey: 'sealed 1', certificate: 'c1' }, two: { sealedKey: 'sealed 2', certificate: 'c2' } }
 
-  it('stay when the file defines the zone anew, which cannot have them', async () => {
+  it('stay when the file defines the zone again, which cannot have them', async () => {
     const store = await open()
     await start(store, { service: 'svc' })
     const zone = await store.zones.find('svc')

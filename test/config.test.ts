@@ -243,7 +243,7 @@ describe('a single value', () => {
     },
     { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be a mapping'] },
     {
-      name: 'a file that is no mapping',
+      name: 'a file that is not a mapping',
       text: '- 1',
       want: ['PATH: must have keys with values, like base_url: https://id.example.org'],
     },
@@ -367,7 +367,7 @@ describe('a single value', () => {
       want: ['smtp.from: must be one e-mail address'],
     },
     {
-      name: 'a host that is no domain of a sender',
+      name: 'a host that is not a domain of a sender',
       text: 'base_url: "http://[::1]:8080"\nsmtp: { host: h }',
       want: ['smtp.from: is missing: the host of base_url cannot be used in an e-mail address'],
     },

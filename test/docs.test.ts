@@ -134,7 +134,7 @@ describe('the check of the conformance page', () => {
       problem: 'occur',
     },
     { name: 'refuses a file that does not exist', row: '| `/a` | `b` | done | test/b.test.ts |', problem: 'exist' },
-    { name: 'refuses a file that is no test', row: '| `/a` | `b` | done | README.md |', problem: 'no test' },
+    { name: 'refuses a file that is not a test', row: '| `/a` | `b` | done | README.md |', problem: 'no test' },
     { name: 'refuses a claim without a test', row: '| `/a` | `b` | done | |', problem: 'no test' },
     { name: 'refuses an unknown state', row: '| `/a` | `b` | ready | |', problem: 'state' },
     { name: 'refuses a test beside no claim', row: '| `/a` | `b` | planned | test/a.test.ts |', problem: 'beside' },

@@ -101,7 +101,7 @@ export const approvalAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'goes on reading with its access token after the user has taken an approval back',
+    attack: 'continues reading with its access token after the user has taken an approval back',
     outcome:
       'it is worth nothing at this server’s own interfaces, and as an assertion; in uaa only where it is inspected',
     attempt: inBothModes(async ({ server, put, mode }) => {

@@ -51,7 +51,7 @@ export const auditAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'cuts the end of the trail off, head included, and lets the server seal the rest anew',
+    attack: 'cuts the end of the trail off, head included, and lets the server seal the rest again',
     outcome: 'the server does not seal it: it records the alteration, which the check finds',
     attempt: () =>
       withDatabase(async (server, tables) => {

@@ -58,7 +58,7 @@ const allow = (browser: Browser, page: TestAnswer): Promise<TestAnswer> =>
 /** Nobody’s device gets a user’s tokens unless that user means it. */
 export const deviceAttacks: readonly Attack[] = [
   {
-    attack: 'sends a link with the code of their own device, for an application that asks for no approval',
+    attack: 'sends a link with the code of their own device, for an application that requests no approval',
     outcome: 'the link decides nothing: the user sees the code, the application and the address, and has to allow it',
     attempt: against(async server => {
       const codes = await begin(server)

@@ -100,7 +100,7 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asserts a user with a name that is no text',
+    attack: 'asserts a user with a name that is not a string',
     outcome: 'is refused, and nothing fails',
     attempt: inBothModes(async api => {
       const login = String.raw`{"username":"a\ud800","origin":"ext-a"}`

@@ -231,7 +231,7 @@ export const identityAttacks: readonly Attack[] = [
     }),
   },
   ...(['corp', 'svc'] as const).map(origin => ({
-    attack: `goes on with session, code, passcode, access and refresh token after the provider ${origin} was disabled`,
+    attack: `continues with session, code, passcode, access and refresh token after the provider ${origin} was disabled`,
     outcome: 'session and refresh are over, and no access token comes of another one',
     attempt: inBothModes(async scene => {
       const { mode, server, signIn, tokensOf, userOf } = scene
@@ -264,7 +264,7 @@ export const identityAttacks: readonly Attack[] = [
     }),
   })),
   ...(['corp', 'svc'] as const).map(origin => ({
-    attack: `leaves the session alone while the provider ${origin} is disabled, and goes on when it is enabled again`,
+    attack: `leaves the session alone while the provider ${origin} is disabled, and continues when it is enabled again`,
     outcome: 'the session ended at once',
     attempt: inBothModes(async ({ server, signIn, userOf }) => {
       const browser = origin === 'corp' ? (await signIn(MALLORY)).browser : server.browser()
@@ -282,7 +282,7 @@ export const identityAttacks: readonly Attack[] = [
     }),
   })),
   {
-    attack: 'goes on at another process after an administrator disabled the provider at the first',
+    attack: 'continues at another process after an administrator disabled the provider at the first',
     outcome: 'session and refresh are over within a second',
     attempt: async () => {
       const database = await freshDatabase('sqlite')

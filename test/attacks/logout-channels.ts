@@ -141,7 +141,7 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'names a page of another application that is no end of a logout, so that the application is left alone',
+    attack: 'names a page of another application that is not an end of a logout, so that the application is left alone',
     outcome: 'only the attacker’s own client is',
     attempt: () =>
       staging(async ({ server, receiver, deliver }) => {

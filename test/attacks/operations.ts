@@ -24,7 +24,7 @@ export const operationsAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'goes on with a session from before a password change, made while the clock was an hour behind',
+    attack: 'continues with a session from before a password change, made while the clock was an hour behind',
     outcome: 'the session has ended',
     attempt: () =>
       withServer(async server => {

@@ -155,7 +155,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a request of the provider again after the victim signed in anew, and later, by either binding',
+    attack: 'sends a request of the provider again after the victim signed in again, and later, by either binding',
     outcome: 'is not obeyed',
     attempt: staysSignedIn(async ({ corp, server, victim, isSignedIn, request, post, redirect }) => {
       const xml = request({ notOnOrAfter: new Date(server.clock.now().getTime() + 86_400_000) })

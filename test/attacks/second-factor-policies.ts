@@ -192,7 +192,7 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
         const joel = await signedIn(server, 'joel', 'wombat')
         assert.ok((await isIn(marissa)) && (await isIn(joel)))
         assert.equal(await nest(server), groups[0])
-        assert.equal(await leadsTo(marissa), FACTOR_PAGE, 'by a group in the group, whatever its case')
+        assert.equal(await leadsTo(marissa), FACTOR_PAGE, 'by a group in the group, regardless of its case')
         const grant = { grant_type: 'password', username: 'marissa', password: 'koala' }
         assert.equal(errorOf(await server.token(grant, { basic: APP })), 'mfa_required')
         assert.ok(await isIn(joel))

@@ -71,7 +71,7 @@ export const stolenSessionAttacks: readonly Attack[] = [
   },
   {
     attack: 'waits until a new password is demanded of the account, and sets it without the old one',
-    outcome: 'the owner has to sign in again first, and goes on from there',
+    outcome: 'the owner has to sign in again first, and continues from there',
     attempt: () =>
       inBothModes(async server => {
         const session = await signedIn(server)

@@ -152,7 +152,7 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a logout token again after the victim signed in anew, and later',
+    attack: 'sends a logout token again after the victim signed in again, and later',
     outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, victim, server, send, isSignedIn }) => {
       const token = await corp.token(logoutClaims(corp.url, { exp: 4e9 }), TYPE)

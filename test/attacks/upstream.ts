@@ -195,7 +195,7 @@ export const upstreamAttacks: readonly Attack[] = [
   },
   {
     attack: 'has this server authenticate to a provider of their zone with the key that other zones sign with',
-    outcome: 'nothing is signed: the zone needs a key of its own',
+    outcome: 'nothing is signed: the zone needs its own key',
     attempt: async () => {
       for (const mode of MODES) {
         const clock = createTestClock()

@@ -131,7 +131,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'goes on with tokens after the account was deactivated, deleted, or given another address or password',
+    attack: 'continues with tokens after the account was deactivated, deleted, or given another address or password',
     outcome: 'is refused at once, and stays so when the account is active again',
     attempt: inBothModes(async api => {
       const changes = [

@@ -43,7 +43,7 @@ describe('the work that no answer waits for', () => {
     await background.idle()
   })
 
-  it('goes on after a task that fails', async () => {
+  it('continues after a task that fails', async () => {
     const causes: unknown[] = []
     const background = createBackground({ max: 10, onError: cause => causes.push(cause) })
     let done = false

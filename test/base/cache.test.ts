@@ -164,7 +164,7 @@ describe('forgetting', () => {
       assert.equal(cache.size, 0)
     })
 
-    it(`${name} during a load makes the next caller load anew, whichever load ends first`, async () => {
+    it(`${name} during a load makes the next caller load again, whichever load ends first`, async () => {
       for (const order of ['stale first', 'fresh first']) {
         const cache = createCache<Thing>(5)
         const [old, young] = [controlledLoader(), controlledLoader()]

@@ -58,7 +58,7 @@ describe('an address with the port of its connection', () => {
     ['[2001:db8:1:2::7]:1024', '[2001:db8:1:2::7]', '2001:db8:1:2::7'],
   ] as const) {
     for (const network of [networkOf, siteOf, subnetOf]) {
-      it(`is in the same network whatever the port: ${network.name} of ${want}`, () => {
+      it(`is in the same network regardless of the port: ${network.name} of ${want}`, () => {
         assert.deepEqual([network(one), network(other)], [network(want), network(want)])
       })
     }

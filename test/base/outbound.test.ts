@@ -38,7 +38,7 @@ describe('an outbound request is refused', () => {
   const loopback = { allowLoopback: true }
   const open = { allowPrivate: true }
   const refused: readonly Refused[] = [
-    { name: 'text that is no URL', url: 'keys' },
+    { name: 'text that is not a URL', url: 'keys' },
     { name: 'an empty address', url: '' },
     { name: 'plain http', url: 'http://keys.example/' },
     { name: 'plain http to loopback', url: 'http://localhost/' },
@@ -158,7 +158,7 @@ describe('an outbound request that is allowed', () => {
     assert.deepEqual([response.status, await response.text()], [418, 'teapot'])
   })
 
-  it('answers without the body where only the status matters, whatever the body is', async () => {
+  it('answers without the body where only the status matters, regardless of the body', async () => {
     answer = (_, response) => {
       response.writeHead(202, { 'content-encoding': 'br', 'x-from': 'proxy' })
       response.write('x'.repeat(MAX_BYTES + 1)) // and no end
@@ -181,7 +181,7 @@ describe('an outbound request that is allowed', () => {
     )
   })
 
-  it('takes an answer of the largest size', async () => {
+  it('accepts an answer of the largest size', async () => {
     answer = json(JSON.stringify('x'.repeat(MAX_BYTES - 2)))
     assert.equal(String((await lenient().getJson(base)).value).length, MAX_BYTES - 2)
   })

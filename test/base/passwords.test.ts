@@ -27,7 +27,7 @@ describe('hash', () => {
 })
 
 describe('verify', () => {
-  it('takes the password that was hashed and no other, whatever characters it has', async () => {
+  it('accepts the password that was hashed and no other, whatever characters it has', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: anyCodePoint }), fc.string({ unit: anyCodePoint }), async (plain, other) => {
         const stored = await passwords.hash(plain)
@@ -66,7 +66,7 @@ describe('verify', () => {
     }
   }
 
-  it('takes a bcrypt hash made by our own library', async () => {
+  it('accepts a bcrypt hash made by our own library', async () => {
     assert.equal(await passwords.verify(`{bcrypt}${await bcryptHash('koala', 4)}`, 'koala'), true)
   })
 

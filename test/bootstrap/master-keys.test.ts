@@ -274,7 +274,7 @@ describe('the master keys of a running server', () => {
   const folder = temporaryFolder()
   const hex = (...keys: readonly Buffer[]): string => keys.map(key => `${key.toString('hex')}\n`).join('')
 
-  it('are taken anew when their file changes or at SIGHUP, and stay when the new ones do not fit', async () => {
+  it('are taken again when their file changes or at SIGHUP, and stay when the new ones do not fit', async () => {
     const path = join(folder, 'keys')
     writeFileSync(path, hex(first))
     const store = await openStore('sqlite::memory:', { clock: createTestClock() })

@@ -76,7 +76,7 @@ describe('the signing keys of the configuration, when keys were changed beside i
       want: 'a retired, b, mac*',
     },
     {
-      name: 'are not made anew once they were forgotten',
+      name: 'are not created again once they were forgotten',
       config: file('mac', { a, b, mac }),
       async meanwhile({ store }) {
         await store.keys.retire('svc', 'a', clock.now())
@@ -86,7 +86,7 @@ describe('the signing keys of the configuration, when keys were changed beside i
     },
     { name: 'stay forgotten', config: file('b', { a, b, mac }), want: 'b*, mac' },
     {
-      name: 'are made anew when the file lets them sign',
+      name: 'are created again when the file lets them sign',
       config: file('a', { a, b, mac }),
       want: 'a*, b, mac',
     },

@@ -67,7 +67,7 @@ for (const kind of DATABASE_KINDS) {
       assert.match(off.stderr, /^latchkey: warning: audit\.enabled is not true: no new events are stored\n$/)
     })
 
-    it('finds the trail of a server that was killed intact, and goes on with it', async () => {
+    it('finds the trail of a server that was killed intact, and continues with it', async () => {
       const own = await freshDatabase(kind)
       const config = { database: own.url, bootstrap: auditBootstrap, audit: { enabled: true } }
       const first = await serve({ folder: killed, config })

@@ -250,7 +250,7 @@ describe('latchkey restore', () => {
     { name: 'without a file', args: [], status: 2, says: /'--from <value>' is missing/ },
     { name: 'a file that is not there', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
     {
-      name: 'what is no database',
+      name: 'what is not a database',
       args: ['--from', 'text.db'],
       status: 1,
       says: /^latchkey: text\.db is no SQLite database$/m,

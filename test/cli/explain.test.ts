@@ -124,7 +124,7 @@ describe('latchkey explain', () => {
     ['no question', [], /requires one of/],
     ['two questions', ['--client', 'app', '--event', '1'], /requires one of/],
     ['a token on the command line', ['--token', 'abc'], /standard input/],
-    ['an event that is no number', ['--event', 'first'], /number of an event/],
+    ['an event that is not a number', ['--event', 'first'], /number of an event/],
     ['an id beside a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /cannot be used with/],
   ]
   for (const [name, args, message] of wrong) {

@@ -228,7 +228,7 @@ for (const kind of DATABASE_KINDS) {
       },
       { name: 'an unknown zone', args: ['list', '--zone', 'z9'], stderr: 'there is no zone z9' },
       {
-        name: 'a file that is no key',
+        name: 'a file that is not a key',
         args: ['add', '--pem-file', 'latchkey.json'],
         stderr: 'latchkey.json: is not a private key in PEM',
       },

@@ -130,7 +130,7 @@ for (const kind of DATABASE_KINDS) {
       for (const each of [database, untouched]) await each.drop()
     })
 
-    it('sealing anew under another master key goes on where it was, and every value can be opened meanwhile', async () => {
+    it('sealing again under another master key goes on where it was, and every value can be opened meanwhile', async () => {
       const database = await freshDatabase(kind)
       const [first, second] = [random.bytes(32), random.bytes(32)]
       const server = await startServer({ database: database.url, masterKeys: [first] })

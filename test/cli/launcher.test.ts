@@ -82,7 +82,7 @@ describe('the launcher', () => {
     assert.match(stdout, /"threads":"5"/)
   })
 
-  it('keeps compiled code in a folder of its own', () => {
+  it('keeps compiled code in its own folder', () => {
     const root = checkout({ pinned: false })
     run(root, [])
     assert.ok(existsSync(join(root, 'node_modules', '.cache', 'latchkey')))

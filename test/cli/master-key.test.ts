@@ -71,7 +71,7 @@ describe('latchkey master-key beside a running server with two workers', () => {
     )
   })
 
-  it('refuses what is no action of it', async () => {
+  it('refuses what is not an action of it', async () => {
     const ending = await run('rotate')
     assert.equal(ending.status, 2)
     assert.match(ending.stderr, /^latchkey: master-key requires one of check, reseal, not rotate/)

@@ -47,7 +47,7 @@ describe('clientFromJson', () => {
     },
     { name: 'a missing id', json: { client_id: null }, key: 'client_id', message: /must be provided/ },
     {
-      name: 'an id that is no path segment',
+      name: 'an id that is not a path segment',
       json: { client_id: 'a/b' },
       key: 'client_id',
       message: /^Not allowed characters/,
@@ -72,7 +72,7 @@ describe('clientFromJson', () => {
       message: /^Client secret is required for grant type/,
     },
     { name: 'keys that are no JSON', json: { jwks: '{' }, key: 'jwks', message: /cannot be parsed/ },
-    { name: 'keys that are no objects', json: { jwks: { keys: [5] } }, key: 'jwks', message: /cannot be parsed/ },
+    { name: 'keys that are not objects', json: { jwks: { keys: [5] } }, key: 'jwks', message: /cannot be parsed/ },
     ...['javascript:alert(1)', 'data:text/html,x', '/bye', 'https://a.example/\\b'].map(uri => ({
       name: `the logout target '${uri}'`,
       json: { post_logout_redirect_uris: ['https://a.example/bye', 'com.example.app:/bye', uri] },

@@ -68,7 +68,7 @@ const ATTACKS: readonly (readonly [name: string, uri: string])[] = [
   ['another port', 'https://app.example:8443/cb'],
   ['the port of the other scheme', 'https://app.example:80/cb'],
   ['a port that is none', 'https://app.example:99999/cb'],
-  ['a port that is no number', 'https://app.example:a/cb'],
+  ['a port that is not a number', 'https://app.example:a/cb'],
   ['an international host that looks the same', 'https://аpp.example/cb'],
   ['its ASCII form', 'https://xn--pp-7lc.example/cb'],
   ['a full-width dot', 'https://app。example/cb'],
@@ -84,7 +84,7 @@ const ATTACKS: readonly (readonly [name: string, uri: string])[] = [
   ['more than any URI has', `${CB}/${'a'.repeat(5000)}`],
 ]
 
-describe('resolveRedirectUri, what is no match in either mode', () => {
+describe('resolveRedirectUri, what is not a match in either mode', () => {
   for (const [name, uri] of ATTACKS) {
     it(`refuses ${name}`, () => {
       assert.equal(resolveRedirectUri({ redirectUris: [CB] }, uri, STANDARD), undefined, 'standard')
@@ -123,8 +123,8 @@ const one = (name: string, registered: string, requested: string | undefined, wa
 // Covers redirect URI matching: exact text
 // Covers compatibility: authorization request: A15 redirect URI
 table('resolveRedirectUri, exact text', STANDARD, [
-  one('takes the same text', CB, CB, true),
-  { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+  one('accepts the same text', CB, CB, true),
+  { name: 'accepts any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
   // Covers redirect URI matching: only registered URI when none is asked for
   one('takes the only one when none is named', CB, undefined, CB),
   {
@@ -150,7 +150,7 @@ table('resolveRedirectUri, exact text', STANDARD, [
   one('does not even take a wildcard to the letter', 'https://app.example/*', 'https://app.example/*', false),
   one('does not take a wildcard when none is named', 'https://app.example/*', undefined, false),
   one('never takes a registered script', 'javascript:alert(1)', 'javascript:alert(1)', false),
-  one('takes the scheme of an application', 'com.example.app:/cb', 'com.example.app:/cb', true),
+  one('accepts the scheme of an application', 'com.example.app:/cb', 'com.example.app:/cb', true),
   one('refuses another path of that scheme', 'com.example.app:/cb', 'com.example.app:/evil', false),
   // Covers redirect URI matching: loopback with any port
   one('leaves the port free on 127.0.0.1', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', true),
@@ -169,9 +169,14 @@ table('resolveRedirectUri, exact text', STANDARD, [
     'http://localhost:51004/cb',
     false,
   ),
-  one('wants a port where localhost is registered with one', 'http://localhost:8000/cb', 'http://localhost/cb', false),
+  one(
+    'requires a port where localhost is registered with one',
+    'http://localhost:8000/cb',
+    'http://localhost/cb',
+    false,
+  ),
   one('keeps the query on loopback', 'http://127.0.0.1/cb?x=1', 'http://127.0.0.1:51004/cb', false),
-  one('takes a loopback URI without a path', 'http://127.0.0.1', 'http://127.0.0.1:51004', true),
+  one('accepts a loopback URI without a path', 'http://127.0.0.1', 'http://127.0.0.1:51004', true),
   one('refuses another path on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/evil', false),
   one('refuses https on loopback', 'http://127.0.0.1/cb', 'https://127.0.0.1:51004/cb', false),
   one('leaves no port free for https', 'https://127.0.0.1/cb', 'https://127.0.0.1:51004/cb', false),
@@ -186,31 +191,31 @@ table('resolveRedirectUri, exact text', STANDARD, [
 ])
 
 table('resolveRedirectUri, as UAA without wildcards', UAA, [
-  one('takes the same text', CB, CB, true),
+  one('accepts the same text', CB, CB, true),
   one(
-    'takes the same text with percent codes',
+    'accepts the same text with percent codes',
     'https://app.example/my%20app/cb',
     'https://app.example/my%20app/cb',
     true,
   ),
-  one('takes a longer path', CB, `${CB}/more`, true),
-  one('takes a path that begins the same way', CB, `${CB}2`, true),
+  one('accepts a longer path', CB, `${CB}/more`, true),
+  one('accepts a path that begins the same way', CB, `${CB}2`, true),
   one('takes another query', CB, `${CB}?x=1`, true),
   one('ignores the registered query', `${CB}?x=1`, CB, true),
-  one('takes a subdomain', CB, 'https://www.app.example/cb', true),
+  one('accepts a subdomain', CB, 'https://www.app.example/cb', true),
   // Covers redirect URI matching: subdomain and path prefix (uaa)
-  one('takes a subdomain of a subdomain', CB, 'https://a.b.app.example/cb', true),
+  one('accepts a subdomain of a subdomain', CB, 'https://a.b.app.example/cb', true),
   one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
-  one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  one('accepts an explicit default port', CB, 'https://app.example:443/cb', true),
   // Covers redirect URI matching: path normalisation (uaa)
-  one('takes a path written with percent codes', CB, 'https://app.example/%63b', true),
+  one('accepts a path written with percent codes', CB, 'https://app.example/%63b', true),
   one('compares a registered path with percent codes by its meaning', 'https://app.example/%63b', `${CB}/more`, true),
   one('takes any path of a bare host', 'https://app.example', 'https://app.example/any/where', true),
   one('refuses a shorter path', `${CB}/deep`, CB, false),
   one('keeps the port of localhost', 'http://localhost:8000/cb', 'http://localhost:8001/cb', false),
   one('leaves no port free on loopback', 'http://127.0.0.1/cb', 'http://127.0.0.1:51004/cb', false),
   // Covers redirect URI matching: other schemes by equality (uaa)
-  one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
+  one('accepts the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
   one('refuses a longer path of such a scheme', 'myapp://cb', 'myapp://cb/more', false),
   one('takes the only one when none is named', CB, undefined, CB),
   one('takes it even with a wildcard', 'https://app.example/*', undefined, 'https://app.example/*'),
@@ -221,19 +226,19 @@ table('resolveRedirectUri, as UAA without wildcards', UAA, [
     want: false,
   },
   { name: 'takes nothing when nothing is registered', registered: [], requested: CB, want: false },
-  { name: 'takes any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
+  { name: 'accepts any of several', registered: ['https://a.example/', CB], requested: CB, want: true },
 ])
 
 table('resolveRedirectUri, as UAA without leniency', STRICT, [
-  one('takes the same text', CB, CB, true),
-  one('takes a further query', CB, `${CB}?x=1`, true),
-  one('takes the registered query among others', `${CB}?x=1&y=2`, `${CB}?y=2&z=3&x=1`, true),
+  one('accepts the same text', CB, CB, true),
+  one('accepts a further query', CB, `${CB}?x=1`, true),
+  one('accepts the registered query among others', `${CB}?x=1&y=2`, `${CB}?y=2&z=3&x=1`, true),
   one('refuses a missing query', `${CB}?x=1`, CB, false),
   one('refuses another value in the query', `${CB}?x=1`, `${CB}?x=2`, false),
   one('refuses a query that only a response may have', CB, `${CB}?code=1`, false),
   one('refuses a signed response in the query', CB, `${CB}?x=1&res%70onse=ey.J.x`, false),
   one('takes a host and a scheme in another case', CB, 'HTTPS://App.Example/cb', true),
-  one('takes an explicit default port', CB, 'https://app.example:443/cb', true),
+  one('accepts an explicit default port', CB, 'https://app.example:443/cb', true),
   one('refuses a longer path', CB, `${CB}/more`, false),
   one('refuses a path that begins the same way', CB, `${CB}2`, false),
   one('refuses a slash at the end', CB, `${CB}/`, false),
@@ -243,7 +248,7 @@ table('resolveRedirectUri, as UAA without leniency', STRICT, [
   one('refuses a user name', CB, 'https://a@app.example/cb', false),
   one('refuses what a wildcard would fit', 'https://app.example/*', CB, false),
   one('refuses what a wildcard in the host would fit', 'https://*.app.example/cb', 'https://www.app.example/cb', false),
-  one('takes the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
+  one('accepts the scheme of an application to the letter', 'myapp://cb', 'myapp://cb', true),
   one('refuses another host of such a scheme', 'myapp://cb', 'myapp://other', false),
   one('takes the only one when none is named', CB, undefined, CB),
 ])
@@ -265,7 +270,7 @@ table('resolveRedirectUri, as UAA with wildcards', UAA, [
   one('lets a question mark stand for one character', 'https://app.example/v?/*', 'https://app.example/v2/cb', true),
   one('does not let it stand for none', 'https://app.example/v?/*', 'https://app.example/v/cb', false),
   one('lets a star stand for several labels of a host', 'https://*.app.example/cb', 'https://a.b.app.example/cb', true),
-  one('wants a label for it', 'https://*.app.example/cb', 'https://app.example/cb', false),
+  one('requires a label for it', 'https://*.app.example/cb', 'https://app.example/cb', false),
   one('lets a star stand inside a label', 'https://app-*.eu.example/cb', 'https://app-12.eu.example/cb', true),
   one(
     'keeps what stands behind the star in the host',
@@ -291,9 +296,9 @@ table('resolveRedirectUri, as UAA with wildcards', UAA, [
   one('lets no query slip in for the star', 'https://*.app.example/**', 'https://evil.com?x.app.example/cb', false),
   one('lets no port slip in for the star', 'https://*.app.example/cb', 'https://a.app.example:8443/cb', false),
   one('lets a star stand inside a scheme', 'http*://app.example/cb', 'https://app.example/cb', true),
-  one('takes the plain scheme as well', 'http*://app.example/cb', 'http://app.example/cb', true),
+  one('accepts the plain scheme as well', 'http*://app.example/cb', 'http://app.example/cb', true),
   one('lets no other scheme slip in', 'j*://app.example/**', 'javascript://app.example/cb', false),
-  one('wants an explicit port for a star', 'http://localhost:*/cb', 'http://localhost:51004/cb', true),
+  one('requires an explicit port for a star', 'http://localhost:*/cb', 'http://localhost:51004/cb', true),
   one('refuses no port for a star', 'http://localhost:*/cb', 'http://localhost/cb', false),
   one('compares the port beside a wildcard', 'https://*.app.example:8443/cb', 'https://a.app.example:8443/cb', true),
   one('knows the default port beside a wildcard', 'https://*.app.example:443/cb', 'https://a.app.example/cb', true),
@@ -320,7 +325,7 @@ table('resolveRedirectUri, as UAA with wildcards', UAA, [
   one('compares the host in lower case', 'https://*.App.Example/cb', 'https://a.APP.example/cb', true),
 ])
 
-describe('resolveRedirectUri, registered entries that are no patterns', () => {
+describe('resolveRedirectUri, registered entries that are not patterns', () => {
   const entries = [
     'https://*',
     'https://*/cb',
@@ -462,7 +467,7 @@ describe('fitsLogoutEntry', () => {
       want: false,
     },
     {
-      name: 'takes no subdomain without a wildcard',
+      name: 'accepts no subdomain without a wildcard',
       entry: 'https://app.example/bye',
       target: 'https://a.app.example/bye',
       want: false,
@@ -474,7 +479,7 @@ describe('fitsLogoutEntry', () => {
       want: true,
     },
     {
-      name: 'takes a fragment, which pages that are applications use',
+      name: 'accepts a fragment, which pages that are applications use',
       entry: 'https://app.example/**',
       target: 'https://app.example/#/bye',
       want: true,
@@ -488,13 +493,13 @@ describe('fitsLogoutEntry', () => {
     },
     { name: 'takes nothing by a pattern without a host', entry: '**', target: 'https://evil.example/bye', want: false },
     {
-      name: 'takes no script, even a listed one',
+      name: 'accepts no script, even a listed one',
       entry: 'javascript:alert(1)',
       target: 'javascript:alert(1)',
       want: false,
     },
     {
-      name: 'takes no text that breaks a header',
+      name: 'accepts no text that breaks a header',
       entry: 'https://app.example/**',
       target: 'https://app.example/\nx',
       want: false,

@@ -126,12 +126,12 @@ describe('the master key', () => {
       want: ['master_key_command: gone is in no folder of the PATH'],
     },
     {
-      name: 'a command that is no program',
+      name: 'a command that is not a program',
       text: 'master_key_command: [./two]',
       want: ['master_key_command: ./two cannot be executed'],
     },
     {
-      name: 'a command that is no program, though in the PATH',
+      name: 'a command that is not a program, though in the PATH',
       text: 'master_key_command: [two]',
       env: { PATH: `${folder}:/nowhere` },
       want: ['master_key_command: two cannot be executed'],

@@ -137,12 +137,12 @@ describe('bootstrap records', () => {
       want: ['clients[0].client_id: Not allowed: svc is a reserved client_id'],
     },
     {
-      name: 'a lifetime that is no number',
+      name: 'a lifetime that is not a number',
       bootstrap: client({ access_token_validity: 'soon' }),
       want: ['clients[0].access_token_validity: must be a positive number of seconds'],
     },
     {
-      name: 'credentials that are no list',
+      name: 'credentials that are not a list',
       bootstrap: client({ jwt_creds: 'iss' }),
       want: ['clients[0].jwt_creds: must be a list of objects with iss, sub and optionally aud'],
     },
@@ -227,14 +227,14 @@ describe('bootstrap records', () => {
     },
     { name: 'an unknown field of a user', bootstrap: user({ mail: 'x' }), want: ['users[0].mail: is not a known key'] },
     {
-      name: 'a user twice, whatever the case',
+      name: 'a user twice, regardless of the case',
       bootstrap: {
         users: ['u', 'U'].map(userName => ({ userName, password: 'p', emails: [{ value: 'x@example.org' }] })),
       },
       want: ['users[1].userName: is a duplicate'],
     },
     {
-      name: 'a group twice, whatever the case',
+      name: 'a group twice, regardless of the case',
       bootstrap: { groups: [{ displayName: 'a.b' }, { displayName: 'A.B' }] },
       want: ['groups[1].displayName: is a duplicate'],
     },
@@ -345,7 +345,7 @@ describe('bootstrap records', () => {
       want: ['identity_zones[0].id: svc is the id of the default zone'],
     },
     {
-      name: 'a subdomain that is no host name',
+      name: 'a subdomain that is not a host name',
       bootstrap: zone({ subdomain: 'a/b' }),
       want: ['identity_zones[0].subdomain: must consist of letters, digits, dots and hyphens, as in a host name'],
     },

@@ -70,7 +70,7 @@ describe('the SAML service provider of the file', () => {
       problem: /^saml\.keys\.a\.pem_file: none\.pem cannot be read/,
     },
     { name: 'a member of another kind', saml: { keys: { a: { ...pairs.one, x: 1 } } }, problem: /saml\.keys\.a\.x/ },
-    { name: 'keys that are no object', saml: { keys: 'x' }, problem: /saml\.keys/ },
+    { name: 'keys that are not an object', saml: { keys: 'x' }, problem: /saml\.keys/ },
   ]
   for (const { name, saml, problem } of refused) {
     it(`refuses ${name}`, async () => {

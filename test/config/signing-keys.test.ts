@@ -30,7 +30,7 @@ describe('signing keys', () => {
     const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', ...more }
     return `signing_keys: { active: k, keys: { k: { alg: ES256, ${before}pkcs11: ${JSON.stringify(pkcs11)} } } }`
   }
-  it('takes a key in a token, and opens none', async () => {
+  it('accepts a key in a token, and opens none', async () => {
     writeFileSync(join(folder, 'pin'), '1234\n')
     const { signingKeys } = await load(inToken({ pin: undefined, pin_file: 'pin', sessions: 3 }))
     const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', sessions: 3 }
@@ -243,7 +243,7 @@ describe('signing keys', () => {
   const zoneKey = (members: object) =>
     load(JSON.stringify({ zone_config: { tokenPolicy: { keys: { z: { ...members } } } } }))
 
-  it('takes a text that is no PEM for a shared secret in the zone API, of HS256 unless the request says otherwise', async () => {
+  it('takes a text that is not PEM for a shared secret in the zone API, of HS256 unless the request says otherwise', async () => {
     for (const [signingAlg, want] of [
       [undefined, 'HS256'],
       ['HS256', 'HS256'],
@@ -267,7 +267,7 @@ describe('signing keys', () => {
       want: 'signingKey: HS512 needs a secret of at least 64 bytes, this one has 63',
     },
     {
-      name: 'a text that is no PEM for an algorithm that needs one',
+      name: 'a text that is not PEM for an algorithm that needs one',
       members: () => ({ signingKey: secret, signingAlg: 'RS256' }),
       want: 'signingKey: is not an unencrypted private key in PEM',
     },
@@ -277,7 +277,7 @@ describe('signing keys', () => {
       want: 'signingKey: HS256 needs a shared secret, this is a key in PEM',
     },
     {
-      name: 'a broken PEM, which is no secret either',
+      name: 'a broken PEM, which is not a secret either',
       members: () => ({ signingKey: ` -----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----` }),
       want: 'signingKey: is not an unencrypted private key in PEM',
     },

@@ -107,7 +107,7 @@ describe('DPoP by libraries of others', () => {
     }
   })
 
-  it('oauth4webapi gets a token of its own, and calls the API with it', async () => {
+  it('oauth4webapi gets its own token, and calls the API with it', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))

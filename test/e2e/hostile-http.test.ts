@@ -91,7 +91,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     { name: 'a method that does not exist', bytes: `FETCH / HTTP/1.1\r\n${GET}`, statuses: [400] },
     { name: 'no Host', bytes: 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', statuses: [400] },
     {
-      name: 'a Host that is no host',
+      name: 'a Host that is not a host',
       bytes: 'GET /login HTTP/1.1\r\nHost: a b<>"\r\nConnection: close\r\n\r\n',
       statuses: [400],
     },
@@ -187,7 +187,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       statuses: [400],
     },
     { name: 'a negative length', bytes: `${POST}Content-Length: -1\r\n\r\n`, statuses: [400] },
-    { name: 'a length that is no number', bytes: `${POST}Content-Length: 0x10\r\n\r\n`, statuses: [400] },
+    { name: 'a length that is not a number', bytes: `${POST}Content-Length: 0x10\r\n\r\n`, statuses: [400] },
     {
       name: 'a transfer coding that does not exist',
       bytes: `${POST}Transfer-Encoding: xchunked\r\n\r\n`,
@@ -215,7 +215,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       bytes: chunked('a=', ...Array.from({ length: 66 }, () => long(1000))),
       statuses: [413],
     },
-    { name: 'a body that is no UTF-8', bytes: post('grant_type=\xff\xfe'), statuses: [400] },
+    { name: 'a body that is not UTF-8', bytes: post('grant_type=\xff\xfe'), statuses: [400] },
     { name: 'a body with a NUL', bytes: post('grant_type=a%00b'), statuses: [400] },
     { name: 'a body with percent codes that are none', bytes: post('grant_type=%zz'), statuses: [400] },
     { name: 'a body of nothing but separators', bytes: post('&='.repeat(20_000)), statuses: [400] },

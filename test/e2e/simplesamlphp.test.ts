@@ -148,7 +148,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     assert.deepEqual(id['amr'], ['ext'])
   })
 
-  it('leaves a user with a wrong password there, and goes on after the right one', async () => {
+  it('leaves a user with a wrong password there, and continues after the right one', async () => {
     const page = await newPage()
     await page.goto(authorizeUrl())
     await page.getByRole('link', { name: 'Sign in at university' }).click()

@@ -110,7 +110,7 @@ describe('passkeys', () => {
       })
     }
 
-    it('takes an attestation by the key itself', async () => {
+    it('accepts an attestation by the key itself', async () => {
       const statement: CreationLies['statement'] = (signed, { privateKey, algorithm }) =>
         new Map<string, Cbor>([
           ['alg', -7],
@@ -127,7 +127,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf((await register({ format: 'packed', statement: forged })).result), 'invalid')
     })
 
-    it('keeps what the authenticator says of itself, and no transports that are no words', async () => {
+    it('keeps what the authenticator says of itself, and no transports that are not words', async () => {
       const { answer } = browser.create(await ask(marissa), { backupEligible: true, backedUp: true, counter: 7 })
       const transports = ['internal', 'hybrid', '<b>', 7, 'x'.repeat(21)]
       const text = JSON.stringify({ ...answer, response: { ...answer.response, transports } })
@@ -194,7 +194,7 @@ describe('passkeys', () => {
         reason: 'key',
       },
       { name: 'a key without its parts', lies: () => ({ publicKey: new Map([[3, -7]]) }), reason: 'key' },
-      { name: 'something that is no key', lies: () => ({ publicKey: 'key' }), reason: 'invalid' },
+      { name: 'something that is not a key', lies: () => ({ publicKey: 'key' }), reason: 'invalid' },
       ...['fido-u2f', 'tpm', 'android-key', 'android-safetynet', 'apple', 'compound', 'unheard-of'].map(format => ({
         name: `an attestation in the format ${format}, which was not asked for`,
         lies: () => ({ format }),
@@ -295,7 +295,7 @@ describe('passkeys', () => {
         'as without',
       ],
       [
-        'by a certificate that is no authority',
+        'by a certificate that is not an authority',
         () => attest([certify({ commonName: 'Key', unit, aaguid }, noAuthority), noAuthority]),
         'as without',
       ],
@@ -540,12 +540,12 @@ describe('passkeys', () => {
       ['a response that is a list', good => ({ ...good, response: [] })],
       ['a response that is null', good => ({ ...good, response: null })],
       ['an id that is a number', good => ({ ...good, id: 7 })],
-      ['an id that is no base64url', good => ({ ...good, id: 'a+b/' })],
+      ['an id that is not base64url', good => ({ ...good, id: 'a+b/' })],
       ['an id that is too long', good => ({ ...good, id: 'A'.repeat(1365) })],
       ['no client data', good => ({ ...good, response: { ...good['response'], clientDataJSON: undefined } })],
       ['client data that is an object', good => ({ ...good, response: { ...good['response'], clientDataJSON: {} } })],
       [
-        'client data that is no base64url',
+        'client data that is not base64url',
         good => ({ ...good, response: { ...good['response'], clientDataJSON: '{}' } }),
       ],
       ['a signature that is a list', good => ({ ...good, response: { ...good['response'], signature: ['AAAA'] } })],

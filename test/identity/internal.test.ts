@@ -95,7 +95,7 @@ describe('the lockout of an account', () => {
     }))
 
   // Covers lockout: success clears
-  it('begins to count anew after a success', () =>
+  it('begins to count again after a success', () =>
     withServer({}, async server => {
       await guess(server, 4)
       await passwordTokens(server)

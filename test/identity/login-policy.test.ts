@@ -72,9 +72,9 @@ const cases: readonly Case[] = [
   },
 
   { name: 'binds the form to a hint', given: { hint: json('svc') }, want: bound('svc') },
-  { name: 'takes an encoded hint', given: { hint: encodeURIComponent(json('svc')) }, want: bound('svc') },
+  { name: 'accepts an encoded hint', given: { hint: encodeURIComponent(json('svc')) }, want: bound('svc') },
   {
-    name: 'takes a hint encoded twice',
+    name: 'accepts a hint encoded twice',
     given: { hint: encodeURIComponent(encodeURIComponent(json('corp'))) },
     want: to('corp'),
   },
@@ -239,7 +239,7 @@ describe('discover', () => {
     { name: 'goes back with an address of several', email: 'pat@bank.example', want: { kind: 'page' } },
     { name: 'goes back with an address of an unknown domain', email: 'pat@nowhere.example', want: { kind: 'page' } },
     { name: 'goes back with an address of the directory', email: 'pat@staff.example', want: { kind: 'page' } },
-    { name: 'goes back with what is no address and fits all', email: 'marissa', want: { kind: 'page' } },
+    { name: 'goes back with what is not an address and fits all', email: 'marissa', want: { kind: 'page' } },
     { name: 'goes back with an address without a domain', email: 'marissa@', want: { kind: 'page' } },
     {
       name: 'asks for the password where only we are left',

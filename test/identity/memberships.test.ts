@@ -67,7 +67,7 @@ describe('what a provider says of groups', () => {
   }
 
   // Partly covers external groups: EXPLICITLY_MAPPED
-  it('leads to the groups that it is mapped to, whatever the case, and to no others', async () => {
+  it('leads to the groups that it is mapped to, regardless of the case, and to no others', async () => {
     await addGroup('app.read')
     await addGroup('app.write')
     await map('cn=staff,dc=corp', 'app.read')
@@ -195,7 +195,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('has roles of its own, each once', async () => {
+  it('has its own roles, each once', async () => {
     assert.deepEqual(await arrive({ roles: ['b', 'a', 'b'] }), ['a', 'b'])
   })
 

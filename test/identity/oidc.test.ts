@@ -115,7 +115,7 @@ describe('externalUserOf', () => {
     mappings?: unknown
     message: string
   }[] = [
-    { name: 'a name that is no text', claims: { sub: 7 }, message: 'Unable to map claim to a username' },
+    { name: 'a name that is not a string', claims: { sub: 7 }, message: 'Unable to map claim to a username' },
     { name: 'an empty name', claims: { sub: '' }, message: 'Unable to map claim to a username' },
     {
       name: 'several names',
@@ -130,7 +130,7 @@ describe('externalUserOf', () => {
       message: 'Unable to map claim to a username',
     },
     {
-      name: 'an id that is no text, whatever the name',
+      name: 'an id that is not a string, whatever the name',
       claims: { sub: 7, email: 'e' },
       mappings: { user_name: 'email' },
       message: 'The token has no subject (sub)',
@@ -211,7 +211,7 @@ describe('externalUserOf: groups, attributes and context classes', () => {
       want: { mapped: [], roles: 'memberships', addsMissing: true },
     },
     {
-      name: 'ignores what is no short string',
+      name: 'ignores what is not short string',
       claims: { groups: [7, null, {}, ['a'], 'x'.repeat(256), 'a\0', 'ok'] },
       config: { attributeMappings: GROUPS },
       want: { mapped: ['ok'], roles: 'memberships', addsMissing: true },
@@ -424,7 +424,7 @@ describe('createOidcSettings', () => {
     assert.equal(asked.length, 2)
   })
 
-  it('goes on with a document for an hour that there is no slot to fetch again', async () => {
+  it('continues with a document for an hour that there is no slot to fetch again', async () => {
     let isBusy = false
     const { settingsOf } = upstream(() => {
       if (isBusy) throw new OutboundBusy('https://corp.example')
@@ -440,7 +440,7 @@ describe('createOidcSettings', () => {
   })
 
   for (const failure of ['timeout', 'paused'] as const) {
-    it(`goes on with a document for an hour that cannot be fetched again: ${failure}`, async () => {
+    it(`continues with a document for an hour that cannot be fetched again: ${failure}`, async () => {
       let isUp = true
       const { settingsOf } = upstream(() => {
         if (!isUp) throw new OutboundError(failure, 'no')

@@ -40,20 +40,20 @@ describe('withBreaker', () => {
   }
 
   for (const failure of ['bad-answer', 'too-large', 'redirect', 'forbidden'] as const) {
-    it(`goes on asking a host that ends in ${failure}`, async () => {
+    it(`keeps asking a host that ends in ${failure}`, async () => {
       const { asked, outbound } = failing(failure)
       for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS))
       assert.equal(asked.length, 20)
     })
   }
 
-  it('goes on asking a host after there was no slot to ask it', async () => {
+  it('keeps asking a host after there was no slot to ask it', async () => {
     const { asked, outbound } = provider(() => Promise.reject(new OutboundBusy('https://a.example')))
     for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS), OutboundBusy)
     assert.equal(asked.length, 20)
   })
 
-  it('goes on asking a host that answers errors, which any user may provoke', async () => {
+  it('keeps asking a host that answers errors, which any user may provoke', async () => {
     const { asked, outbound } = provider(() => Promise.resolve(new Response('{}', { status: 500 })))
     for (let index = 0; index < 20; index += 1) assert.equal((await outbound.fetch(URL_OF_TOKENS)).status, 500)
     assert.equal(asked.length, 20)

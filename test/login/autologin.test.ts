@@ -158,7 +158,7 @@ for (const mode of MODES) {
             description: 'The request body is not valid JSON',
           },
           {
-            name: 'members that are no texts',
+            name: 'members that are not texts',
             send: () =>
               server.send('/autologin', {
                 body: '{"username":["marissa"],"password":1}',
@@ -236,7 +236,7 @@ for (const mode of MODES) {
         assert.equal((await visit(server.browser(), query)).status, 302)
       })
 
-      it('takes a code once, also when two requests come at the same instant', async () => {
+      it('accepts a code once, also when two requests come at the same instant', async () => {
         const query = { code: await codeOf(), client_id: 'auto' }
         const answers = await Promise.all([1, 2, 3].map(() => visit(server.browser(), query)))
         assert.deepEqual(
@@ -347,7 +347,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: rule: code of POST `/autologin` signs in
       // Covers GET /oauth/authorize code of autologin: code
-      it('signs in and goes on', async () => {
+      it('signs in and continues', async () => {
         const browser = server.browser()
         const answer = await ask(browser, { code: await codeOf() })
         assert.equal(answer.status, 302, answer.text)

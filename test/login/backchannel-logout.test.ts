@@ -270,19 +270,19 @@ for (const mode of MODES) {
         readonly to?: { readonly origin?: string; readonly host?: string }
       }[] = [
         { name: 'no token', token: () => '' },
-        { name: 'what is no JWT', token: () => 'a.b.c' },
+        { name: 'what is not a JWT', token: () => 'a.b.c' },
         // Covers POST /login/backchannel_logout/{origin}: error: not a logout token
         { name: 'an ID token', token: () => upstream.token({ iss: upstream.url, nonce: 'n' }) },
         { name: 'no events', token: () => logoutToken({ events: undefined }) },
         { name: 'another event', token: () => logoutToken({ events: { 'https://other.example/event': {} } }) },
         {
-          name: 'an event that is no object',
+          name: 'an event that is not an object',
           token: () => logoutToken({ events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
         },
         { name: 'a nonce', token: () => logoutToken({ nonce: 'n' }) },
         { name: 'a nonce that is null', token: () => logoutToken({ nonce: null }) },
         { name: 'neither sub nor sid', token: () => logoutToken({ sub: undefined }) },
-        { name: 'a sub that is no string', token: () => logoutToken({ sub: ['pat'] }) },
+        { name: 'a sub that is not a string', token: () => logoutToken({ sub: ['pat'] }) },
         { name: 'an empty sid', token: () => logoutToken({ sid: '' }) },
         { name: 'no jti', token: () => logoutToken({ jti: undefined }) },
         { name: 'a sub that no database keeps', token: () => logoutToken({ sub: 'a\0b' }) },

@@ -220,7 +220,7 @@ for (const mode of MODES) {
         assert.ok(text.includes(`Sign in to continue to ${STAFF_NAME}`))
       })
 
-      it('goes on to where the page leads', async () => {
+      it('continues to where the page leads', async () => {
         const browser = server.browser()
         const place = 'http://localhost:8080/home?x=1'
         await discover({ email: 'a@x.example', form_redirect_uri: place }, browser)

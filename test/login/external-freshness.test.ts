@@ -227,7 +227,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is asked for again once its session is older than max_age, and then leads on', async () => {
+      it('is asked for again once its session is older than max_age, and then continues', async () => {
         const browser = server.browser()
         await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
         const asked = await ask(browser, { max_age: '300' })
@@ -236,7 +236,7 @@ for (const mode of MODES) {
         assert.equal(idToken['auth_time'], now())
       })
     } else {
-      it('leads on with max_age and prompt=login, however long ago it was', async () => {
+      it('continues with max_age and prompt=login, however long ago it was', async () => {
         for (const query of [{ prompt: 'login' }, { max_age: '0' }] satisfies Strings[]) {
           const browser = server.browser()
           await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })

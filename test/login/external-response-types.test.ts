@@ -101,7 +101,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /login/callback/{origin}: id_token
-    it('takes a form of the provider, without a token in any URL', async () => {
+    it('accepts a form of the provider, without a token in any URL', async () => {
       const { browser, state } = await begin('posting')
       // Its metadata announces `iss`, which is in the token already.
       const form = { state, id_token: await token() }
@@ -115,7 +115,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /login/callback/{origin}: access_token
-    it('takes an access token beside the ID token that has its hash', async () => {
+    it('accepts an access token beside the ID token that has its hash', async () => {
       const { browser, state } = await begin('both')
       const form = { state, id_token: await token({ at_hash: half('at') }), access_token: 'at' }
       assert.equal((await post(browser, 'both', form)).status, 302)
@@ -192,7 +192,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('takes an answer once, of this browser, this provider and this state', async () => {
+    it('accepts an answer once, of this browser, this provider and this state', async () => {
       const { browser, state } = await begin('implicit')
       const form = { state, id_token: await token() }
       const stranger = server.browser()

@@ -297,7 +297,7 @@ for (const mode of MODES) {
 
     describe('the way back', () => {
       // Covers any /login/callback/{origin}: code
-      it('signs in a user of the provider, under a new session, and leads on', async () => {
+      it('signs in a user of the provider, under a new session, and continues', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const planted = browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
@@ -555,7 +555,7 @@ for (const mode of MODES) {
       }[] = [
         { name: 'another browser', come: state => back(server.browser(), { code: 'c', state }) },
         {
-          name: 'another browser that has a state of its own',
+          name: 'another browser that has its own state',
           come: async state => {
             const other = server.browser()
             await leave(other)
@@ -617,7 +617,7 @@ for (const mode of MODES) {
             }),
         },
         {
-          name: 'a cookie that is no sealed value',
+          name: 'a cookie that is not a sealed value',
           come: (state, cookies) =>
             server.send('/login/callback/corp', {
               query: { code: 'c', state },
@@ -731,7 +731,7 @@ for (const mode of MODES) {
         // Covers token exchange at the OIDC provider: JWKS signature
         { name: 'an unknown key id', tell: () => upstream.usual({}, { kid: 'corp-2' }) },
         {
-          name: 'a key of its own in the header',
+          name: 'its own key in the header',
           tell: async () => {
             const other = await createOidcProvider(clock)
             const claims = { iss: upstream.url, nonce: upstream.nonce }
@@ -767,7 +767,7 @@ for (const mode of MODES) {
         },
         { name: 'no ID token', tell: async () => ({ body: { access_token: 'x' } }) },
         { name: 'a number for an ID token', tell: async () => ({ body: { id_token: 7 } }) },
-        { name: 'a text that is no token', tell: async () => ({ body: { id_token: 'a.b.c' } }) },
+        { name: 'a text that is not a token', tell: async () => ({ body: { id_token: 'a.b.c' } }) },
         {
           name: 'a refusal of the code',
           tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>x</b>' } }),

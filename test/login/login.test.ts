@@ -519,7 +519,7 @@ for (const mode of MODES) {
         { origin: 'null', 'sec-fetch-site': 'same-origin' },
         { 'sec-fetch-site': 'none' },
       ]) {
-        it(`takes a form of our own page with ${JSON.stringify(headers)}`, async () => {
+        it(`accepts a form of our own page with ${JSON.stringify(headers)}`, async () => {
           assert.equal((await post(server.browser(), {}, headers)).headers['location'], 'http://localhost:8080/')
         })
       }

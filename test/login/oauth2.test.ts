@@ -283,7 +283,7 @@ for (const mode of MODES) {
         assert.notEqual(claims.auth_time, 1)
       })
 
-      it('cannot say when a user signed in, so it is not enough for an application that asks for max_age', async () => {
+      it('cannot say when a user signed in, so it is not enough for an application that requests max_age', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
         const answer = await signIn('github', browser)

@@ -80,7 +80,7 @@ for (const mode of MODES) {
       server.clock.advance(60)
     })
 
-    it('takes a code in other letters and without separators where it is one to type', async () => {
+    it('accepts a code in other letters and without separators where it is one to type', async () => {
       const retyped = (await fetchCode(await signedIn(server))).toLowerCase().replaceAll('-', ' ')
       const answer = await redeem(server, retyped)
       assert.equal(answer.status, mode === 'uaa' ? 401 : 200)

@@ -85,7 +85,7 @@ describe('a passkey in a browser', () => {
     return authenticator
   }
 
-  it('signs in by the button and leads on to the application, at the level of a passkey', async () => {
+  it('signs in by the button and continues to the application, at the level of a passkey', async () => {
     const page = await open()
     await withoutAutofill(page)
     const authenticator = await enrolled(page)

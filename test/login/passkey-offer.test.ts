@@ -39,7 +39,7 @@ for (const mode of MODES) {
     }
 
     // Covers any /profile/security/offer: rule: may be declined for good
-    it('comes where the device can make one, and leads on when it is declined, for good', async () => {
+    it('comes where the device can make one, and continues when it is declined, permanently', async () => {
       await browser.send(AUTHORIZE)
       assert.equal(locationOf(await signIn()), OFFER)
       const page = await browser.send('/profile/security/offer')
@@ -53,7 +53,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'joel')).factors, undefined, 'for this person')
     })
 
-    it('leads on when it is taken', async () => {
+    it('continues when it is taken', async () => {
       await browser.send(AUTHORIZE)
       await signIn('sam', 'dingo')
       const page = await browser.send('/profile/security/offer')

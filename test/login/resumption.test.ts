@@ -120,7 +120,7 @@ for (const mode of MODES) {
         assert.equal((await server.store.sessions.find('svc', row))?.signIn, undefined)
       })
 
-      it('finds no page when the zone was disabled, and goes on when it is back', async () => {
+      it('finds no page when the zone was disabled, and continues when it is back', async () => {
         const browser = server.browser(Z1_HOST)
         await authorize(browser, AUTO_REQUEST)
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -185,7 +185,7 @@ for (const mode of MODES) {
         assert.equal((await exchange(server, code, uri, ['app', 'app-secret'])).status, 200)
       })
 
-      it('takes the answer of the newest tab only, and says so to the older one', async () => {
+      it('accepts the answer of the newest tab only, and says so to the older one', async () => {
         const { browser, form: older } = await approving()
         const page = await authorize(browser, { ...APP_REQUEST, state: 'newer' })
         const newer = allowed(page)
@@ -301,7 +301,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('in one of two tabs, the form of the other asks to sign in, and goes on from there', async () => {
+      it('in one of two tabs, the form of the other asks to sign in, and continues from there', async () => {
         const { browser, form } = await approving()
         await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
         assert.equal((await browser.send('/oauth/authorize', { form })).location().href, LOGIN)

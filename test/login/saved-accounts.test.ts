@@ -199,7 +199,7 @@ for (const mode of MODES) {
       { name: 'half a percent code', cookie: ['Saved-Account-u1', '%7B%2'] },
       { name: 'the account of another cookie', cookie: cookieFor(account(), 'u2') },
       { name: 'no account id', cookie: cookieFor(account({ userId: undefined }), 'u1') },
-      { name: 'an id that is no name of a cookie', cookie: cookieFor(account({ userId: 'u.1$' })) },
+      { name: 'an id that is not a name of a cookie', cookie: cookieFor(account({ userId: 'u.1$' })) },
       { name: 'an id of nothing', cookie: cookieFor(account({ userId: '' })) },
       { name: 'no user name', cookie: cookieFor(account({ username: undefined })) },
       { name: 'an empty user name', cookie: cookieFor(account({ username: ' ' })) },

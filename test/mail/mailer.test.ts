@@ -92,7 +92,7 @@ describe('the queue of mails', () => {
     )
   })
 
-  it('takes no mail to two addresses', async () => {
+  it('accepts no mail to two addresses', async () => {
     const { store, clock } = server
     const mailer = createMailer({ store, vault, clock, random })
     const mail = { ...mailIn(frame, content), to: 'ann@example.org,eve@example.org' }

@@ -61,7 +61,7 @@ describe('behaviourOf', () => {
     { name: 'an unverified account (C11)', row: 'unverifiedAccount', want: ['invalid_grant 400', 'access_denied 403'] },
     { name: 'a useless login hint (C11)', row: 'unusableLoginHint', want: ['invalid_request 400', 'unauthorized 401'] },
     {
-      name: 'a provider barred to the client (C11)',
+      name: 'a provider not allowed for the client (C11)',
       row: 'providerBarred',
       want: ['unauthorized_client 400', 'unauthorized 401'],
     },

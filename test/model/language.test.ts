@@ -91,7 +91,7 @@ describe('Accept-Language', () => {
     { name: 'says nothing by a star', acceptLanguage: '*', want: 'en' },
     { name: 'passes over a star before a language', acceptLanguage: '*, de;q=0.1', want: 'de' },
     { name: 'passes over a refusal of all the rest', acceptLanguage: 'de, *;q=0', want: 'de' },
-    { name: 'takes no star within a range', acceptLanguage: '*-CH, de-*, fr;q=0.1', want: 'fr' },
+    { name: 'accepts no star within a range', acceptLanguage: '*-CH, de-*, fr;q=0.1', want: 'fr' },
   ])
 
   describe('when it is malformed', () => {

@@ -266,7 +266,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, mode === 'standard' ? 200 : 400)
     })
 
-    it('takes no challenge of a client that may be public and proves its secret (A16)', async () => {
+    it('accepts no challenge of a client that may be public and proves its secret (A16)', async () => {
       const value = await insertCode(server, { clientId: 'public-true', scopes: ['openid'] })
       assert.equal((await exchange(server, value, {}, ['public-true', 'secret'])).status, 200)
     })

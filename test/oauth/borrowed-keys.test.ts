@@ -21,7 +21,7 @@ const configWith = (signingKeys?: object) => ({
 })
 
 for (const mode of MODES) {
-  describe(`a zone without a key of its own, in ${mode}`, () => {
+  describe(`a zone without its own key, in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: configWith() })

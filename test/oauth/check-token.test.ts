@@ -207,7 +207,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /check_token: rule: approvals are checked
-    it('wants the approvals of the user', async () => {
+    it('requires the approvals of the user', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       await refused(server, mode, () => send(token), {
@@ -225,7 +225,7 @@ for (const mode of MODES) {
     }
     for (const [name, body] of Object.entries(badlyEncoded)) {
       // Covers POST /check_token: error: bad encoding
-      it(`refuses what is no proper encoding: ${name}`, async () => {
+      it(`refuses what is not a proper encoding: ${name}`, async () => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
         await refused(
           server,

@@ -33,7 +33,7 @@ const refusals: readonly (Refusal & { readonly name: string; readonly scope: str
   // Covers POST /oauth/token: error: scope outside the client
   // Covers POST /oauth/token grant_type=client_credentials: error: scope is no authority
   {
-    name: 'a scope that is no authority',
+    name: 'a scope that is not an authority',
     scope: 'jobs.run jobs.delete',
     want: '400 invalid_scope',
     description: 'Invalid scope: jobs.delete',

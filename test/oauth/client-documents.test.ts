@@ -173,7 +173,7 @@ for (const mode of MODES) {
       ['a list', id => ({ body: [plainDocument(id)] })],
       ['no JSON', () => ({ body: '{"client_id":' })],
       ['a page', id => ({ body: plainDocument(id), headers: { 'content-type': 'text/html' } })],
-      ['a status of its own', id => ({ body: plainDocument(id), status: 203 })],
+      ['its own status', id => ({ body: plainDocument(id), status: 203 })],
       ['a redirect', id => ({ body: '', status: 302, headers: { location: id.replace(/[^/]+$/, 'app.json') } })],
       ['too much', id => ({ body: plainDocument(id, { filler: 'x'.repeat(20_000) }) })],
       ['a software statement', id => ({ body: plainDocument(id, { software_statement: 'a.b.c' }) })],

@@ -123,7 +123,7 @@ for (const mode of MODES) {
       assert.equal(await isAlive(server, tokens.access_token), true, 'the device stays signed in')
     })
 
-    it('takes a client with a secret, and no other credential of it', async () => {
+    it('accepts a client with a secret, and no other credential of it', async () => {
       const start = { basic: ['cli', 'cli-secret'] as const }
       const answer = await server.send('/oauth/device_authorization', { form: { scope: 'openid' }, ...start })
       const codes = answer.json<Codes>()
@@ -241,7 +241,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('the device grant of a client that asks for a second factor', () => {
+describe('the device grant of a client that requests a second factor', () => {
   it('sends the user to prove or add one, and back to the code', async () => {
     const server = await startServer({
       config: {

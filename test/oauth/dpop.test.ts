@@ -282,7 +282,7 @@ for (const mode of MODES) {
     })
 
     describe('at every API', () => {
-      it('takes the token with a proof of its key', async () => {
+      it('accepts the token with a proof of its key', async () => {
         for (const path of ['/oauth/clients', '/Groups', '/identity-zones']) {
           const answer = await sendProven(server, key, { path, token: await bound() })
           assert.notEqual(answer.status, 401, `${path}: ${answer.text}`)

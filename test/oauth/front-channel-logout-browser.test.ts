@@ -57,7 +57,7 @@ describe('front-channel logout in a browser', () => {
     { name: 'with script', javaScriptEnabled: true },
     { name: 'without script', javaScriptEnabled: false },
   ]) {
-    it(`loads the pages of the applications and goes on, ${name}, though one never answers`, async () => {
+    it(`loads the pages of the applications and continues, ${name}, though one never answers`, async () => {
       const context = await browser.newContext({ javaScriptEnabled })
       const page = await context.newPage()
       const enter = (id: string): string =>

@@ -81,7 +81,7 @@ for (const mode of MODES) {
       assert.deepEqual(framesIn(answer).length, 1)
     })
 
-    it('leads on to the target afterwards, with its state', async () => {
+    it('continues to the target afterwards, with its state', async () => {
       const browser = await signedIn(server)
       const { token } = await idToken(server, browser)
       const query = { id_token_hint: token, post_logout_redirect_uri: BYE, state: 'a b', redirect: BYE }

@@ -131,7 +131,7 @@ describe('a database that is gone', () => {
 })
 
 describe('the audit trail', () => {
-  it('keeps no text that is no client id: it may be a secret in the wrong place', () =>
+  it('keeps no text that is not a client id: it may be a secret in the wrong place', () =>
     withServer({}, async server => {
       await server.token({ grant_type: 'client_credentials' }, { basic: ['app-secret', 'app'] })
       const failure = server.events.find(({ type }) => type === 'ClientAuthenticationFailure')

@@ -153,7 +153,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /introspect: rule: approvals are checked
-    it('wants the approvals of the user, as long as the token lives', async () => {
+    it('requires the approvals of the user, as long as the token lives', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       assert.deepEqual((await send(token)).json(), inactive)
@@ -163,13 +163,13 @@ for (const mode of MODES) {
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
-    it('takes the credentials of the caller in the form', async () => {
+    it('accepts the credentials of the caller in the form', async () => {
       const form = { token: 'nonsense', client_id: 'resource', client_secret: 'resource-secret' }
       assert.equal((await server.send('/introspect', { form })).status, 200)
     })
 
     // Covers POST /introspect: rule: bearer client token with the resource authority
-    it('takes a client token with the authority', async () => {
+    it('accepts a client token with the authority', async () => {
       assert.equal((await send('nonsense', { bearer: await clientToken(PORTAL) })).status, 200)
     })
 

@@ -114,9 +114,9 @@ async function forged(change: (parts: [string, string, string]) => readonly stri
 
 const REFUSED: readonly Case[] = [
   // Covers POST /oauth/token grant_type=jwt-bearer: error: not decodable
-  { name: 'what is no JWT', assertion: () => 'nonsense', ...UNDECODABLE },
+  { name: 'what is not a JWT', assertion: () => 'nonsense', ...UNDECODABLE },
   { name: 'dots only', assertion: () => '..', ...UNDECODABLE },
-  { name: 'a payload that is no JSON', assertion: () => 'e30.bm9wZQ.AAAA', ...UNDECODABLE },
+  { name: 'a payload that is not JSON', assertion: () => 'e30.bm9wZQ.AAAA', ...UNDECODABLE },
   { name: 'a payload that is a list', assertion: () => 'e30.W10.AAAA', ...UNDECODABLE },
   { name: 'an encrypted token', assertion: () => 'e30.e30.e30.e30.e30', ...UNDECODABLE },
   { name: 'more than 32 KiB', assertion: said({ pad: 'x'.repeat(33_000) }), ...UNDECODABLE },
@@ -129,7 +129,7 @@ const REFUSED: readonly Case[] = [
     description: 'Issuer is missing in id_token',
   },
   {
-    name: 'an issuer that is no text',
+    name: 'an issuer that is not a string',
     assertion: said({ iss: 7 }),
     ...unauthorized,
     description: 'Issuer is missing in id_token',

@@ -264,7 +264,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
 
   const targets: readonly { name: string; target: string; state?: string; want: string | 400 }[] = [
     { name: 'without a state', target: BYE, want: BYE },
-    { name: 'with a query of its own', target: `${BYE}?x=1`, state: 's', want: `${BYE}?x=1&state=s` },
+    { name: 'with its own query', target: `${BYE}?x=1`, state: 's', want: `${BYE}?x=1&state=s` },
     {
       name: 'with a fragment',
       target: 'https://auto.example/#/bye',
@@ -626,7 +626,7 @@ describe('/logout.do, what a zone configures', () => {
   for (const mode of MODES) {
     // Covers GET /logout.do: redirect name of the zone; rule: default target
     // Covers Zone config in effect: links.logout.redirectUrl; links.logout.redirectParameterName
-    it(`has a default of its own and a name of its own for redirect, in ${mode}`, async () => {
+    it(`has its own default and a name of its own for redirect, in ${mode}`, async () => {
       const logoutLinks = {
         redirectUrl: 'https://portal.example/',
         redirectParameterName: 'next',

@@ -213,7 +213,7 @@ describe('the sector of a client', () => {
     ['two hosts and no list', { ...pairwise, redirectUris: ['https://a.example/', 'https://b.example/'] }],
     ['no host', { ...pairwise, redirectUris: ['com.example.app:/cb'] }],
     ['a list without TLS', { redirectUris: [], sectorIdentifierUri: 'http://a.example/list' }],
-    ['a list that is no URL', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
+    ['a list that is not a URL', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
   ] as const
   for (const [name, members] of wrong) it(`is refused: ${name}`, () => assert.ok(sectorProblem(members)))
 

@@ -225,7 +225,7 @@ for (const mode of MODES) {
         assert.equal((await api.grant('semi;colon', { password: 'x' })).json()['error_description'], 'Bad credentials')
       })
 
-      it('is found by the login name, whatever its case', async () => {
+      it('is found by the login name, regardless of its case', async () => {
         const { access_token: bearer } = tokensOf(
           await api.server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] }),
         )

@@ -224,7 +224,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('takes a hint that is encoded as URLs are', async () => {
+    it('accepts a hint that is encoded as URLs are', async () => {
       const form = {
         grant_type: 'password',
         username: 'pat',

@@ -73,7 +73,7 @@ const rejected: readonly Rejected[] = [
   { name: 'an account that was deactivated', form: { username: 'gone', password: 'secret' }, ...badCredentials },
   { name: 'a wrong password of an account that is not verified', form: { username: 'stranger' }, ...badCredentials },
   { name: 'a user name of SQL', form: { username: "' or 1=1 --" }, ...badCredentials },
-  { name: 'an e-mail address that is no user name', form: { username: 'marissa@example.org' }, ...badCredentials },
+  { name: 'an e-mail address that is not a user name', form: { username: 'marissa@example.org' }, ...badCredentials },
   { name: 'a password of 60 KiB', form: { password: 'p'.repeat(60_000) }, ...badCredentials },
   // Covers POST /oauth/token grant_type=password: error: empty password
   // Covers compatibility: C11 error codes: password missing
@@ -306,7 +306,7 @@ describe('the providers of a zone', () => {
       uaa: '401 unauthorized',
     },
     {
-      name: 'are still barred to a client that does not allow the disabled one',
+      name: 'are still not allowed for a client that does not allow the disabled one',
       config: off,
       options: { basic: ['foreign', 'secret'] as const },
       standard: '400 unauthorized_client',

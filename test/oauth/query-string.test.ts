@@ -141,7 +141,7 @@ describe('jwt.token.queryString.enabled', () => {
         assert.equal((await check({ method, query: { token, [other]: 'x' } })).status, 200)
       })
 
-      it(`wants the resource authority of ${method}`, async () => {
+      it(`requires the resource authority of ${method}`, async () => {
         const query = { token }
         assert.equal((await check({ method, query, basic: SERVICE })).status, 403)
         assert.equal((await check({ method, query, basic: ['resource', 'x'] })).status, 401)
@@ -155,7 +155,7 @@ describe('jwt.token.queryString.enabled', () => {
       }
     })
 
-    it('wants a token', async () => {
+    it('requires a token', async () => {
       await refused(server, 'uaa', () => check({}), {
         want: '400 invalid_token',
         description: 'Token parameter must be set',

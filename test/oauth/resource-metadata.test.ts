@@ -104,7 +104,7 @@ describe('challenges', () => {
       assert.match(await challengeOf(server, '/uaa/Users'), url)
     }))
 
-  it('do not name it for a zone by host in front of an IP address, which is no URL', () =>
+  it('do not name it for a zone by host in front of an IP address, which is not a URL', () =>
     inServer({ base_url: 'http://127.0.0.1:8080' }, async server => {
       const answer = await server.send('/Users', { host: 'z1.localhost:8080' })
       assert.equal(answer.status, 401)

@@ -46,7 +46,7 @@ for (const mode of MODES) {
     })
 
     // Covers configuration file: jwt.token.refresh.restrict_grant
-    it('gives a refresh token with the offline scope, whatever the grant', async () => {
+    it('gives a refresh token with the offline scope, regardless of the grant', async () => {
       assert.ok((await passwordTokens(server, { scope: `openid ${OFFLINE}` })).refresh_token)
       const code = await insertCode(server, { scopes: ['openid', OFFLINE] })
       assert.ok(tokensOf(await exchange(server, code)).refresh_token)

@@ -352,7 +352,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('wants a form with a token', () => {
+    describe('requires a form with a token', () => {
       const requests: readonly (Refusal & { readonly name: string; readonly request: TestRequest })[] = [
         {
           name: 'no token',
@@ -443,7 +443,7 @@ for (const mode of MODES) {
         assert.equal((await refresh(server, stranger.refresh_token, {}, TARGET)).status, 200)
       })
 
-      it('takes a stored access token by its value, once or twice', async () => {
+      it('accepts a stored access token by its value, once or twice', async () => {
         const first = await userTokens(server, 'marissa')
         const events = (): number => server.events.filter(({ type }) => type === 'TokenRevocationEvent').length
         const before = events()

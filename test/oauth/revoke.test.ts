@@ -287,7 +287,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('takes a method with a form, with a type and no body, and with a query', async () => {
+    it('accepts a method with a form, with a type and no body, and with a query', async () => {
       await isGone(send('/client/target', { method: 'POST', form: 'anything=else' }))
       for (const method of ['DELETE', 'PUT']) {
         await isGone(send('/client/target', { method, headers: { 'content-type': 'application/json' } }))
@@ -295,7 +295,7 @@ for (const mode of MODES) {
       await isGone(send('/client/target', { query: { x: 'y' } }))
     })
 
-    it('takes the token of a POST in the form, and not in the query', async () => {
+    it('accepts the token of a POST in the form, and not in the query', async () => {
       await isGone(server.send('/oauth/token/revoke/client/target', { form: { access_token: admin } }))
       const query = { access_token: admin }
       await refused(server, mode, () => server.send('/oauth/token/revoke/client/target', { query }), {
@@ -404,7 +404,7 @@ for (const mode of MODES) {
     }
 
     for (const id of ['%', '%zz', '%ff', '%ED%A0%80']) {
-      it(`refuses ${id}, which is no part of a URL, in JSON`, async () => {
+      it(`refuses ${id}, which is not a part of a URL, in JSON`, async () => {
         await refused(server, mode, () => send(`/${id}`), { want: '400 invalid_request', challenge: null })
       })
     }

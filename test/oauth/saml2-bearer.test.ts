@@ -79,8 +79,8 @@ for (const mode of MODES) {
     })
 
     const assertions = [
-      { name: 'what is no base64', assertion: '***' },
-      { name: 'what is no XML', assertion: Buffer.from('nothing').toString('base64url') },
+      { name: 'what is not base64', assertion: '***' },
+      { name: 'what is not XML', assertion: Buffer.from('nothing').toString('base64url') },
       {
         name: 'entities that unfold',
         assertion: Buffer.from('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>').toString('base64url'),
@@ -114,7 +114,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('takes the signed assertion of a client', async () => {
+    it('accepts the signed assertion of a client', async () => {
       const now = Math.floor(clock.now().getTime() / 1000)
       const claims = { iss: 'signer', sub: 'signer', aud: `${server.baseUrl}/oauth/token`, jti: mode, exp: now + 60 }
       const form = {
@@ -128,7 +128,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await send(form, { basic: null })).scope, 'jobs.run')
     })
 
-    it('takes a public client with what /oauth/token takes it with, and never with an assertion alone', async () => {
+    it('accepts a public client with what /oauth/token takes it with, and never with an assertion alone', async () => {
       const form = { grant_type: 'refresh_token', client_id: 'open', refresh_token: 'x' }
       await refused(server, mode, () => send(form, { basic: null }), {
         want: { standard: '400 invalid_grant', uaa: '401 invalid_token' },

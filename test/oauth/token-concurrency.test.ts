@@ -63,7 +63,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('are all answered where nothing is used up, each with a token of its own', async () => {
+    it('are all answered where nothing is used up, each with its own token', async () => {
       let index = 0
       const form = { grant_type: 'client_credentials', token_format: 'opaque' }
       const answers = await together(() => next(index++).token(form, { basic: SERVICE }))

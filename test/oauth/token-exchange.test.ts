@@ -191,7 +191,7 @@ for (const mode of MODES) {
         { subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' },
         'invalid_request',
       ],
-      ['what is no token', { subject_token: 'a.b.c' }, 'invalid_request'],
+      ['what is not a token', { subject_token: 'a.b.c' }, 'invalid_request'],
       [
         'a wish for a refresh token',
         { requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
@@ -199,7 +199,7 @@ for (const mode of MODES) {
       ],
       ['the type of an actor without one', { audience: 'stock', actor_token_type: ACCESS_TOKEN }, 'invalid_request'],
       [
-        'an actor that is no token',
+        'an actor that is not a token',
         { audience: 'stock', actor_token: 'x', actor_token_type: ACCESS_TOKEN },
         'invalid_request',
       ],

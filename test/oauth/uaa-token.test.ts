@@ -132,7 +132,7 @@ describe('the token endpoint in uaa', () => {
     'token_format=jwt&client_id=service',
   ]
   for (const query of queries) {
-    it(`takes parameters that are no secret from the query: ${query}`, async () => {
+    it(`takes parameters that are not secret from the query: ${query}`, async () => {
       const form = query.includes('grant_type') ? {} : GRANT
       const { scope } = tokensOf(await server.send(`/oauth/token?${query}`, { form, basic: SERVICE }))
       assert.equal(scope, query.includes('scope') ? 'jobs.run' : 'jobs.run jobs.read')

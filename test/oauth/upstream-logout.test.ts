@@ -118,7 +118,7 @@ for (const mode of MODES) {
 
     // Covers GET /logout.do of an OIDC session: post_logout_redirect_uri
     // Covers compatibility: logout and sessions: L7 return from the logout at a provider
-    it('leads on to the page or client that the logout named, on return', async () => {
+    it('continues to the page or client that the logout named, on return', async () => {
       const browser = await signIn()
       const { searchParams } = (await signOutTo(browser)).location()
       const back = new URL(searchParams.get('post_logout_redirect_uri') ?? '')

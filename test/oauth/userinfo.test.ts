@@ -216,25 +216,25 @@ for (const mode of MODES) {
       await changeUser(server, 'marissa', { givenName: 'Marissa' })
     })
 
-    it('takes an opaque token', async () => {
+    it('accepts an opaque token', async () => {
       const { access_token: token } = await passwordTokens(server, { scope: 'openid', token_format: 'opaque' }, ALL)
       assert.equal((await send(token)).status, 200)
     })
 
     // Covers every endpoint: rule: bearer scheme in any case
-    it('takes the scheme in any case', async () => {
+    it('accepts the scheme in any case', async () => {
       const headers = { authorization: `bEaReR ${await tokenFor('openid')}` }
       assert.equal((await server.send('/userinfo', { headers })).status, 200)
     })
 
     // Covers POST /userinfo: Authorization: Bearer
-    it('takes a POST with the token in the header', async () => {
+    it('accepts a POST with the token in the header', async () => {
       assert.equal((await send(await tokenFor('openid'), { method: 'POST' })).status, 200)
     })
 
     // Covers POST /userinfo: `access_token` in the form
     // Covers compatibility: tokens and userinfo: T5 userinfo call
-    it('takes a POST with the token in the form (T5)', async () => {
+    it('accepts a POST with the token in the form (T5)', async () => {
       assert.equal((await server.send('/userinfo', { form: { access_token: await tokenFor('openid') } })).status, 200)
     })
 

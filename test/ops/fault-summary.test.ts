@@ -12,7 +12,7 @@ function summary() {
 }
 
 describe('a fault that repeats', () => {
-  it('is logged in full once, whatever the route, and counted each minute', () => {
+  it('is logged in full once, regardless of the route, and counted each minute', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 500; time += 1) faults.note(`GET /route-${time % 3}`, new Error('database is away'))
     assert.deepEqual(lines, ['GET /route-0'])

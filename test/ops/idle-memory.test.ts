@@ -45,7 +45,7 @@ const USE_ALL_FILES = `
   } catch {}
 `
 
-it('goes on while the process can open no file', () => {
+it('continues while the process can open no file', () => {
   const node = [process.execPath, '--expose-gc', '--input-type=module', '-e', script(USE_ALL_FILES)]
   const args = ['-c', 'ulimit -n 100 && exec "$@"', 'sh', ...node]
   const { stdout, stderr, status } = spawnSync('sh', args, { encoding: 'utf8', timeout: 30_000 })

@@ -45,7 +45,7 @@ describe('the output of the log', () => {
     closeSync(fd)
   })
 
-  it('goes on in the middle of a block that was taken in part', () => {
+  it('continues in the middle of a block that was taken in part', () => {
     const file = fakeFile()
     const output = createLogOutput(1, { reportOf, files: file.files })
     file.next.push(3, 2)

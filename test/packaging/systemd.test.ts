@@ -60,7 +60,7 @@ describe('packaging/latchkey.service', () => {
     assert.match(read('docs/operate.md'), /^\| 2 \| the command line or the configuration is wrong/m)
   })
 
-  it('has an account of its own, without rights', () => {
+  it('has its own account, without rights', () => {
     for (const [directive, want] of Object.entries({
       DynamicUser: 'yes',
       NoNewPrivileges: 'yes',

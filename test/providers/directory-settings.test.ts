@@ -152,7 +152,7 @@ describe('the settings of a directory', () => {
     ],
     ['with an authority that is none', { ...BIND, caCertificates: 'x' }, 'caCertificates must be certificates in PEM'],
     [
-      'with an authority that is no certificate',
+      'with an authority that is not a certificate',
       { ...BIND, caCertificates: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----' },
       'caCertificates must be certificates in PEM',
     ],

@@ -41,7 +41,7 @@ describe('reading SAML metadata', () => {
       text: wrap('', 'entityID="a&amp;b&lt;&gt;&quot;&apos;&#x41;&#66;"'),
       want: 'a&b<>"\'AB',
     },
-    { name: 'an id that is no address', text: wrap('', 'entityID="urn:idp:one"'), want: 'urn:idp:one' },
+    { name: 'an id that is not an address', text: wrap('', 'entityID="urn:idp:one"'), want: 'urn:idp:one' },
   ]
   for (const { name, text, want = 'https://idp.example' } of readable) {
     it(`takes ${name}`, () => assert.deepEqual(readSamlMetadata(text), { outcome: 'readable', entityId: want }))
@@ -67,10 +67,10 @@ describe('reading SAML metadata', () => {
       text: wrap('<!DOCTYPE a [<!ENTITY b "c">]>'),
       problem: /inappropriately located doctype declaration/,
     },
-    { name: 'an entity of its own', text: wrap('&other;'), problem: /entity/ },
-    { name: 'an entity of its own in the id', text: wrap('', 'entityID="&xxe;"'), problem: /entity/ },
+    { name: 'its own entity', text: wrap('&other;'), problem: /entity/ },
+    { name: 'its own entity in the id', text: wrap('', 'entityID="&xxe;"'), problem: /entity/ },
     { name: 'an entity that does not end', text: wrap('a & b'), problem: /unclosed tag/ },
-    { name: 'a number that is no character', text: wrap('&#0;'), problem: /entity/ },
+    { name: 'a number that is not a character', text: wrap('&#0;'), problem: /entity/ },
     { name: 'half a pair as a number', text: wrap('&#xD800;'), problem: /entity/ },
     { name: 'no id', text: wrap('', ''), problem: /no entityID/ },
     { name: 'an empty id', text: wrap('', 'entityID=""'), problem: /no entityID/ },

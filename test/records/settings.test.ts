@@ -72,7 +72,7 @@ describe('settings', () => {
   const refused = [
     { name: 'no object', sent: [], path: 'config', needs: 'an object' },
     { name: 'null for all of them', sent: null, path: 'config', needs: 'an object' },
-    { name: 'a section that is no object', sent: { links: 'x' }, path: 'config.links', needs: 'an object' },
+    { name: 'a section that is not an object', sent: { links: 'x' }, path: 'config.links', needs: 'an object' },
     {
       name: 'a flag that is a word',
       sent: { links: { selfService: { selfServiceLinksEnabled: 'true' } } },

@@ -117,7 +117,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
   })
 
   describe('the delivery of the audit trail', () => {
-    it('is claimed by one, goes on after what was accepted, and waits after a failure', async () => {
+    it('is claimed by one, continues after what was accepted, and waits after a failure', async () => {
       const [z, webhook] = [await existing(), `w-${newZone()}`]
       await append(store(), z, many(3))
       const claim = (now: number, name = webhook) => store().audit.claimDelivery(name, at(now), at(now + 60), [z])

@@ -214,13 +214,13 @@ export function storeCases(kind: DatabaseKind): void {
       { name: 'client id', insert: () => store.clients.insert(z, client({ name: 'x' })), message: 'client' },
       { name: 'user id', insert: () => store.users.insert(z, user({ userName: 'x' })), message: 'user' },
       {
-        name: 'user name, whatever the case',
+        name: 'user name, regardless of the case',
         insert: () => store.users.insert(z, user({ id: 'u9', userName: 'MARISSA' })),
         message: 'user',
       },
       { name: 'group id', insert: () => store.groups.insert(z, group({ displayName: 'x' })), message: 'group' },
       {
-        name: 'group name, whatever the case',
+        name: 'group name, regardless of the case',
         insert: () => store.groups.insert(z, group({ id: 'g9', displayName: 'Cloud.READ' })),
         message: 'group',
       },
@@ -378,7 +378,7 @@ export function storeCases(kind: DatabaseKind): void {
     }
   })
 
-  describe('takes any text', () => {
+  describe('accepts any text', () => {
     const texts = [
       `'; drop table users; --`,
       `" or 1=1`,
@@ -745,7 +745,7 @@ export function storeCases(kind: DatabaseKind): void {
   })
 
   describe('providers', () => {
-    it('are listed by origin key, active ones only, and anew after each change', async () => {
+    it('are listed by origin key, active ones only, and again after each change', async () => {
       const z = newZone()
       const listed = async (): Promise<string[]> =>
         (await store.providers.listActive(z)).map(({ originKey }) => originKey)

@@ -249,7 +249,7 @@ const filters = ((): fc.Arbitrary<Filter> => {
 
 const refusals: readonly { name: string; filter: string }[] = [
   { name: 'an attribute that there is not', filter: 'nothing pr' },
-  { name: 'a column that is no attribute', filter: 'made_at gt 0' },
+  { name: 'a column that is not an attribute', filter: 'made_at gt 0' },
   { name: 'the zone', filter: 'zone_id eq "other"' },
   { name: 'a name that every object has', filter: 'constructor pr' },
   { name: 'another one', filter: 'toString eq "x"' },
@@ -259,7 +259,7 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'a fraction for a whole number', filter: 'size eq 1.5' },
   { name: 'a number beyond those that are exact', filter: 'size lt 1e17' },
   { name: 'a part of a number', filter: 'size co 1' },
-  { name: 'a text that is no date', filter: 'meta.made gt "yesterday"' },
+  { name: 'a text that is not a date', filter: 'meta.made gt "yesterday"' },
   { name: 'a day that there is not', filter: 'meta.made gt "2030-02-30T00:00:00.000Z"' },
   { name: 'an hour that there is not', filter: 'meta.made gt "2030-02-20T25:00:00.000Z"' },
   { name: 'a date without a zone of time', filter: 'meta.made gt "2030-02-20T00:00:00"' },
@@ -279,7 +279,7 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'brackets behind one value', filter: 'name[value eq "a"]' },
   { name: 'brackets behind a member', filter: 'mails.type[value eq "a"]' },
   { name: 'a member that there is not', filter: 'mails[display eq "a"]' },
-  { name: 'a column that is no member', filter: 'mails[is_primary eq true]' },
+  { name: 'a column that is not a member', filter: 'mails[is_primary eq true]' },
   { name: 'an attribute of the thing in brackets', filter: 'mails[name eq "a"]' },
   { name: 'the zone in brackets', filter: 'mails[zone_id eq "theirs"]' },
   { name: 'NUL in brackets', filter: 'mails[value eq "\\u0000"]' },
@@ -571,7 +571,7 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
         assert.rejects(() => idsIn(store(), newZone(), { filter: parseFilter(`${name} pr`) }), InvalidFilter))
     }
 
-    it('counts anew once a client was added or deleted, here or in another process', async () => {
+    it('counts again once a client was added or deleted, here or in another process', async () => {
       const z = newZone()
       const other = await open()
       assert.deepEqual(await idsIn(store(), z), [])

@@ -157,7 +157,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await store().groups.find(z, 'g0'))?.version, 1)
     })
 
-    it('does not take the name of another, whatever the case', async () => {
+    it('does not take the name of another, regardless of the case', async () => {
       const z = await zoneOf({ groups: 2 })
       const { groups } = store()
       const taken = group({ zoneId: z, id: 'g0', displayName: 'G1' })
@@ -502,7 +502,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await owned(z, 'gone', 'corp'), [])
     })
 
-    it('are changed by several sign-ins at once, whatever the order of the groups', async () => {
+    it('are changed by several sign-ins at once, regardless of the order of the groups', async () => {
       const z = await zoneOf({ users: 1, groups: 130 })
       const all = Array.from({ length: 130 }, (_, n) => `g${n}`)
       await Promise.all(ordersOf(all).map(each => change(z, 'corp', [], each)))

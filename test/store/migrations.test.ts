@@ -80,7 +80,7 @@ const expanding = (id: string, ...statements: readonly string[]): Migration => (
 })
 
 describe('every migration', () => {
-  it('has an id of its own and statements that a plan can describe', () => {
+  it('has its own id and statements that a plan can describe', () => {
     assert.equal(new Set(MIGRATIONS.map(({ id }) => id)).size, MIGRATIONS.length)
     for (const migration of MIGRATIONS) assert.ok(stepsOf(migration, types).length > 0)
   })
@@ -216,7 +216,7 @@ for (const kind of DATABASE_KINDS) {
         await (await open(url, { refusesPending: true })).close()
       }))
 
-    it('keeps what was applied before one that fails, and goes on there', () =>
+    it('keeps what was applied before one that fails, and continues there', () =>
       withDatabase(async url => {
         const failing = [
           ...NEXT,

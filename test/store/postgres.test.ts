@@ -107,7 +107,7 @@ describe('a PostgreSQL store', () => {
     await inTime(true, isRemembered)
   })
 
-  it('remembers nothing of before a break of its connections, and goes on', () =>
+  it('remembers nothing of before a break of its connections, and continues', () =>
     withDatabase(async (store, url, errors) => {
       await store.clients.insert('z1', client({ name: 'old' }))
       assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')

@@ -12,7 +12,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 const SLOW = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?) select count(*) as count from n`
 const WHILE = 300_000
 
-describe('a statement in a thread of its own', () => {
+describe('a statement in its own thread', () => {
   let folder: string
   let path: string
 
@@ -49,7 +49,7 @@ describe('a statement in a thread of its own', () => {
     await thread.close()
   })
 
-  it('fails with the error of the database, and goes on', async () => {
+  it('fails with the error of the database, and continues', async () => {
     const thread = open()
     await assert.rejects(thread.run('select missing from t', []), { message: /no such column: missing/, errcode: 1 })
     await assert.rejects(thread.run(`insert into t values ('z', 3)`, []), { message: /readonly/, errcode: 8 })

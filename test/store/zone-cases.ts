@@ -355,7 +355,7 @@ export function zoneCases({
         for (const count of [1, 2, 3, 7]) assert.deepEqual(await listed(count), whole, `pages of ${count}`)
       })
 
-      it('goes on behind a zone that was deleted meanwhile, and meets one that was made', async () => {
+      it('continues behind a zone that was deleted meanwhile, and meets one that was made', async () => {
         const [first = '', second = '', third = ''] = [newZone(), newZone(), newZone()].toSorted()
         const add = (id: string) => store().zones.insert(zone({ id, subdomain: id, createdAt: at(2e9) }))
         await add(first)

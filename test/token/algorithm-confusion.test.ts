@@ -181,7 +181,7 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
     },
   ]),
   ...[undefined, null, 1, true, ['rsa'], { rsa: 1 }].map(kid => ({
-    name: `the key id ${JSON.stringify(kid) ?? 'missing'}, which is no text`,
+    name: `the key id ${JSON.stringify(kid) ?? 'missing'}, which is not a string`,
     of: ({ header, payload }: Parts) => joined({ ...header, kid }, payload, byRsa(own)),
   })),
   {
@@ -193,11 +193,11 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
     of: ({ header, payload }) => joined(header, payload, byRsa(ofOtherZone)),
   },
   {
-    name: 'a JWK of its own',
+    name: 'its own JWK',
     of: ({ header, payload }) => joined({ ...header, jwk: strangerJwk }, payload, byRsa(stranger.privateKey)),
   },
   {
-    name: 'a JWK of its own and no key id',
+    name: 'its own JWK and no key id',
     of: ({ header, payload }) =>
       joined({ ...header, kid: undefined, jwk: strangerJwk }, payload, byRsa(stranger.privateKey)),
   },
@@ -209,7 +209,7 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
     })),
   ),
   {
-    name: 'a certificate of its own',
+    name: 'its own certificate',
     of: ({ header, payload }) => joined({ ...header, x5c: ['MIIB'], x5t: 'AAAA' }, payload, byRsa(stranger.privateKey)),
   },
   {

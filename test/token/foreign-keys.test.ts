@@ -91,9 +91,9 @@ describe('a key of others', () => {
     { name: 'of another name', jwk: jwkOf('rsa', { kid: 'b' }) },
     { name: 'without a name, where one is asked for', jwk: jwkOf('rsa') },
     { name: 'for encryption', jwk: jwkOf('rsa', { kid: 'a', use: 'enc' }) },
-    { name: 'for a use that is no text', jwk: jwkOf('rsa', { kid: 'a', use: 7 }) },
+    { name: 'for a use that is not a string', jwk: jwkOf('rsa', { kid: 'a', use: 7 }) },
     { name: 'for other operations', jwk: jwkOf('rsa', { kid: 'a', key_ops: ['encrypt'] }) },
-    { name: 'for operations that are no list', jwk: jwkOf('rsa', { kid: 'a', key_ops: 'verify' }) },
+    { name: 'for operations that are not a list', jwk: jwkOf('rsa', { kid: 'a', key_ops: 'verify' }) },
     { name: 'for another algorithm', jwk: jwkOf('rsa', { kid: 'a', alg: 'PS256' }) },
     { name: 'of 1024 bits', jwk: jwkOf('weak', { kid: 'a' }) },
     {
@@ -106,7 +106,7 @@ describe('a key of others', () => {
     { name: 'of an inherited name', jwk: jwkOf('rsa', { kid: 'a' }), wanted: { alg: 'constructor', kid: 'a' } },
     { name: 'without its modulus', jwk: { kty: 'RSA', e: 'AQAB', kid: 'a' } },
     { name: 'off its curve', jwk: { ...jwkOf('P-256', { kid: 'a' }), y: 'AAAA' }, wanted: { alg: 'ES256', kid: 'a' } },
-    { name: 'that is no object', jwk: 'a' },
+    { name: 'that is not an object', jwk: 'a' },
     { name: 'that is null', jwk: null },
   ]
   for (const { name, jwk, wanted = RS256 } of unfit) {

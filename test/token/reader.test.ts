@@ -31,7 +31,7 @@ const config = { signing_keys: { active: 'key', keys: { key: { alg: 'RS256', pem
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 for (const mode of MODES) {
-  describe(`what is no token of this server, ${mode}`, () => {
+  describe(`what is not a token of this server, ${mode}`, () => {
     let server: TestServer
     let good: { claims: JWTPayload; header: JWTHeaderParameters }
     before(async () => {
@@ -90,7 +90,7 @@ for (const mode of MODES) {
         description: SIGNATURE,
       },
       {
-        name: 'a key of its own in jwk',
+        name: 'its own key in jwk',
         token: async () =>
           forge({}, { jwk: await exportJWK(createPublicKey(strangerPem)) }, createPrivateKey(strangerPem)),
         description: SIGNATURE,
@@ -109,7 +109,7 @@ for (const mode of MODES) {
             .join('.'),
         description: SIGNATURE,
       },
-      { name: 'a payload that is no JSON', token: () => signedText('nonsense'), description: SIGNATURE },
+      { name: 'a payload that is not JSON', token: () => signedText('nonsense'), description: SIGNATURE },
       { name: 'a payload that is a list', token: () => signedText('[]'), description: 'The token is malformed.' },
       { name: 'a critical extension', token: () => forgeCritical(), description: SIGNATURE },
       // Covers token validation: kid missing

@@ -690,7 +690,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('takes every row of many pages once, goes on after an interruption, and changes nothing when it is run again', async () => {
+  it('takes every row of many pages once, continues after an interruption, and changes nothing when it is run again', async () => {
     const store = await newStore()
     const rows = [
       ['groups', { id: 'g1', displayname: 'many' }],

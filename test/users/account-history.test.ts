@@ -108,7 +108,7 @@ describe('the history of accounts', () => {
     assert.equal(written.at(-1)?.type, 'password-changed')
   })
 
-  it('reports what could not be written, and goes on', async () => {
+  it('reports what could not be written, and continues', async () => {
     let isDown = true
     const { recorded, background, causes, list } = history(async () => {
       if (isDown) throw new Error('down')

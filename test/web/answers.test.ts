@@ -37,7 +37,7 @@ describe('answerFor', () => {
       description: 'No',
     },
     {
-      name: 'a refusal with a status of its own',
+      name: 'a refusal with its own status',
       thrown: new OAuthError({ error: 'unauthorized', status: 403 }, 'No'),
       status: 403,
       error: 'unauthorized',
@@ -165,7 +165,7 @@ describe('answerFor', () => {
   }
 })
 
-describe('a refusal with a body of its own', () => {
+describe('a refusal with its own body', () => {
   const bodies: readonly { body: RefusalBody; payload: string; type: string | undefined }[] = [
     { body: { kind: 'none' }, payload: '', type: undefined },
     { body: { kind: 'sent' }, payload: '', type: undefined }, // of a route that repeats nothing

@@ -52,8 +52,8 @@ for (const mode of MODES) {
       { name: 'a body that is too large', path: '/oauth/token', request: { form: 'x'.repeat(70_000) }, status: 413 },
       { name: 'a body that is none', path: '/oauth/token', request: { form: 'a=%zz' }, status: 400 },
       { name: 'a path that nothing is at', path: '/nowhere', request: {}, status: mode === 'uaa' ? 302 : 404 },
-      { name: 'what is no URL', path: '/%zz', request: {}, status: 400 },
-      { name: 'a host that is no zone', path: '/info', request: { host: 'nozone.localhost:8080' }, status: 404 },
+      { name: 'what is not a URL', path: '/%zz', request: {}, status: 400 },
+      { name: 'a host that is not a zone', path: '/info', request: { host: 'nozone.localhost:8080' }, status: 404 },
       { name: 'a file', path: '/healthz', request: {} },
       { name: 'a call from a page that hides its origin', path: '/info', request: { headers: { origin: 'null' } } },
     ]
@@ -260,7 +260,7 @@ for (const mode of MODES) {
       'https://a b',
       '<script>',
     ]) {
-      it(`of XMLHttpRequest get no header for what is no origin: ${origin}`, async () => {
+      it(`of XMLHttpRequest get no header for what is not an origin: ${origin}`, async () => {
         const answer = await server.send('/info', { headers: { origin, ...XHR } })
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 access_denied')
         assert.deepEqual(corsHeaders(answer), {})
@@ -454,7 +454,7 @@ describe('the policy of a zone', () => {
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedHeaders
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedMethods
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedCredentials; corsPolicy.xhrConfiguration.maxAge
-    it('has a part of its own for XMLHttpRequest', async () => {
+    it('has its own part for XMLHttpRequest', async () => {
       const ask = (path: string) => server.send(path, { host: host('z2'), headers: { ...FROM_SPA, ...XHR } })
       assert.equal((await ask('/userinfo')).status, 401)
       assert.equal((await ask('/info')).status, 403)

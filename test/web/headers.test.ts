@@ -238,7 +238,7 @@ describe('security headers over https', () => {
   })
 })
 
-describe('what is no HTTP at all', () => {
+describe('what is not HTTP at all', () => {
   it('is answered with 400 and closed', async () => {
     const server = await startServer()
     try {

@@ -81,7 +81,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('goes on signing users in and issuing tokens', async () => {
+      it('keeps signing users in and issuing tokens', async () => {
         limit()
         const token = await server.send(`${path}/oauth/token`, { form: FORM, basic: SERVICE })
         assert.equal(token.status, 200)

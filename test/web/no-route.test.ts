@@ -63,7 +63,7 @@ for (const mode of MODES) {
       assert.equal(api.json()['error'], 'method_not_allowed')
     })
 
-    it('is no fault, whatever the method and the path', async () => {
+    it('is no fault, regardless of the method and the path', async () => {
       for (const method of METHODS.filter(each => each !== 'CONNECT')) {
         for (const path of ['/', '/oauth/token', '/login', '/nothing', '/healthz', '/Users']) {
           assert.ok((await server.send(path, { method })).status < 500, `${method} ${path}`)

@@ -130,9 +130,9 @@ for (const mode of MODES) {
         { data: '{}', expiresAt: Date.UTC(2040, 0) },
         'expiresAt must be within the next five years',
       ],
-      ['an end that is no date', { data: '{}', expiresAt: 'soon' }, 'expiresAt must be a date and time'],
+      ['an end that is not a date', { data: '{}', expiresAt: 'soon' }, 'expiresAt must be a date and time'],
       ['an end beyond all dates', { data: '{}', expiresAt: 1e300 }, 'expiresAt must be a date and time'],
-      ['data that is no text', { data: { x: 1 }, expiresAt: 1 }, 'data must be a string'],
+      ['data that is not a string', { data: { x: 1 }, expiresAt: 1 }, 'data must be a string'],
       ['data with NUL', { data: 'a\0b', expiresAt: 1 }, 'data must be a string'],
       [
         'long data',

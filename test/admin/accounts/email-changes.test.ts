@@ -142,7 +142,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /email_changes: code as body
-    it('takes the code of whatever content type', async () => {
+    it('accepts the code of whatever content type', async () => {
       for (const type of ['text/plain', 'application/octet-stream', 'application/x-www-form-urlencoded']) {
         const code = await codeFor('joel', `joel@${type.length}.example`)
         const answer = await change(`${code}\n`, { headers: { 'content-type': type } })
@@ -177,7 +177,7 @@ for (const mode of MODES) {
       ['an address with a header in it', userId => ({ userId, email: 'a@b.example\r\nBcc: c@d.example' }), 400],
       ['two addresses', userId => ({ userId, email: 'a@b.example,c@d.example' }), 400],
       ['an endless address', userId => ({ userId, email: `${'a'.repeat(300)}@b.example` }), 400],
-      ['an address that is no text', userId => ({ userId, email: ['a@b.example'] }), 400],
+      ['an address that is not a string', userId => ({ userId, email: ['a@b.example'] }), 400],
       ['no user', () => ({ email: 'a@b.example' }), 400],
       // Covers POST /email_verifications: error: unknown user
       ['a user who does not exist', () => ({ userId: 'none', email: 'a@b.example' }), 404],
@@ -197,7 +197,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /email_changes: error: bad code
-    it('refuses what is no code, a code in quotes, an expired one, and one of another zone or an earlier password', async () => {
+    it('refuses what is not a code, a code in quotes, an expired one, and one of another zone or an earlier password', async () => {
       for (const text of ['nonsense', '{}', 'x'.repeat(32), 'x'.repeat(10_000), '\u00e9'])
         isBare(await change(text), 422)
       const code = await codeFor('joel', 'joel@later.example')

@@ -74,7 +74,7 @@ for (const mode of MODES) {
       ])
     })
 
-    it('invites an address once, whatever its letter case', async () => {
+    it('invites an address once, regardless of its letter case', async () => {
       const { new_invites: invited } = await api.invite(['twice@acc.org', 'Twice@acc.org', 'twice@acc.org'])
       assert.equal(invited.length, 1)
     })
@@ -113,7 +113,7 @@ for (const mode of MODES) {
       ['a redirect URI of 3,000 characters', { emails: [] }, { query: { redirect_uri: 'x'.repeat(3000) } }],
       ['an unknown client', { emails: ['z@acc.org'] }, { query: { redirect_uri: APP_URL, client_id: 'none' } }],
       ['no addresses', {}, {}],
-      ['an address that is no text', { emails: ['z@acc.org', 7] }, {}],
+      ['an address that is not a string', { emails: ['z@acc.org', 7] }, {}],
       ['too many addresses', { emails: Array.from({ length: MAX_ADDRESSES + 1 }, (_, i) => `z${i}@acc.org`) }, {}],
       ['broken JSON', '{bad', {}],
     ]

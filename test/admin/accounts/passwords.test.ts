@@ -195,7 +195,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: invalid_code; changed meanwhile
-    it('takes no earlier code, no expired one, and none of an earlier password', async () => {
+    it('accepts no earlier code, no expired one, and none of an earlier password', async () => {
       const [first, second] = [await codeFor('rosa'), await codeFor('rosa')]
       isRefused(await change({ code: first, new_password: NEW }), 'invalid_code', EXPIRED)
       server.clock.advance(30 * 60)
@@ -206,7 +206,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: user gone
-    it('takes no code of an inactive account', async () => {
+    it('accepts no code of an inactive account', async () => {
       const answer = await ask('gone')
       assert.equal(answer.status, 201)
       isRefused(

@@ -196,7 +196,7 @@ for (const mode of MODES) {
         { name: 'for an empty scope', body: [row('')] },
         { name: 'for a scope with NUL', body: [row('cloud.\0')] },
         { name: 'for a scope that is half a character', body: [row('cloud.\ud800')] },
-        { name: 'for a scope that is no string', body: [{ ...row(''), scope: ['cloud.read'] }] },
+        { name: 'for a scope that is not a string', body: [{ ...row(''), scope: ['cloud.read'] }] },
         { name: 'for a malformed expiry', body: [row('cloud.read', { expiresAt: 'tomorrow' })] },
         { name: 'for February 30', body: [row('cloud.read', { expiresAt: '2030-02-30T00:00:00.000Z' })] },
         { name: 'for the year 9999999', body: [row('cloud.read', { expiresAt: '+9999999-01-01T00:00:00.000Z' })] },

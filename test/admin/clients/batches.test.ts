@@ -306,7 +306,7 @@ for (const mode of MODES) {
         // Covers POST /oauth/clients/tx/modify: error: unknown action
         ['an unknown action', { client_id: 'a', action: 'Add' }, 'Invalid action.', 400],
         ['no action', { client_id: 'a' }, 'Invalid action.', 400],
-        ['an action that is no text', { client_id: 'a', action: ['add'] }, 'Invalid action.', 400],
+        ['an action that is not a string', { client_id: 'a', action: ['add'] }, 'Invalid action.', 400],
         ['a client that is there', { ...job('a'), action: 'add' }, 'Client already exists: a', 409],
         ['a client twice', { ...job('c'), action: 'add' }, 'Client already exists: c', 409],
         ['no id', { action: 'delete' }, 'A client_id must be provided.', 400],
@@ -318,7 +318,7 @@ for (const mode of MODES) {
           400,
         ],
         [
-          'a secret that is no text',
+          'a secret that is not a string',
           { client_id: 'a', client_secret: 5, action: 'secret' },
           'client_secret must be a string',
           400,
@@ -454,7 +454,7 @@ for (const mode of MODES) {
     })
 
     for (const { method, path, id } of ENDPOINTS) {
-      it(`${method} ${path} refuses what is no list of objects`, async () => {
+      it(`${method} ${path} refuses what is not a list of objects`, async () => {
         const before = await state()
         for (const body of ['', '{}', '5', '"x"', '[5]', '[null]', '[[]]', '[{"__proto__":{}}]', '[']) {
           const answer = await api.send(method, path, body)

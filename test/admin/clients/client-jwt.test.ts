@@ -127,7 +127,7 @@ const changes: readonly Change[] = [
     want: { jwksUri: URI },
   },
   {
-    name: 'takes an address on this machine without https',
+    name: 'accepts an address on this machine without https',
     body: { jwks_uri: 'http://localhost:9000/k' },
     message: ADDED,
     want: { jwksUri: 'http://localhost:9000/k' },
@@ -269,7 +269,7 @@ const refused: readonly Refused[] = [
   { name: 'keys that are no JSON', body: { jwks: '{' }, description: CANNOT },
   { name: 'keys that are empty text', body: { jwks: '' }, description: CANNOT },
   { name: 'keys as an object', body: { jwks: { keys: [key('a')] } }, description: CANNOT },
-  { name: 'keys that are no objects', body: { jwks: '{"keys":[1]}' }, description: CANNOT },
+  { name: 'keys that are not objects', body: { jwks: '{"keys":[1]}' }, description: CANNOT },
   { name: 'a symmetric key', body: { jwks: JSON.stringify({ kty: 'oct', k: 'AAAA', kid: 'a' }) }, description: CANNOT },
   { name: 'a key without a type', body: { jwks: '{"kid":"a"}' }, description: CANNOT },
   { name: 'no keys', body: { jwks: '{"keys":[]}' }, description: MANY },
@@ -314,12 +314,12 @@ const refused: readonly Refused[] = [
   { name: 'no address', body: { jwks_uri: 'https://a b' }, description: 'Client jwt configuration with invalid URI' },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: invalid URI
   {
-    name: 'an address that is no text',
+    name: 'an address that is not a string',
     body: { jwks_uri: 5 },
     description: 'Client jwt configuration with invalid URI',
   },
   {
-    name: 'a name that is no text',
+    name: 'a name that is not a string',
     body: { changeMode: 'DELETE', kid: 5 },
     description: 'Invalid jwt configuration configuration',
   },
@@ -335,7 +335,7 @@ const refused: readonly Refused[] = [
     description: 'Invalid jwt configuration configuration',
   },
   {
-    name: 'a change that is no text',
+    name: 'a change that is not a string',
     body: { changeMode: 1, jwks_uri: URI },
     description: 'Invalid jwt configuration configuration',
   },
@@ -413,8 +413,8 @@ const credentialChanges: readonly CredentialChange[] = [
   { name: 'refuses an entry without sub', before: [entry], body: { iss: entry.iss }, want: NO_ENTRY },
   { name: 'refuses an entry without iss', before: [entry], body: { sub: 's' }, want: NO_ENTRY },
   { name: 'refuses an audience alone', before: [entry], body: { aud: 'a' }, want: NO_ENTRY },
-  { name: 'refuses an iss that is no text', before: [], body: { ...entry, iss: 5 }, want: NO_ENTRY },
-  { name: 'refuses an iss that is no URL', before: [], body: { ...entry, iss: 'issuer' }, want: NO_URL },
+  { name: 'refuses an iss that is not a string', before: [], body: { ...entry, iss: 5 }, want: NO_ENTRY },
+  { name: 'refuses an iss that is not a URL', before: [], body: { ...entry, iss: 'issuer' }, want: NO_URL },
   {
     name: 'refuses to delete by an issuer alone',
     before: [entry],

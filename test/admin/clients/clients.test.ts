@@ -368,7 +368,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: client_secret; secondary_client_secret
-      it('takes both secrets, and shows neither', async () => {
+      it('accepts both secrets, and shows neither', async () => {
         const id = await make({
           authorized_grant_types: ['client_credentials'],
           client_secret: 'first-own',
@@ -675,7 +675,7 @@ for (const mode of MODES) {
         // Covers PUT /oauth/clients/{client_id}: error: id differs from the path
         ['another id', { client_id: 'app' }, /does not match/],
         ['no id', { client_id: null }, /does not match/],
-        ['an id that is no text', { client_id: 5 }, /does not match/],
+        ['an id that is not a string', { client_id: 5 }, /does not match/],
       ] as const) {
         it(`refuses ${name}`, async () => {
           const id = await make({ authorized_grant_types: ['password'], redirect_uri: [] })
@@ -777,7 +777,7 @@ for (const mode of MODES) {
         assertNotFound(await api.send('DELETE', `/oauth/clients/${id}`), mode)
       })
 
-      it('takes a content type without a body', async () => {
+      it('accepts a content type without a body', async () => {
         const id = await make()
         const headers = { 'content-type': 'application/json' }
         assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { headers })).status, 200)

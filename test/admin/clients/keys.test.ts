@@ -187,7 +187,7 @@ for (const mode of MODES) {
     const refused: readonly (readonly [name: string, value: unknown, message: string | RegExp])[] = [
       ['no list', { ...entry }, MUST],
       ['a number', 5, MUST],
-      ['text that is no JSON', 'x', MUST],
+      ['text that is not JSON', 'x', MUST],
       ['an entry without sub', [{ iss }], MUST],
       ['an entry without iss', [{ sub: 's' }], MUST],
       ['an entry whose aud is a list', [{ ...entry, aud: ['a'] }], MUST],
@@ -197,7 +197,7 @@ for (const mode of MODES) {
       ['an empty sub', [{ ...entry, sub: '' }], SIZE],
       ['an empty aud', [{ ...entry, aud: '' }], SIZE],
       ['a sub of 1001 characters', [{ ...entry, sub: 's'.repeat(1001) }], SIZE],
-      ['an iss that is no URL', [{ ...entry, iss: 'issuer' }], URL_OF_ISSUER],
+      ['an iss that is not a URL', [{ ...entry, iss: 'issuer' }], URL_OF_ISSUER],
       ['an iss without TLS', [{ ...entry, iss: 'http://token.actions.example' }], URL_OF_ISSUER],
       ['an iss with a query', [{ ...entry, iss: `${iss}?a=b` }], URL_OF_ISSUER],
       ['an iss with a fragment', [{ ...entry, iss: `${iss}#a` }], URL_OF_ISSUER],

@@ -281,7 +281,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('that is no UTF-8', async () => {
+      it('that is not UTF-8', async () => {
         const bearer = await tokenOf('reader')
         for (const query of ['filter=%ff', 'filter=client_id%20eq%20%22%ed%a0%80%22', 'filter=%00', 'count=%']) {
           const answer = await server.send(`/oauth/clients?${query}`, { bearer })
@@ -403,7 +403,7 @@ for (const mode of MODES) {
       })
     })
 
-    it(mode === 'uaa' ? 'takes the first of two values' : 'takes no parameter twice', async () => {
+    it(mode === 'uaa' ? 'takes the first of two values' : 'accepts no parameter twice', async () => {
       const sending = async (): Promise<TestAnswer> =>
         server.send('/oauth/clients?count=1&count=2', { bearer: await tokenOf('reader') })
       if (mode === 'uaa') assert.equal((await sending()).json<List>().resources.length, 1)

@@ -108,12 +108,20 @@ for (const mode of MODES) {
         body: { clientId: 'app' },
         message: 'Client ID in body {app} does not match URL path {tile}',
       },
-      { name: 'an id that is no text', body: { clientId: 5 }, message: 'clientId must be a string' },
-      { name: 'a name that is no text', body: { clientName: {} }, message: 'clientName must be a string' },
+      { name: 'an id that is not a string', body: { clientId: 5 }, message: 'clientId must be a string' },
+      { name: 'a name that is not a string', body: { clientName: {} }, message: 'clientName must be a string' },
       { name: 'a name that cannot be kept', body: { clientName: 'a\0' }, message: 'clientName must be a string' },
       { name: 'half a character', body: { clientName: '\ud800' }, message: 'clientName must be a string' },
-      { name: 'a place that is no flag', body: { showOnHomePage: 'yes' }, message: 'showOnHomePage must be a boolean' },
-      { name: 'an address that is no text', body: { appLaunchUrl: ['x'] }, message: 'appLaunchUrl must be a string' },
+      {
+        name: 'a place that is not a flag',
+        body: { showOnHomePage: 'yes' },
+        message: 'showOnHomePage must be a boolean',
+      },
+      {
+        name: 'an address that is not a string',
+        body: { appLaunchUrl: ['x'] },
+        message: 'appLaunchUrl must be a string',
+      },
       { name: 'a relative address', body: { appLaunchUrl: '/x' }, message: 'appLaunchUrl must be a valid URL' },
       {
         name: 'an address with a blank',
@@ -125,8 +133,8 @@ for (const mode of MODES) {
         body: { appLaunchUrl: 'javascript:alert(1)' },
         message: 'appLaunchUrl must be a valid URL',
       },
-      { name: 'an icon that is no text', body: { appIcon: 5 }, message: 'appIcon must be a string' },
-      { name: 'an icon that is no base64', body: { appIcon: '"><script>' }, message: 'appIcon must be base64' },
+      { name: 'an icon that is not a string', body: { appIcon: 5 }, message: 'appIcon must be a string' },
+      { name: 'an icon that is not base64', body: { appIcon: '"><script>' }, message: 'appIcon must be base64' },
       { name: 'an icon cut short', body: { appIcon: 'YQ=' }, message: 'appIcon must be base64' },
     ]
     for (const { name, body, message } of refused) {
@@ -139,7 +147,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses what is no object, and a body of a hundred kilobytes', async () => {
+    it('refuses what is not an object, and a body of a hundred kilobytes', async () => {
       for (const body of ['', '[]', 'null', '{']) assert.equal((await put('app', body)).status, 400)
       assert.equal((await put('app', { appIcon: 'A'.repeat(100_000) })).status, 413)
     })

@@ -125,10 +125,10 @@ for (const mode of MODES) {
         body: { changeMode: 'ADD', secret: ' ' },
         description: 'A new secret must be provided.',
       },
-      { name: 'a secret that is no text', body: { secret: 5 }, description: 'secret must be a string' },
+      { name: 'a secret that is not a string', body: { secret: 5 }, description: 'secret must be a string' },
       { name: 'a secret that is a list', body: { secret: ['x'] }, description: 'secret must be a string' },
       {
-        name: 'an old secret that is no text',
+        name: 'an old secret that is not a string',
         body: { secret: 'x', oldSecret: {} },
         description: 'oldSecret must be a string',
       },
@@ -138,7 +138,7 @@ for (const mode of MODES) {
         description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
       },
       {
-        name: 'a way of changing that is no text',
+        name: 'a way of changing that is not a string',
         body: { secret: 'enough', changeMode: ['ADD'] },
         description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
       },
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses what is no object, and a body of a hundred kilobytes', async () => {
+    it('refuses what is not an object, and a body of a hundred kilobytes', async () => {
       for (const body of ['', '[]', 'null', '5', '{"__proto__":{}}']) {
         assert.equal((await put(body)).status, 400, body)
       }

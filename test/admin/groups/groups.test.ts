@@ -80,7 +80,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['zoneId'], 'svc')
       })
 
-      it('takes a name with a blank', async () => {
+      it('accepts a name with a blank', async () => {
         assert.equal((await post({ displayName: 'with blank' })).status, 201)
       })
 
@@ -106,7 +106,7 @@ for (const mode of MODES) {
         },
         { name: 'an empty name', body: { displayName: '' }, want: '400 scim' },
         { name: 'a blank name', body: { displayName: ' \t' }, want: '400 scim' },
-        { name: 'a name that is no string', body: { displayName: ['x'] }, want: '400 scim' },
+        { name: 'a name that is not a string', body: { displayName: ['x'] }, want: '400 scim' },
         { name: 'a name with NUL', body: { displayName: 'a\0b' }, want: '400 scim' },
         { name: 'a name that is too long', body: { displayName: 'x'.repeat(256) }, want: '400 scim' },
         {
@@ -159,15 +159,15 @@ for (const mode of MODES) {
           body: { displayName: 'b', members: [{ value: '\0' }] },
           want: '400 invalid_scim_resource',
         },
-        { name: 'members that are no list', body: { displayName: 'b', members: {} }, want: '400 scim' },
-        { name: 'a member that is no object', body: { displayName: 'b', members: ['x'] }, want: '400 scim' },
+        { name: 'members that are not a list', body: { displayName: 'b', members: {} }, want: '400 scim' },
+        { name: 'a member that is not an object', body: { displayName: 'b', members: ['x'] }, want: '400 scim' },
         {
           name: 'an unknown schema',
           body: { displayName: 'b', schemas: ['urn:x'] },
           want: '400 scim',
           description: "Only schema 'urn:scim:schemas:core:1.0' is currently supported",
         },
-        { name: 'a meta that is no object', body: { displayName: 'b', meta: 'x' }, want: '400 scim' },
+        { name: 'a meta that is not an object', body: { displayName: 'b', meta: 'x' }, want: '400 scim' },
         { name: 'a version that is none', body: { displayName: 'b', meta: { version: -1 } }, want: '400 scim' },
         {
           name: 'members of a default group',
@@ -516,7 +516,7 @@ for (const mode of MODES) {
     })
 
     describe('in another zone', () => {
-      it('has groups of its own, for its administrators and those of the default zone', async () => {
+      it('has its own groups, for its administrators and those of the default zone', async () => {
         const mine = await api.groupId('cool.group')
         for (const by of ['root', 'z1-admin', 'z1-writer'] as const) {
           const made = await post({ displayName: `by.${by}` }, { by, headers: TO_Z1 })

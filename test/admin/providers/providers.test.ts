@@ -206,7 +206,7 @@ for (const mode of MODES) {
         { name: 'half a surrogate pair', json: oidc('x', {}, { name: '\ud800' }) },
         { name: 'a type that is an object', json: oidc('x', {}, { type: {} }) },
         { name: 'active as a text', json: oidc('x', {}, { active: 'yes' }) },
-        { name: 'a version that is no number', json: oidc('x', {}, { version: '1' }) },
+        { name: 'a version that is not a number', json: oidc('x', {}, { version: '1' }) },
         { name: 'a version below nothing', json: oidc('x', {}, { version: -1 }) },
         { name: 'a version of which there is no next', json: oidc('x', {}, { version: 2 ** 31 - 1 }) },
         { name: 'half a version', json: oidc('x', {}, { version: 0.5 }) },
@@ -231,7 +231,7 @@ for (const mode of MODES) {
 
       const unreadable: readonly { name: string; config: unknown }[] = [
         // Covers POST /identity-providers: error: bad config
-        { name: 'text that is no JSON', config: '{' },
+        { name: 'text that is not JSON', config: '{' },
         { name: 'text of a list', config: '[]' },
         { name: 'a list', config: [] },
         { name: 'a number', config: 1 },
@@ -422,7 +422,7 @@ for (const mode of MODES) {
       })
 
       // Covers Identity provider record: originKey
-      it('keeps the origin, whatever the body says, and lets SAML leave it out', async () => {
+      it('keeps the origin, regardless of the body, and lets SAML leave it out', async () => {
         const { id } = await api.create(oidc('stays'))
         assert.equal(
           (await put(id, { ...oidc('stays'), originKey: 'moves' })).json<ProviderAnswer>().originKey,
@@ -662,7 +662,7 @@ for (const mode of MODES) {
         assert.deepEqual(await after({ kid: 'another' }), { kid: 'another' })
       })
 
-      it('is also a verification key that is no public key', async () => {
+      it('is also a verification key that is not a public key', async () => {
         const tokenKey = `${SECRET_MARK} shared`
         const { id, config } = await api.create(oidc('symmetric', { tokenKey }))
         assert.equal(config['tokenKey'], undefined)

@@ -166,7 +166,7 @@ describe('a page', () => {
     })
     assert.deepEqual(page, { records: [1], totalResults: 1 })
   })
-  it('is refused for what is no filter, and for what the store cannot filter by', async () => {
+  it('is refused for what is not a filter, and for what the store cannot filter by', async () => {
     const fail = () => Promise.reject(new InvalidFilter('no such attribute'))
     const want = { error: 'scim', message: '[a eq &quot;&lt;b&gt;&quot;] [c]' }
     await assert.rejects(findPage(parameters, RULES, fail), want)

@@ -135,7 +135,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(statuses(results), ['409', '409', '409', '409', '400', '409', '201'])
     })
 
-    it('writes each operation whole or not at all, and goes on after failures', async () => {
+    it('writes each operation whole or not at all, and continues after failures', async () => {
       const before = await count()
       const results = await bulk([
         post('1', user('1@d.example')),
@@ -184,7 +184,7 @@ for (const kind of DATABASE_KINDS) {
 
     const refused: readonly (readonly [name: string, operation: unknown])[] = [
       ['an unknown method', { method: 'GET', path: '/Users' }],
-      ['a method that is no string', { method: {}, path: '/Users' }],
+      ['a method that is not a string', { method: {}, path: '/Users' }],
       ['an unknown path', { method: 'POST', path: '/Me', bulkId: 'x', data: {} }],
       ['a whole URL', { method: 'POST', path: 'http://localhost:8080/scim/v2/Users', bulkId: 'x', data: {} }],
       ['a path above', { method: 'DELETE', path: '/Users/../Groups/x' }],
@@ -192,8 +192,8 @@ for (const kind of DATABASE_KINDS) {
       ['a POST with an id', { method: 'POST', path: '/Users/x', bulkId: 'x', data: {} }],
       ['a PUT without an id', { method: 'PUT', path: '/Users', data: {} }],
       ['a POST without a bulkId', { method: 'POST', path: '/Users', data: user('nobulk@g.example') }],
-      ['data that is no object', { method: 'POST', path: '/Users', bulkId: 'x', data: 'x' }],
-      ['a version that is no string', { method: 'DELETE', path: '/Users/x', version: 7 }],
+      ['data that is not an object', { method: 'POST', path: '/Users', bulkId: 'x', data: 'x' }],
+      ['a version that is not a string', { method: 'DELETE', path: '/Users/x', version: 7 }],
     ]
     for (const [name, operation] of refused) {
       it(`refuses an operation with ${name} alone`, async () => {

@@ -71,7 +71,7 @@ describe('a PATCH', () => {
       want: { nickName: 'Babs', name: { givenName: 'Barbara', familyName: 'Jensen', middleName: 'Jane' } },
     },
     {
-      name: 'takes an extension in a value without a path',
+      name: 'accepts an extension in a value without a path',
       operations: [{ op: 'replace', value: { [ENTERPRISE_USER]: { department: 'Tours' } } }],
       want: { [ENTERPRISE_USER]: { department: 'Tours', manager: { value: 'm1' } } },
     },
@@ -208,10 +208,10 @@ describe('a PATCH', () => {
 describe('a PATCH is refused', () => {
   const cases: readonly { name: string; operation: unknown; scimType: string }[] = [
     { name: 'with an unknown operation', operation: { op: 'move', path: 'title' }, scimType: 'invalidSyntax' },
-    { name: 'with an operation that is no object', operation: 'add', scimType: 'invalidSyntax' },
+    { name: 'with an operation that is not an object', operation: 'add', scimType: 'invalidSyntax' },
     { name: 'without a value', operation: { op: 'add', path: 'title' }, scimType: 'invalidValue' },
     { name: 'with a removal without a path', operation: { op: 'remove' }, scimType: 'noTarget' },
-    { name: 'with a path that is no string', operation: { op: 'add', path: 1, value: 1 }, scimType: 'invalidPath' },
+    { name: 'with a path that is not a string', operation: { op: 'add', path: 1, value: 1 }, scimType: 'invalidPath' },
     { name: 'with a path that is none', operation: { op: 'add', path: 'title[', value: '' }, scimType: 'invalidPath' },
     { name: 'with an empty path', operation: { op: 'add', path: '', value: '' }, scimType: 'invalidPath' },
     { name: 'for an unknown attribute', operation: { op: 'add', path: 'age', value: 1 }, scimType: 'invalidPath' },
@@ -287,7 +287,7 @@ describe('a PATCH is refused', () => {
       scimType: 'invalidValue',
     },
     {
-      name: 'with a value without a path that is no object',
+      name: 'with a value without a path that is not an object',
       operation: { op: 'add', value: 'x' },
       scimType: 'invalidValue',
     },
@@ -329,7 +329,7 @@ describe('a PATCH is refused', () => {
       scimType: 'invalidFilter',
     },
     {
-      name: 'with a filter of what is no list',
+      name: 'with a filter of what is not a list',
       operation: { op: 'remove', path: 'name[givenName pr]' },
       scimType: 'invalidPath',
     },
@@ -371,7 +371,7 @@ describe('a PATCH is refused', () => {
     ],
     ['without operations', { schemas: [PATCH_SCHEMA] }],
     ['with an empty list of operations', { schemas: [PATCH_SCHEMA], Operations: [] }],
-    ['with operations that are no list', { schemas: [PATCH_SCHEMA], Operations: { op: 'remove' } }],
+    ['with operations that are not a list', { schemas: [PATCH_SCHEMA], Operations: { op: 'remove' } }],
   ] as const) {
     it(name, () => assert.throws(() => readOperations(users, body), { scimType: 'invalidSyntax' }))
   }

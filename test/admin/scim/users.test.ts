@@ -249,7 +249,7 @@ for (const mode of MODES) {
       { name: 'a PUT of any version', method: 'PUT', headers: { 'if-match': '*' }, status: 200 },
       // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.14, versions
       { name: 'a PUT of another version', method: 'PUT', headers: { 'if-match': 'W/"1"' }, status: 412 },
-      { name: 'a PUT of what is no version', method: 'PUT', headers: { 'if-match': 'x' }, status: 412 },
+      { name: 'a PUT of what is not a version', method: 'PUT', headers: { 'if-match': 'x' }, status: 412 },
       { name: 'a PATCH of another version', method: 'PATCH', headers: { 'if-match': 'W/"9"' }, status: 412 },
       { name: 'a DELETE of another version', method: 'DELETE', headers: { 'if-match': 'W/"9"' }, status: 412 },
       {
@@ -306,7 +306,7 @@ for (const mode of MODES) {
       for (const name of names) assert.equal(read[name], name)
     })
 
-    it('have a name once, whatever its case or Unicode form', async () => {
+    it('have a name once, regardless of its case or Unicode form', async () => {
       await scim.createUser({ userName: 'Zoë@example.org' })
       for (const userName of ['ZOË@example.org', 'ｚｏë@EXAMPLE.org']) {
         const answer = await scim.send('POST', '/Users', { body: { schemas: [USER_SCHEMA], userName } })
@@ -385,7 +385,7 @@ for (const mode of MODES) {
         scimType: 'invalidValue',
       },
       {
-        name: 'a certificate that is no base64',
+        name: 'a certificate that is not base64',
         body: { schemas: [USER_SCHEMA], userName: 'x@y.example', x509Certificates: [{ value: '%' }] },
         scimType: 'invalidValue',
       },

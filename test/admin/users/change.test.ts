@@ -163,7 +163,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Users/{id}: If-Match
-      it('takes a version in quotes, and any with a star', async () => {
+      it('accepts a version in quotes, and any with a star', async () => {
         const user = await fresh()
         await changed('PUT', user, bodyOf(user), { headers: { 'if-match': '"0"' } })
         assert.equal((await changed('PUT', user, bodyOf(user))).meta.version, 2)

@@ -400,7 +400,7 @@ for (const mode of MODES) {
     const bodies = [
       // Covers SCIM errors: error: scim
       // Covers POST /Users: error: unreadable JSON
-      { name: 'what is no JSON', body: '{bad', message: 'The request body is not valid JSON' },
+      { name: 'what is not JSON', body: '{bad', message: 'The request body is not valid JSON' },
       { name: 'a list', body: '[]', message: 'The request body must be a JSON object' },
       { name: 'null', body: 'null', message: 'The request body must be a JSON object' },
       { name: '__proto__', body: '{"__proto__":{"active":true}}', message: 'The request body is not valid JSON' },

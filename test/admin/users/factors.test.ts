@@ -256,7 +256,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /Users/{id}/mfa/bypass: error: bad request
-    it('gives no code for a body that is no object', async () => {
+    it('gives no code for a body that is not an object', async () => {
       for (const body of ['', '[]', '"60"', '{', 'null']) {
         assert.equal((await ask('POST', '/bypass', 'root', { body })).status, 400, body)
       }

@@ -84,7 +84,7 @@ for (const mode of MODES) {
       assert.equal((await post({ ...without, client_id: newId() })).status, 201)
     })
 
-    it('wants no secret of a client with the implicit grant alone', async () => {
+    it('requires no secret of a client with the implicit grant alone', async () => {
       const { client_secret: _, ...body } = { ...GOOD, authorized_grant_types: ['implicit'] }
       assert.equal((await post({ ...body, client_id: newId() })).status, 201)
       const both = { ...body, client_id: newId(), authorized_grant_types: ['implicit', 'authorization_code'] }
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       { name: 'an id with a slash', body: { ...GOOD, client_id: 'a/b' }, text: /^Not allowed characters/ },
       { name: 'a second secret', body: { ...GOOD, secondary_client_secret: 'x' }, text: /secondary_client_secret/ },
       { name: 'NUL', body: { ...GOOD, name: 'a\0' }, text: /NUL/ },
-      { name: 'a scope that is no list', body: { ...GOOD, scope: { openid: true } }, text: SCOPE },
+      { name: 'a scope that is not a list', body: { ...GOOD, scope: { openid: true } }, text: SCOPE },
       { name: 'a lifetime that is none', body: { ...GOOD, access_token_validity: 'x' }, text: /access_token_validity/ },
     ]
     for (const { name, body, text } of refusals) {
@@ -182,7 +182,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses what is no JSON', async () => {
+    it('refuses what is not JSON', async () => {
       assert.equal((await post('{')).status, 400)
       assert.equal((await post('')).status, 400)
       assert.equal((await post([])).status, 400)

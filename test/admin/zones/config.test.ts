@@ -373,7 +373,7 @@ for (const mode of MODES) {
       for (const { name, config } of [
         { name: 'corsPolicy null', config: { corsPolicy: null } },
         { name: 'issuer null', config: { issuer: null } },
-        { name: 'an issuer that is no URL', config: { issuer: 'x' } },
+        { name: 'an issuer that is not a URL', config: { issuer: 'x' } },
         { name: 'an issuer of another scheme', config: { issuer: 'ftp://x.example' } },
         { name: 'an issuer that would fill tokens', config: { issuer: `https://x.example/${'/'.repeat(100_000)}x` } },
         { name: 'an unknown type of access tokens', config: { tokenPolicy: { accessTokenType: 'jwt' } } },

@@ -115,7 +115,7 @@ for (const mode of MODES) {
       { name: '101 groups', secondFactor: { requirement: 'groups', groups: many(101) } },
       { name: '10,000 groups', secondFactor: { requirement: 'groups', groups: many(10_000) } },
       { name: 'groups of another type', secondFactor: { requirement: 'groups', groups: { 0: 'a' } } },
-      { name: 'a group that is no string', secondFactor: { requirement: 'groups', groups: [5] } },
+      { name: 'a group that is not a string', secondFactor: { requirement: 'groups', groups: [5] } },
       { name: 'an empty list of groups', secondFactor: { requirement: 'groups', groups: [] } },
       { name: 'an empty list of providers', secondFactor: { requirement: 'required', origins: [] } },
       { name: 'negative days', secondFactor: { rememberDays: -1 } },

@@ -166,7 +166,7 @@ for (const mode of MODES) {
         it(`asks a caller without a token for one who ${name}`, async () => {
           assert.equal(reported(await sendJson(wire.server, method, path, body)), '401 unauthorized')
         })
-        it(`takes no token of another zone that ${name}`, async () => {
+        it(`accepts no token of another zone that ${name}`, async () => {
           const bearer = await wire.token('root', HOST_OF_Z1)
           assert.equal(reported(await sendJson(wire.server, method, path, body, { bearer })), '401 invalid_token')
         })
@@ -396,7 +396,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('takes the longest id, subdomain and name that there may be', async () => {
+      it('accepts the longest id, subdomain and name that there may be', async () => {
         const labels = `${'x'.repeat(63)}.${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repeat(63)}`
         const zone = await wire.create({ id: 'i'.repeat(36), subdomain: labels, name: 'ñ'.repeat(255) })
         assert.equal(zone.subdomain, labels)
@@ -441,7 +441,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('takes no form and no other encoding', async () => {
+      it('accepts no form and no other encoding', async () => {
         const send = (headers: Readonly<Record<string, string>>, body: string | Buffer) =>
           wire.server.send('/identity-zones', { method: 'POST', headers, body, bearer })
         const bearer = await wire.token('writer')

@@ -241,13 +241,13 @@ const rejected: readonly Rejected[] = [
   { name: 'the word Basic alone', request: authorization('Basic'), ...nobody },
   { name: 'a bearer token', request: { bearer: 'anything' }, ...nobody },
   {
-    name: 'an unknown scheme, whatever the form says',
+    name: 'an unknown scheme, regardless of the form',
     form: { client_id: 'service', client_secret: 'service-secret' },
     request: authorization('Digest username="service"'),
     ...nobody,
   },
   {
-    name: 'a bearer token, whatever the form says',
+    name: 'a bearer token, regardless of the form',
     form: { client_id: 'service', client_secret: 'service-secret' },
     request: { bearer: 'anything' },
     ...nobody,
@@ -259,7 +259,7 @@ const rejected: readonly Rejected[] = [
     challenge: BAD,
   },
   {
-    name: 'a public client that asks for a grant of its own',
+    name: 'a public client that requests a grant of its own',
     form: { client_id: 'spa' },
     want: '401 invalid_client',
     challenge: BAD,

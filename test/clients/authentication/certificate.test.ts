@@ -85,7 +85,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a header that is no certificate, and two of them', async () => {
+    it('refuses a header that is not a certificate, and two of them', async () => {
       const good = FORWARDED['RFC 9440'](certificates.client)
       for (const value of ['nonsense', `${good}, ${good}`, `${good.slice(0, 80)}:`]) {
         const answer = await server.token(
@@ -159,7 +159,7 @@ describe('the header with the certificate', () => {
     assert.equal(await attempt(behindProxy('standard', { mutual_tls: {} }), header), 401)
   })
 
-  it('may be empty, which is no certificate', async () => {
+  it('may be empty, which is not a certificate', async () => {
     const server = await startServer(behindProxy())
     for (const value of ['', ' ', '-', '(null)']) {
       const form = { grant_type: 'client_credentials', client_id: 'by-dn' }
@@ -232,7 +232,7 @@ describe('the record of a client with a certificate', () => {
       /Only one of tls_client_auth_subject_dn/,
     ],
     [
-      'a subject that is no name',
+      'a subject that is not a name',
       { tls_client_auth_subject_dn: 'client' },
       /tls_client_auth_subject_dn cannot be read/,
     ],

@@ -245,7 +245,7 @@ const rejected: readonly Rejected[] = [
     detail: /the signature of the assertion is invalid/,
   },
   {
-    name: 'with a key of its own in the header',
+    name: 'with its own key in the header',
     header: { jwk: jwk('stranger') },
     key: pairs.stranger.privateKey,
     description: UNTRUSTED,

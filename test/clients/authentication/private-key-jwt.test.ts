@@ -143,7 +143,7 @@ const accepted: readonly Claims[] = [
   { name: 'good for an hour', claims: now => ({ exp: now + 3600 }) },
   { name: 'with fractions of seconds', claims: now => ({ exp: now + 100.5, iat: now - 0.5 }) },
   { name: 'of a client that has a secret too', clientId: 'both' },
-  { name: 'with a type of its own', header: { typ: 'client-authentication+jwt' } },
+  { name: 'with its own type', header: { typ: 'client-authentication+jwt' } },
   { name: 'with that type in full', header: { typ: 'application/Client-Authentication+JWT' } },
   { name: 'with the type of any JWT', header: { typ: 'JWT' } },
   { name: 'with a long jti', claims: () => ({ jti: 'j'.repeat(256) }) },
@@ -177,11 +177,11 @@ const rejected: readonly Rejected[] = [
     ...bad('Bad client_assertion'),
   },
   {
-    name: 'claims that are no object',
+    name: 'claims that are not an object',
     assertion: `${encoded({ alg: 'RS256' })}.${encoded([])}.x`,
     ...bad('Bad client_assertion'),
   },
-  { name: 'a header that is no JSON', assertion: `x.${encoded({})}.x`, ...bad('Bad client_assertion') },
+  { name: 'a header that is not JSON', assertion: `x.${encoded({})}.x`, ...bad('Bad client_assertion') },
   {
     name: 'an assertion of more than 16 KiB',
     claims: () => ({ more: 'x'.repeat(16_384) }),
@@ -262,7 +262,7 @@ const rejected: readonly Rejected[] = [
     ...bad('Unauthorized client_assertion'),
   },
   {
-    name: 'a key of its own in the header',
+    name: 'its own key in the header',
     header: { jwk: jwk('stranger'), kid: 'rsa' },
     key: pairs.stranger.privateKey,
     ...bad('Unauthorized client_assertion'),

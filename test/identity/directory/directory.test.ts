@@ -201,7 +201,7 @@ describe('simple bind', () => {
     assert.deepEqual(await authenticate({ userDNPattern: patterns.join(';') }, 'marissa', { password: 'x' }), BAD)
   })
 
-  it('reports a pattern that is no DN, rather than an unknown user', async () => {
+  it('reports a pattern that is not a DN, rather than an unknown user', async () => {
     const result = await authenticate({ userDNPattern: 'cn={0},nothing' }, 'marissa')
     assert.deepEqual(result, { outcome: 'misconfigured', reason: 'responded with result code 34 (invalidDNSyntax)' })
   })

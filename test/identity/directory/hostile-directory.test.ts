@@ -204,9 +204,9 @@ describe('a directory that answers wrongly', () => {
       message(id, entryWith(Buffer.from([0x30, 0x09, 0x04, 0x02, 0x63, 0x6e, 0x31, 0x7f, 0x04, 0x7e, 0x41]))),
     'with a list that is longer than itself': id =>
       element(0x30, header(id), Buffer.from([0x64, 0x08, 0x04, 0x00, 0x30, 0x7f, 0x30, 0x00, 0x31, 0x00])),
-    'with an attribute that is no list': id => message(id, entryWith(element(0x04, Buffer.from([0x04, 0x7e])))),
+    'with an attribute that is not a list': id => message(id, entryWith(element(0x04, Buffer.from([0x04, 0x7e])))),
     'with an attribute that is empty': id => message(id, entryWith(element(0x30))),
-    'with values that are no texts': id => message(id, entryWith(set(0x02, 0x01, 0x41))),
+    'with values that are not texts': id => message(id, entryWith(set(0x02, 0x01, 0x41))),
     'with a reference to no text': id => message(id, element(0x73, Buffer.from([0x04, 0x7e, 0x41]))),
   }
   for (const [name, lie] of Object.entries(lies)) {

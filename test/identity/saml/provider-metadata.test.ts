@@ -96,7 +96,7 @@ describe('readProviderMetadata', () => {
       { name: 'an RSA key that is too short', text: withCertificates(body(rsa(1024))) },
       { name: 'an RSA key whose exponent makes it slow', text: withCertificates(body(keyOf(keyOfLongExponent()))) },
       { name: 'an unused curve', text: withCertificates(body(ec('secp256k1'))) },
-      { name: 'something that is no certificate', text: withCertificates('AAAA') },
+      { name: 'something that is not a certificate', text: withCertificates('AAAA') },
       { name: 'something that is not base64', text: withCertificates('!') },
       { name: 'nothing', text: withCertificates('') },
       { name: 'keys that are for encryption', text: idp.metadata().replace('use="signing"', 'use="encryption"') },
@@ -182,7 +182,7 @@ describe('readProviderMetadata', () => {
       it(`is over at ${JSON.stringify(value)}`, () => assert.match(problemOf(until(value)), /validUntil/))
     }
     for (const value of ['2026-01-15T12:00:00.001Z', '2026-01-15T12:00:01', '2026-01-15T14:00:01+02:00']) {
-      it(`goes on until ${value}`, () => assert.ok(readProviderMetadata(until(value), now).validUntil))
+      it(`continues until ${value}`, () => assert.ok(readProviderMetadata(until(value), now).validUntil))
     }
     it('counts for the descriptor too', () => {
       const text = until('2030-01-01T00:00:00Z').replace(
@@ -210,7 +210,7 @@ describe('readProviderMetadata', () => {
     }
   })
 
-  it('refuses an entity that is no identity provider of SAML 2.0', () => {
+  it('refuses an entity that is not an identity provider of SAML 2.0', () => {
     assert.match(
       problemOf(idp.metadata().replaceAll('IDPSSODescriptor', 'SPSSODescriptor')),
       /no SAML 2.0 identity provider/,

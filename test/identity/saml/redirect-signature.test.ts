@@ -137,7 +137,7 @@ describe('a deflated message', () => {
     { name: 'of a hundred megabytes', base64: packed(Buffer.alloc(100_000_000)), reason: 'not-xml' },
     { name: 'that is not deflated', base64: Buffer.from('<x/>').toString('base64'), reason: 'not-xml' },
     { name: 'that is cut off', base64: packed('<x/>'.repeat(100)).slice(0, 8), reason: 'not-xml' },
-    { name: 'that is no UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
+    { name: 'that is not UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
     { name: 'that is empty', base64: '', reason: 'not-xml' },
   ]
   for (const { name, base64, reason } of bad) {

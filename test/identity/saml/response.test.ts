@@ -311,7 +311,7 @@ describe('a response', () => {
     refuses('too-large', () => read(xml))
   })
 
-  it('is refused with a signature value or a digest that is no base64, or long', async () => {
+  it('is refused with a signature value or a digest that is not base64, or long', async () => {
     const xml = await response()
     for (const name of ['SignatureValue', 'DigestValue']) {
       for (const text of ['x'.repeat(5000), '\u00a0', '<a/>', '!', ' '.repeat(5000)]) {

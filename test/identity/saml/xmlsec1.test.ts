@@ -49,7 +49,7 @@ describe('xmlsec1', () => {
     ]
     for (const document of documents) {
       const [, name = ''] = /:(\w+) /.exec(document) ?? []
-      it(`takes the signature of ${name} by a key of ${algorithm}, and no other content`, () => {
+      it(`accepts the signature of ${name} by a key of ${algorithm}, and no other content`, () => {
         const signed = signEnveloped(document, key)
         assert.equal(verdictOf(signed, certificate), 'OK')
         assert.equal(verdictOf(signed.replace(/ ID="\w+"/, '$& Consent="x"'), certificate), 'FAIL')

@@ -96,7 +96,7 @@ for (const mode of MODES) {
       assert.deepEqual([...url.searchParams.keys()], ['SAMLRequest', 'RelayState'])
     })
 
-    it('is signed where the provider demands it, whatever the zone says', async () => {
+    it('is signed where the provider demands it, regardless of the zone', async () => {
       const { url } = requestIn(await start('demands', 'unsigned.localhost:8080'))
       assert.deepEqual([...url.searchParams.keys()], ['idpid', 'SAMLRequest', 'RelayState', 'SigAlg', 'Signature'])
       assert.equal(url.searchParams.get('idpid'), '7')
@@ -128,7 +128,7 @@ for (const mode of MODES) {
     })
 
     for (const demand of [{ prompt: 'login' }, { max_age: '60' }] as const) {
-      it(`wants the user to be authenticated anew for ${JSON.stringify(demand)}`, async () => {
+      it(`requires the user to be authenticated again for ${JSON.stringify(demand)}`, async () => {
         const browser = server.browser()
         await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, ...demand } })
         const { xml } = requestIn(await browser.send('/login/external/corp'))

@@ -215,7 +215,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /change_email.do: client_id; redirect_uri
-    it('leads on to registered URLs of the client only', async () => {
+    it('continues to registered URLs of the client only', async () => {
       const cases = [
         [{ client_id: 'leading', redirect_uri: APP }, APP],
         [{ client_id: 'leading' }, 'https://app.example/changed'],

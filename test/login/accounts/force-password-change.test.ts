@@ -354,7 +354,7 @@ for (const mode of MODES) {
     // Covers passwordPolicy: expirePasswordInMonths
     // Covers account state: password expiry at login
     // Covers config of type uaa: passwordPolicy.expirePasswordInMonths
-    it('is to be changed a month after its last change, in a session that lives too, and anew a month later', async () => {
+    it('is to be changed a month after its last change, in a session that lives too, and again a month later', async () => {
       const server = await startServer({ mode, config: { bootstrap: withPolicy(rules) } })
       try {
         const day = 86_400

@@ -59,7 +59,7 @@ for (const mode of MODES) {
 
     // Covers GET /invitations/accept: answer: LDAP form
     // Covers POST /invitations/accept_enterprise.do: enterprise_username; enterprise_password; code
-    it('is accepted with name and password of the directory, and leads on', async () => {
+    it('is accepted with name and password of the directory, and continues', async () => {
       const { path, code } = await api.linkFor('marissa@example.org')
       const before = (await invited('marissa@example.org')) ?? assert.fail()
       assert.deepEqual([before.userName, before.verified], ['marissa@example.org', false])
@@ -145,7 +145,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept_enterprise.do: enterprise_email
-    it('takes the address of the invitation, whatever the form says', async () => {
+    it('accepts the address of the invitation, regardless of the form', async () => {
       const { path } = await api.linkFor('none@example.org')
       const form = { enterprise_username: 'loner', enterprise_email: 'loner@example.org' }
       assert.equal((await accept(path, form)).status, 422)

@@ -95,7 +95,7 @@ for (const mode of MODES) {
 
     // Covers GET /invitations/accept: answer: redirect upstream
     // Covers invitation of an external user: OIDC start
-    it('leads to the provider with the address, accepts on return, and leads on', async () => {
+    it('leads to the provider with the address, accepts on return, and continues', async () => {
       const { email, sub, path, code } = await fresh()
       const before = await userNamed(server, email).catch(() => undefined)
       assert.equal(before, undefined) // not one of the internal provider

@@ -50,7 +50,7 @@ for (const mode of MODES) {
       server.events.slice(start).map(({ type, principal, data }) => [type, principal, data])
 
     // Covers POST /login/passkey: rule: leads on, at the level of two factors
-    it('leads on to where the user was going, at the level of two factors', async () => {
+    it('continues to where the user was going, at the level of two factors', async () => {
       const browser = server.browser()
       const asked = await authorize(browser, { ...APP_REQUEST, acr_values: 'phr' })
       assert.match(String(asked.headers['location']), /\/login$/)

@@ -202,7 +202,7 @@ for (const mode of MODES) {
         ['a huge one', { code: '1'.repeat(60_000) }],
         ['five digits', { code: '12345' }],
         ['digits of another script', { code: '१२३४५६' }],
-        ['a credential that is no JSON', { credential: '{' }],
+        ['a credential that is not JSON', { credential: '{' }],
         ['a credential without members', { credential: '{}' }],
         ['a huge credential', { credential: `"${'a'.repeat(60_000)}"` }],
         ['a way that there is not', { way: '<b>', code: '000000' }],
@@ -331,7 +331,7 @@ for (const mode of MODES) {
         assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
       })
 
-      it('and leads on, where the page itself was what was asked for', async () => {
+      it('and continues, where the page itself was what was asked for', async () => {
         const browser = server.browser()
         for (const path of ['/second_factor?way=recovery', '/second_factor/app']) await browser.send(path)
         await browser.signIn('marissa', 'koala')

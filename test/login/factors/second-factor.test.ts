@@ -81,7 +81,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /second_factor: recovery code
-    it('takes a recovery code once, as users type it', async () => {
+    it('accepts a recovery code once, as users type it', async () => {
       const browser = server.browser()
       const [first = '', second = ''] = codes
       for (const code of [first.toLowerCase().replaceAll('-', ' ')]) {
@@ -111,7 +111,7 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
-    it('is not skipped at /oauth/authorize, and leads on from there', async () => {
+    it('is not skipped at /oauth/authorize, and continues from there', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const asked = await authorize(browser, APP_REQUEST)
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       assert.notEqual(wrong.json()['error'], 'mfa_required', 'only whoever knows the password learns it')
     })
 
-    it('takes no secret of another session, and no form of another site', async () => {
+    it('accepts no secret of another session, and no form of another site', async () => {
       await server.store.factors.reset('svc', (await userId()) ?? '')
       const [mine, theirs] = [server.browser(), server.browser()]
       await mine.signIn('marissa', 'koala')

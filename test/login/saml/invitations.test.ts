@@ -75,7 +75,7 @@ for (const mode of MODES) {
     }
 
     // Covers invitation of an external user: SAML start
-    it('leads to the provider, accepts on return, uses the account that was invited, and leads on', async () => {
+    it('leads to the provider, accepts on return, uses the account that was invited, and continues', async () => {
       const { email, nameId, path } = await fresh()
       const count = await server.store.users.count('svc')
       const answer = await through(path, { nameId, ...mail(email.toUpperCase()) })

@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
 
       for (const binding of ['redirect', 'post'] as const) {
-        it(`leads on to the target when the answer comes, whatever it says (${binding})`, async () => {
+        it(`continues to the target when the answer comes, whatever it says (${binding})`, async () => {
           const browser = await signIn()
           const { xml, relayState } = messageIn(await signOutTo(browser), 'SAMLRequest')
           const given = { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' }

@@ -226,7 +226,7 @@ for (const mode of MODES) {
 
     // Covers Zone config in effect: samlConfig.keys.<id>.passphrase; samlConfig.certificate; samlConfig.privateKey
     // Covers Zone config in effect: samlConfig.privateKeyPassword
-    it('takes the key in the old form, and one with a passphrase', async () => {
+    it('accepts the key in the old form, and one with a passphrase', async () => {
       const rsa = textOf(KEYS.RS256)
       const passphrase = 'correct horse'
       const encrypted = createPrivateKey(rsa)

@@ -171,7 +171,7 @@ for (const mode of MODES) {
         await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 400, LOST, browser)
       })
 
-      it('takes no answer where the client of the waiting request has barred the provider meanwhile', async () => {
+      it('accepts no answer where the client of the waiting request has barred the provider meanwhile', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))

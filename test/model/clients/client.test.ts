@@ -38,9 +38,13 @@ describe('a client', () => {
   }
 
   const providers = [
-    { name: 'takes the users of every provider when none is named', members: {}, want: true },
-    { name: 'takes the users of a provider that is named', members: { allowedProviders: ['svc', 'ldap'] }, want: true },
-    { name: 'takes no users of a provider that is not named', members: { allowedProviders: ['svc'] }, want: false },
+    { name: 'accepts the users of every provider when none is named', members: {}, want: true },
+    {
+      name: 'accepts the users of a provider that is named',
+      members: { allowedProviders: ['svc', 'ldap'] },
+      want: true,
+    },
+    { name: 'accepts no users of a provider that is not named', members: { allowedProviders: ['svc'] }, want: false },
     { name: 'allows no provider when the list is empty', members: { allowedProviders: [] }, want: false },
   ]
   for (const { name, members, want } of providers) {

@@ -38,14 +38,14 @@ describe('the policy for client secrets', () => {
     },
     // Covers clientSecretPolicy: minLength
     {
-      name: 'wants a least length',
+      name: 'requires a least length',
       policy: { minLength: 5 },
       secret: 'four',
       problem: 'Client Secret must be at least 5 characters in length.',
     },
     // Covers clientSecretPolicy: maxLength
     {
-      name: 'wants a most length',
+      name: 'requires a most length',
       policy: { minLength: 1, maxLength: 3 },
       secret: 'four',
       problem: 'Client Secret must be no more than 3 characters in length.',
@@ -84,7 +84,7 @@ describe('the policy for client secrets', () => {
     { name: 'is none when it is no object', policy: 'strict', secret: 'x', problem: undefined },
     { name: 'is none when it is a list', policy: [5], secret: 'x', problem: undefined },
     {
-      name: 'ignores members that are no numbers',
+      name: 'ignores members that are not numbers',
       policy: { minLength: 1, maxLength: '1', requireDigit: true, requireSpecialCharacter: 0.5 },
       secret: 'xx',
       problem: undefined,

@@ -369,13 +369,13 @@ describe('userScopes', () => {
       want: "User does not meet the client's required group criteria.",
     },
     {
-      name: 'takes a required group that the client may not see',
+      name: 'accepts a required group that the client may not see',
       client: { scope: ['a'], requiredUserGroups: ['b'] },
       user: { groups: ['a', 'b'] },
       want: ['a'],
     },
     {
-      name: 'takes a required group that the zone hides',
+      name: 'accepts a required group that the zone hides',
       client: { scope: ['a'], requiredUserGroups: ['b'] },
       user: { groups: ['a', 'b'], allowed: ['a'] },
       want: ['a'],
@@ -434,7 +434,7 @@ describe('hasRequiredGroups', () => {
     { name: 'holds for every user when none is required', required: [], groups: [], want: true },
     { name: 'holds for a member of all', required: ['a', 'b'], groups: ['b', 'c', 'a'], want: true },
     { name: 'fails for a member of some', required: ['a', 'b'], groups: ['a'], want: false },
-    { name: 'takes no wildcard', required: ['a.*'], groups: ['a.b'], want: false },
+    { name: 'accepts no wildcard', required: ['a.*'], groups: ['a.b'], want: false },
   ]
   for (const { name, required, groups, want } of cases) {
     it(name, () => assert.equal(hasRequiredGroups(client({ requiredUserGroups: required }), groups), want))
@@ -447,7 +447,7 @@ describe('narrow', () => {
     { name: 'keeps everything when nothing is asked for', before: ['a', 'b'], requested: [], want: ['a', 'b'] },
     { name: 'keeps what is asked for', before: ['a', 'b'], requested: ['b'], want: ['b'] },
     { name: 'refuses more than was granted (RFC 6749 §6)', before: ['a', 'b'], requested: ['c', 'a'], want: refusal },
-    { name: 'takes a wildcard that was granted literally', before: ['a.*'], requested: ['c', 'a'], want: refusal },
+    { name: 'accepts a wildcard that was granted literally', before: ['a.*'], requested: ['c', 'a'], want: refusal },
     { name: 'keeps nothing of nothing', before: [], requested: [], want: [] },
   ]
   for (const { name, before, requested, want } of cases) {

@@ -54,9 +54,9 @@ describe('passwordPolicy', () => {
     { name: 'has defaults without one', given: undefined, want: DEFAULTS },
     { name: 'has defaults for null', given: null, want: DEFAULTS },
     { name: 'has defaults for a text', given: 'strict', want: DEFAULTS },
-    { name: 'takes no negative number', given: { minLength: -1, maxLength: -1 }, want: DEFAULTS },
-    { name: 'takes no fraction', given: { minLength: 8.5 }, want: DEFAULTS },
-    { name: 'takes no number in a text', given: { minLength: '8' }, want: DEFAULTS },
+    { name: 'accepts no negative number', given: { minLength: -1, maxLength: -1 }, want: DEFAULTS },
+    { name: 'accepts no fraction', given: { minLength: 8.5 }, want: DEFAULTS },
+    { name: 'accepts no number in a text', given: { minLength: '8' }, want: DEFAULTS },
     { name: 'distinguishes a minimum of 0 from none', given: { minLength: 0 }, want: policy({ minLength: 0 }) },
     {
       name: 'reads a moment in milliseconds',

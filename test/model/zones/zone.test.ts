@@ -47,7 +47,7 @@ describe('setting', () => {
   const cases = [
     { name: 'is the value that is set', value: 600, want: 600 },
     { name: 'takes 0 for not set: a token that expires at once is useless', value: 0, want: undefined },
-    { name: 'takes for not set what is no date when it is added to now', value: 2 ** 53, want: undefined },
+    { name: 'takes for not set what is not a date when it is added to now', value: 2 ** 53, want: undefined },
     { name: 'takes -1 for not set', value: -1, want: undefined },
     { name: 'is absent when absent', value: undefined, want: undefined },
   ]

@@ -333,7 +333,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
-    inFresh('takes an answer once', async () => {
+    inFresh('accepts an answer once', async () => {
       const page = await openPage(browser)
       await answer(browser, page)
       const again = await answer(browser, page)

@@ -201,13 +201,13 @@ const aged = (seconds: number) => ({ authenticatedAt: secondsAgo(seconds) })
 
 table('nextStep, max_age', [
   {
-    name: 'takes a sign-in without a limit, however old',
+    name: 'accepts a sign-in without a limit, however old',
     client: ALL,
     user: aged(43_200),
     want: 'respond openid cloud.read',
   },
   {
-    name: 'takes a sign-in of exactly that age',
+    name: 'accepts a sign-in of exactly that age',
     client: ALL,
     request: { maxAge: 60 },
     user: aged(60),
@@ -265,7 +265,7 @@ table('nextStep, provider of the user', [
     want: 'respond openid cloud.read',
   },
   {
-    name: 'takes a listed provider',
+    name: 'accepts a listed provider',
     client: { ...ALL, allowedProviders: ['ldap', 'svc'] },
     want: 'respond openid cloud.read',
   },

@@ -60,7 +60,7 @@ for (const mode of MODES) {
       { name: 'null', value: 'null' },
       { name: 'attributes that are a list', value: '{"az_attr":["a"]}' },
       { name: 'attributes that are null', value: '{"az_attr":null}' },
-      { name: 'a value that is no text', value: '{"az_attr":{"a":"b","n":1}}' },
+      { name: 'a value that is not a string', value: '{"az_attr":{"a":"b","n":1}}' },
       { name: 'a value that is an object', value: '{"az_attr":{"a":{"b":"c"}}}' },
       { name: 'another member', value: '{"ext_attr":{"a":"b"}}' },
       { name: 'a member of the prototype', value: '{"__proto__":{"az_attr":{"a":"b"}}}' },

@@ -104,7 +104,7 @@ describe('request objects (RFC 9101)', () => {
     assert.equal(responseOf(bare).query['state'], undefined)
   })
 
-  it('takes any kind of value', async () => {
+  it('accepts any kind of value', async () => {
     const claims = { max_age: 3600, claims: { id_token: { acr: null } }, extra: null, ui_locales: 'de' }
     assert.ok(responseOf(await ask({ claims })).query['code'])
   })
@@ -208,7 +208,7 @@ describe('request objects (RFC 9101)', () => {
       about: /must not contain/,
     },
     { name: 'is too long', make: () => object({ claims: { extra: 'x'.repeat(3500) } }), about: /at most 3500/ },
-    { name: 'is signed text that is no object', make: () => signed('[]'), about: /not a JSON object/ },
+    { name: 'is signed text that is not an object', make: () => signed('[]'), about: /not a JSON object/ },
     { name: 'is not UTF-8', make: () => signed(Buffer.from('{"a":"\xff"}', 'latin1')), about: /not a JSON object/ },
     { name: 'has NUL in a value', make: () => object({ claims: { login_hint: 'a\0b' } }), about: /not text/ },
     {
@@ -377,7 +377,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(responseOf(answer).query['state'], 'signed-state')
     })
 
-    it('goes on after the account was chosen', async () => {
+    it('continues after the account was chosen', async () => {
       const visitor = await signedIn(server)
       const page = await authorize(visitor, {
         client_id: 'bank',

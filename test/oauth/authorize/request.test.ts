@@ -58,7 +58,7 @@ const ODD_CHALLENGE = 'Code challenge length must between 43 and 128 and use onl
 
 const cases: readonly Case[] = [
   // Covers every answer in standard: authorization errors: only registered members
-  { name: 'takes a plain request', query: {}, want: 'code' },
+  { name: 'accepts a plain request', query: {}, want: 'code' },
 
   // Covers GET /oauth/authorize: client_id; error: unknown client
   // Covers page access_confirmation_error: HTML
@@ -263,9 +263,9 @@ const cases: readonly Case[] = [
   },
 
   // Covers GET /oauth/authorize: code_challenge_method=S256
-  { name: 'takes a challenge of method S256', query: PKCE, want: 'code' },
+  { name: 'accepts a challenge of method S256', query: PKCE, want: 'code' },
   // Covers GET /oauth/authorize: code_challenge_method=plain
-  { name: 'takes a challenge of method plain', query: { ...PKCE, code_challenge_method: 'plain' }, want: 'code' },
+  { name: 'accepts a challenge of method plain', query: { ...PKCE, code_challenge_method: 'plain' }, want: 'code' },
   {
     name: 'refuses a challenge without a method, which is plain for UAA',
     query: { code_challenge: CHALLENGE },
@@ -297,7 +297,7 @@ const cases: readonly Case[] = [
     query: { ...PKCE, code_challenge: CHALLENGE.slice(1) },
     want: request400(ODD_CHALLENGE),
   },
-  { name: 'takes a challenge of 128 characters', query: { ...PKCE, code_challenge: 'a'.repeat(128) }, want: 'code' },
+  { name: 'accepts a challenge of 128 characters', query: { ...PKCE, code_challenge: 'a'.repeat(128) }, want: 'code' },
   {
     name: 'refuses a challenge of 129 characters',
     query: { ...PKCE, code_challenge: 'a'.repeat(129) },
@@ -330,7 +330,7 @@ const cases: readonly Case[] = [
   // Covers compatibility: authorization request: A11 `max_age`
   // Partly covers unsafe behaviour: client mistakes are never 500
   {
-    name: 'refuses a max_age that is no number',
+    name: 'refuses a max_age that is not a number',
     query: { max_age: 'x' },
     want: request400('The max_age must be a number of seconds'),
   },
@@ -365,7 +365,7 @@ const cases: readonly Case[] = [
     query: { token_format: 'xml' },
     want: request400('The token_format must be jwt or opaque'),
   },
-  { name: 'takes a token format', query: { token_format: 'opaque' }, want: 'code' },
+  { name: 'accepts a token format', query: { token_format: 'opaque' }, want: 'code' },
 
   // Covers compatibility: authorization request: A14 request objects
   {
@@ -415,7 +415,7 @@ const cases: readonly Case[] = [
     want: 'code',
   },
   {
-    name: 'refuses a hint that is no ID token of ours',
+    name: 'refuses a hint that is not an ID token of ours',
     query: { id_token_hint: 'x' },
     want: { standard: invalidRequest('The id_token_hint was not issued by this server.'), uaa: 'code' },
   },
@@ -563,7 +563,7 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/authorize: state; response: state
     // Covers every answer in standard: authorization response: state unchanged, iss
-    it('hands the state back whatever is in it', async () => {
+    it('returns the state unchanged, whatever it contains', async () => {
       const browser = await signedIn(server)
       for (const state of ['a b+c&d=e#f?g%20h', 'ü€😀', '"<script>', 'x'.repeat(1024), '\r\nX: y']) {
         const answer = await authorize(browser, { ...AUTO_REQUEST, state })

@@ -97,7 +97,7 @@ for (const mode of MODES) {
       assert.equal(all.length, before)
       const text = JSON.stringify(all)
       for (const secret of [refresh_token, 'wombat7', 'koala1', device, 'app-secret']) assert.ok(!text.includes(secret))
-      assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has details of its own')
+      assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has its own details')
     })
 
     it('keeps what was asked, however long JSON makes it', async () => {

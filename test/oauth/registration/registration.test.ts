@@ -59,7 +59,7 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
     'invalid_redirect_uri',
   ],
   ['too many redirect URIs', redirect(...uris(21))],
-  ['redirect URIs that are no strings', redirect(1)],
+  ['redirect URIs that are not strings', redirect(1)],
   ['redirect URIs in one string', { ...METADATA, redirect_uris: REDIRECT }],
   ['a grant of passwords', { ...METADATA, grant_types: ['authorization_code', 'password'] }],
   ['a grant without people', { ...METADATA, grant_types: ['authorization_code', 'client_credentials'] }],
@@ -89,7 +89,7 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
   ['encrypted ID tokens', { ...METADATA, id_token_encrypted_response_alg: 'RSA-OAEP' }],
   ['a software statement', { ...METADATA, software_statement: 'a.b.c' }, 'unapproved_software_statement'],
   ['a name that is too long', { ...METADATA, client_name: 'x'.repeat(101) }],
-  ['a name that is no string', { ...METADATA, client_name: ['x'] }],
+  ['a name that is not a string', { ...METADATA, client_name: ['x'] }],
   ...['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'initiate_login_uri'].flatMap(name =>
     ['javascript:alert(1)', 'http://new.example/', 'data:text/html,x', '//new.example', 'https://u:p@new.example/'].map(
       value => [`${value} as ${name}`, { ...METADATA, [name]: value }] as const,
@@ -99,7 +99,7 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
   ['contacts in one string', { ...METADATA, contacts: 'a@new.example' }],
   ['an unknown kind of application', { ...METADATA, application_type: 'toaster' }],
   ['a list', []],
-  ['what is no JSON', '{'],
+  ['what is not JSON', '{'],
   ['a character that cannot be kept', { ...METADATA, client_name: 'a\0b' }],
 ]
 
@@ -316,7 +316,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.clients.find('svc', none.client_id))?.resources, undefined)
     })
 
-    it('takes a native application without a secret, which says less than OpenID Connect', async () => {
+    it('accepts a native application without a secret, which says less than OpenID Connect', async () => {
       const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
       const reported = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
       assert.deepEqual([reported.application_type, reported.client_secret], ['native', undefined])
@@ -423,7 +423,7 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', changed)).status, 200)
     })
 
-    it('takes a method by certificates with the name in it, where the zone supports it', async () => {
+    it('accepts a method by certificates with the name in it, where the zone supports it', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const setMutualTls = (mutualTls: boolean) =>

@@ -191,7 +191,7 @@ describe('the chain of the audit trail', () => {
     })
   })
 
-  it('goes on behind an entry that no JavaScript number can hold, and reports it once', async () => {
+  it('continues behind an entry that no JavaScript number can hold, and reports it once', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
       await tables.run(

@@ -55,7 +55,7 @@ export const canonicalization: AttackClass = {
   ],
   attacks: [
     {
-      name: 'a second name in a namespace of its own, before the name',
+      name: 'a second name in its own namespace, before the name',
       reasons: ['bad-signature'],
       forge: changed('<saml:NameID', `<saml:NameID xmlns:saml="${OTHER}">victim</saml:NameID><saml:NameID`),
     },

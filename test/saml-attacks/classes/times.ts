@@ -63,12 +63,12 @@ export const times: AttackClass = {
       forge: means => genuine(means, { authnInstant: at(means, 3600) }),
     },
     {
-      name: 'an end that is no time, changed afterwards',
+      name: 'an end that is not a time, changed afterwards',
       reasons: ['bad-signature'],
       forge: means => until(means, 'never'),
     },
     {
-      name: 'an end that is no time, signed',
+      name: 'an end that is not a time, signed',
       reasons: ['not-xml'],
       forge: means => unreadable(means, 'never'),
     },

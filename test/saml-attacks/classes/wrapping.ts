@@ -183,7 +183,7 @@ export const wrapping: AttackClass = {
       forge: means => appended(messageOf(means, forgedCopy(signedAssertion(means))), signedResponse(means)),
     },
     {
-      name: 'the signed assertion beside the response, in a root of its own',
+      name: 'the signed assertion beside the response, in its own root',
       source: 'CVE-2022-39299',
       only: 'acs',
       reasons: ['not-xml'],

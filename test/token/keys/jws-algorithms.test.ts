@@ -60,7 +60,7 @@ describe('signatures by node:crypto, beside those by jose', () => {
       assert.equal(await verifyText(`${head}.${payload}`, Buffer.from(theirs, 'base64url'), own), true)
     })
 
-    it(`${algorithm}: both refuse what is no signature of the text`, async () => {
+    it(`${algorithm}: both refuse what is not a signature of the text`, async () => {
       let signature = signNow(text, { algorithm, key: privateKey })
       // jose accepts one that is only too short by its leading zeros.
       while (algorithm.startsWith('PS') && signature[0] === 0) signature = signNow(text, { algorithm, key: privateKey })

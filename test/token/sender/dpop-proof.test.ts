@@ -234,7 +234,7 @@ describe('a DPoP proof', () => {
       await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /htu/))
     })
 
-    it('without its query, whatever the form of the request target', async () => {
+    it('without its query, regardless of the form of the request target', async () => {
       const { verify } = world()
       for (const originalUrl of [
         '/base/oauth/token?a=b',

@@ -32,7 +32,7 @@ describe('what identifies callers', () => {
     { name: 'no empty claim', part: claim('a'), header: bearer({ a: '' }), want: undefined },
     { name: 'no list', part: claim('a'), header: bearer({ a: ['x'] }), want: undefined },
     { name: 'no member of a prototype', part: claim('constructor'), header: bearer({}), want: undefined },
-    { name: 'no claim of what is no JSON', part: claim('a'), header: bearer('{'), want: undefined },
+    { name: 'no claim of what is not JSON', part: claim('a'), header: bearer('{'), want: undefined },
     { name: 'no claim of a list', part: claim('0'), header: bearer(['x']), want: undefined },
     { name: 'a group', part: pattern('"sub":"(.*?)"'), header: bearer({ sub: 'u-1', x: 'y' }), want: 'u-1' },
     { name: 'several groups', part: pattern('"(a)":"(.)"'), header: bearer({ a: 'b' }), want: 'a|b' },

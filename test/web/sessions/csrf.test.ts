@@ -166,7 +166,7 @@ for (const mode of MODES) {
       assert.equal(await isIn({ 'sec-fetch-site': 'same-origin' }), false)
     })
 
-    it('asks whose session has ended to sign in, and goes on with the request', async () => {
+    it('asks whose session has ended to sign in, and continues with the request', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const query = { response_type: 'code', client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'openid' }
@@ -203,7 +203,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('leads on where the same user has signed in meanwhile in another tab, and nobody else', async () => {
+  it('continues where the same user has signed in meanwhile in another tab, and nobody else', async () => {
     const server = await startServer()
     try {
       const browser = server.browser()

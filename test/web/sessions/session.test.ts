@@ -73,7 +73,7 @@ for (const mode of MODES) {
     })
 
     // Covers session cookie: absolute lifetime
-    inServer('goes on with every request, for twelve hours', async server => {
+    inServer('continues with every request, for twelve hours', async server => {
       const browser = await signedIn(server)
       for (let passed = 0; passed < 43_200 - 1200; passed += 1200) {
         server.clock.advance(1200)
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
-    inServer('goes on with authorization requests as with any other', async server => {
+    inServer('continues with authorization requests as with any other', async server => {
       const browser = await signedIn(server)
       for (let round = 0; round < 4; round += 1) {
         server.clock.advance(1700)
@@ -205,7 +205,7 @@ for (const mode of MODES) {
         assert.equal((await clientsOf(server, browser))?.length, 100)
       })
 
-      inServer('goes on as the same session for them when the same person signs in once more', async server => {
+      inServer('continues as the same session for them when the same person signs in once more', async server => {
         const browser = await signedIn(server)
         await authorize(browser, AUTO_REQUEST)
         const salt = async () =>

@@ -118,7 +118,7 @@ for (const mode of MODES) {
       const refusals: readonly { name: string; prefix: string; host?: string }[] = [
         { name: 'an unknown zone', prefix: '/z/nowhere' },
         { name: 'a zone that is not active', prefix: '/z/off' },
-        { name: 'an id that is no subdomain', prefix: '/z/called-default' },
+        { name: 'an id that is not a subdomain', prefix: '/z/called-default' },
         { name: 'no name', prefix: '/z/' },
         { name: 'a dot', prefix: '/z/.' },
         { name: 'two dots', prefix: '/z/..' },

@@ -16,7 +16,7 @@ describe('the validity of a token of the default zone in another zone', () => {
       left: ['zones.z1.admin', 'zones.z1.read', 'clients.read'],
     },
     { name: 'rights in another zone', scopes: ['zones.z2.admin', 'zones.z2.clients.admin'], left: [] },
-    { name: 'rights that are no rights there', scopes: ['zones.z1.clients.secret', 'zones.z1.oauth.login'], left: [] },
+    { name: 'rights that are not rights there', scopes: ['zones.z1.clients.secret', 'zones.z1.oauth.login'], left: [] },
     { name: 'its own scopes', scopes: ['clients.admin', 'scim.write', 'openid'], left: [] },
   ]
   for (const { name, scopes, left } of cases) {
@@ -116,7 +116,7 @@ describe('a request that names another zone', () => {
       status: 403,
     },
     { name: 'with a right of the default zone only', caller: 'own', headers: byId('z1'), status: 403 },
-    { name: 'with a wildcard that is no scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
+    { name: 'with a wildcard that is not a scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
     { name: 'that is not there', caller: 'root', headers: byId('nowhere'), status: 404 },
     { name: 'that is not active', caller: 'root', headers: byId('z3'), status: 404 },
     {
