@@ -214,7 +214,7 @@ for (const mode of MODES) {
       const { errorCode, errorMessage } = await only('chief@acc.org')
       assert.deepEqual(
         [errorCode, errorMessage],
-        ['invitation.exception', 'Only who has the scope svc.admin can give it to others'],
+        ['invitation.exception', 'Only callers with the scope svc.admin can grant it'],
       )
       assert.ok((await only('chief@acc.org', { client: 'root' })).success)
     })

@@ -183,7 +183,7 @@ for (const mode of MODES) {
           { client_id: 'a', name: 'Mine' },
           { client_id: 'b', name: 'Mine' },
         ])
-        assertInvalid(answer, 'The client a was changed meanwhile', 409)
+        assertInvalid(answer, 'The client a was changed concurrently', 409)
         const names = (await state()).slice(0, 2).map(stored => stored?.client.name)
         assert.deepEqual(names, ['Other', undefined])
       })
@@ -442,7 +442,7 @@ for (const mode of MODES) {
       it('deletes none when one of them was changed meanwhile', async () => {
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         const answer = await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'b' }])
-        assertInvalid(answer, 'The client a was changed meanwhile', 409)
+        assertInvalid(answer, 'The client a was changed concurrently', 409)
         assert.ok((await state()).slice(0, 2).every(stored => stored))
         assert.deepEqual(await Promise.all(['a', 'b'].map(isApproved)), [true, true])
       })

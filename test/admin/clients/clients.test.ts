@@ -701,7 +701,7 @@ for (const mode of MODES) {
       it('changes nothing after a concurrent change', async () => {
         const id = await make()
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
-        assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed meanwhile`, 409)
+        assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed concurrently`, 409)
         const record = await api.read(id)
         assert.deepEqual([record?.['name'], record?.['scope']], ['Other', ['svc.none']])
       })
@@ -709,7 +709,7 @@ for (const mode of MODES) {
       it('changes nothing after a concurrent deletion', async () => {
         const id = await make()
         changeConcurrently(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
-        assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed meanwhile`, 409)
+        assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed concurrently`, 409)
         assert.equal(await api.read(id), undefined)
       })
 
@@ -718,7 +718,7 @@ for (const mode of MODES) {
         const answers = await Promise.all(['a', 'b', 'c'].map(name => put(id, { name })))
         const winners = answers.filter(({ status }) => status === 200)
         for (const answer of answers.filter(({ status }) => status !== 200)) {
-          assertInvalid(answer, `The client ${id} was changed meanwhile`, 409)
+          assertInvalid(answer, `The client ${id} was changed concurrently`, 409)
         }
         // Of two writes over the same record one is always refused, so every winner counts.
         assert.equal((await api.server.store.clients.findForChange('svc', id))?.revision, winners.length)

@@ -171,7 +171,7 @@ for (const mode of MODES) {
       const id = await make({ name: 'Tile' })
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       const answer = await put(id, { clientName: 'Mine', appIcon: ICON })
-      assertInvalid(answer, `The client ${id} was changed meanwhile`, 409)
+      assertInvalid(answer, `The client ${id} was changed concurrently`, 409)
       assert.deepEqual((await get(id)).json(), { clientId: id, clientName: 'Other', showOnHomePage: true })
     })
   })

@@ -210,7 +210,7 @@ for (const mode of MODES) {
 
     it('changes nothing after a concurrent change', async () => {
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
-      assertInvalid(await put({ secret: 'newer' }), 'The client job was changed meanwhile', 409)
+      assertInvalid(await put({ secret: 'newer' }), 'The client job was changed concurrently', 409)
       assert.deepEqual([await works('first'), await works('newer')], [true, false])
       assert.equal((await clientNamed(api.server, 'job')).name, 'Other')
     })
