@@ -1,5 +1,5 @@
 'use strict'
-// `npm test`: runs run-tests.ts on the pinned Node.js, whichever version started this file.
+// `npm test`: runs tests/run-tests.ts on the pinned Node.js, whichever version started this file.
 const path = require('path')
 const { findNode, missingNodeMessage, runInstead } = require('../bin/find-node.cjs')
 
@@ -10,7 +10,7 @@ if (node === undefined) {
 } else if (node !== process.execPath) {
   runInstead(node, [__filename].concat(process.argv.slice(2)))
 } else {
-  import('./run-tests.ts').catch(error => {
+  import('./tests/run-tests.ts').catch(error => {
     process.stderr.write(`${error.stack}\n`)
     process.exitCode = 1
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isatty } from 'node:tty'
 
 /** The root of the repository. */
-export const ROOT = join(import.meta.dirname, '..')
+export const ROOT = join(import.meta.dirname, '../..')
 
 const running = new Set<ChildProcess>()
 let interruption: NodeJS.Signals | undefined

@@ -1,5 +1,5 @@
 // Runs test files in this process, one after another. Usage:
-// node --import=./scripts/untracked-promises.ts scripts/run-shard.ts LIST FILE…
+// node --import=./scripts/untracked-promises.ts scripts/tests/run-shard.ts LIST FILE…
 // LIST is the file that gets the names of failed files. It also loads node:test before what it imports.
 import { createWriteStream } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -33,7 +33,7 @@ const LONGEST = [
 
 /** A larger young generation cuts garbage collection to a third. */
 const LARGE_YOUNG_GENERATION = '--max-semi-space-size=64'
-const UNTRACKED = `--import=${new URL('untracked-promises.ts', import.meta.url).href}`
+const UNTRACKED = `--import=${new URL('../untracked-promises.ts', import.meta.url).href}`
 
 /** Whatever is broken fails in more files than these, or fails again. */
 const MAX_REPEATED_FILES = 3
@@ -85,7 +85,7 @@ async function runParts(parts: readonly (readonly string[])[], { env, processes 
     for (const [index, files] of queue) {
       const start = performance.now()
       const list = join(folder, String(index))
-      const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'run-shard.ts'), list, ...files]
+      const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'tests', 'run-shard.ts'), list, ...files]
       try {
         await run(process.execPath, args, { env, isQuiet: true })
       } catch (error) {

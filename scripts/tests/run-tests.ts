@@ -4,8 +4,8 @@
 // every generated case (test/support/thinning.ts).
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { postgresUrl } from '../test/support/postgres.ts'
-import { rsaKeyPair } from '../test/support/rsa-keys.ts'
+import { postgresUrl } from '../../test/support/postgres.ts'
+import { rsaKeyPair } from '../../test/support/rsa-keys.ts'
 import { passSignalsOn, ROOT, run } from './child-processes.ts'
 import { LINTED, runChecks } from './source-checks.ts'
 import { atOnce, runAll } from './steps.ts'
