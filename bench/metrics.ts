@@ -1,4 +1,4 @@
-// What the metrics cost: two servers that differ in the management port only, of which one is under load at a time. The one
+// Measures the cost of metrics: two servers that differ only in the management port, of which one is under load at a time. The one
 // that has the port is read more often than any Prometheus would.
 import { freePort } from '../test/support/free-port.ts'
 import type { Accounts } from './accounts.ts'

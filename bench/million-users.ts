@@ -13,7 +13,7 @@ const RANGE = 2 ** 32
 const SAME_MOMENT = 100
 const FIRST_CREATED = Date.UTC(2026, 0, 1)
 
-/** What the user of a number is called. */
+/** The name of the user with a number. */
 export interface Numbered {
   readonly id: string
   readonly userName: string

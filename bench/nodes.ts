@@ -16,7 +16,7 @@ import { CODE_FLOWS, WORKLOADS } from './workloads.ts'
 /** The name of this measurement for `--only`. */
 export const NODES = 'nodes'
 
-/** Whoever runs alone and in pairs. */
+/** The servers that run alone and in pairs. */
 export const PAIRS = ['latchkey', 'oidc-provider'] as const
 
 const [, FLOW] = CODE_FLOWS
@@ -41,7 +41,7 @@ export interface Nodes {
   readonly pairs: readonly Pair[]
 }
 
-/** How much more two serve than one. */
+/** The ratio of two servers to one. */
 export function gainOf(nodes: Nodes, server: Pair['server']): number | undefined {
   const pair = nodes.pairs.find(each => each.server === server)
   return pair && medianRatio(ratesOf(pair.two), ratesOf(pair.one))

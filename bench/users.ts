@@ -1,4 +1,4 @@
-// What users and administrators wait for among a million users of one zone: the store's part of it, on both databases. One
+// Latencies of the store for requests of users and administrators in a zone with a million users, on both databases. One
 // request at a time, of every kind in turn.
 import { systemClock } from '../src/base/clock.ts'
 import type { Filter } from '../src/model/filters/filter.ts'
@@ -23,7 +23,7 @@ const ORIGIN = 'svc'
 const PAGE = 100
 const SETTLING_ROUNDS = 50
 
-/** How long one kind of request took on one database. */
+/** The latencies of one kind of request on one database. */
 export interface UserRow extends Latencies {
   readonly database: string
   readonly request: string
@@ -96,9 +96,9 @@ interface Request {
   readonly judged: boolean
   /** Throws unless the answer is the right one. */
   readonly make: () => Promise<void>
-  /** Takes back what was made; not measured. */
+  /** Undoes the change; not measured. */
   readonly undo?: () => Promise<void>
-  /** One round in so many has it; 1 unless given. */
+  /** Run in one of this many rounds; default 1. */
   readonly every?: number
 }
 

@@ -1,5 +1,5 @@
-// `npm run chaos [-- NAME ...]`: makes trouble for real servers under load, and compares what they acknowledged. Without names all
-// scenarios are played; `--list` prints them.
+// `npm run chaos [-- NAME ...]`: injects faults into real servers under load, and verifies acknowledged operations. Without names, all
+// scenarios are run; `--list` prints them.
 import { parseArgs } from 'node:util'
 import { SCENARIOS, type Scenario } from '../test/chaos/scenarios.ts'
 import { type Endured, runWithTrouble, openScene, RATE, settle } from '../test/chaos/scene.ts'
@@ -19,7 +19,7 @@ if (values.list) {
   process.exit(0)
 }
 
-/** Returns what is wrong. */
+/** Returns the problems. */
 async function runScenario({
   name,
   place,

@@ -1,4 +1,4 @@
-// Makes src/users/common-passwords.bin from the list of @zxcvbn-ts/language-common (MIT; Dan Wheeler, Dropbox and the
+// Generates src/users/common-passwords.bin from the list of @zxcvbn-ts/language-common (MIT; Dan Wheeler, Dropbox and the
 // zxcvbn-ts authors). Run it after an update of that package.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

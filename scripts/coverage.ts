@@ -1,10 +1,10 @@
 // Writes docs/coverage.md from the annotations of the tests and from coverage.txt: `npm run coverage`. With `--check`, only
-// reports what is wrong. An annotation is a comment directly above a test, a suite or a row of a table:
+// reports problems. An annotation is a comment directly above a test, a suite or a row of a table:
 //
 //   // Covers POST /oauth/token: grant_type; scope; response: access_token; expires_in; error: grant_type missing
 //   // Partly covers GET /login: page: OAuth and OIDC links
 //
-// coverage.txt holds the introduction, the sections with their endpoints in order and, indented, what is absent of each.
+// coverage.txt contains the introduction, the sections with their endpoints in order and, indented, their missing fields.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, boolean>> = {
 }
 const MAX_COLUMNS = 120
 const ANNOTATION = /^\s*\/\/ (Covers|Partly covers) (.+)$/
-/** Also what is meant to be one. */
+/** Also matches malformed ones. */
 const LIKE_ANNOTATION = /^\s*\/\/\s*(?:partly\s+)?covers\b/i
 const LITERAL = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`.*?`(?=[,)]|$| \})/
 /** Of a test or suite, or of a function that makes one: the title. */
@@ -39,7 +39,7 @@ interface Field {
   readonly text: string
 }
 
-/** That a test proves a field, or that the field is absent. `from` is the place that says so. */
+/** A claim that a test proves a field, or that the field is absent. `from` is the source of the claim. */
 export interface Claim {
   readonly endpoint: string
   readonly field: Field
@@ -49,14 +49,14 @@ export interface Claim {
   readonly from: string
 }
 
-/** What coverage.txt holds. */
+/** The content of coverage.txt. */
 export interface Outline {
   readonly introduction: string
   readonly sections: readonly { readonly title: string; readonly endpoints: readonly string[] }[]
   readonly absent: readonly Claim[]
 }
 
-/** What annotations claim, and what is wrong with them. */
+/** The claims of annotations, and their problems. */
 export interface Annotations {
   readonly claims: readonly Claim[]
   readonly problems: readonly string[]
@@ -90,7 +90,7 @@ function fieldsOf(list: string): readonly Field[] {
   })
 }
 
-/** What one test file claims. `endpoints` are those of the outline. */
+/** The claims of one test file. `endpoints` are those of the outline. */
 export function readAnnotations(path: string, text: string, endpoints: readonly string[]): Annotations {
   const lines = text.split('\n')
   const claims: Claim[] = []
@@ -107,7 +107,7 @@ export function readAnnotations(path: string, text: string, endpoints: readonly 
   return { claims, problems }
 }
 
-/** What the line claims, or what is wrong with it. */
+/** The claims of the line, or its problem. */
 function readAnnotation(line: string, endpoints: readonly string[]): readonly Omit<Claim, 'test' | 'from'>[] | string {
   const [, word, claimed = ''] = ANNOTATION.exec(line) ?? []
   if (word === undefined) return 'must be "// Covers ENDPOINT: FIELD; FIELD" or "// Partly covers …"'
@@ -137,7 +137,7 @@ function titleBelow(lines: readonly string[], index: number): string | undefined
   return name ?? (isOpen ? second : first).trim().replace(/,$/, '')
 }
 
-/** Everything that is claimed, with what is wrong. */
+/** All claims and problems. */
 export interface Coverage extends Annotations {
   readonly outline: Outline
 }
@@ -153,7 +153,7 @@ export function readCoverage(root: string): Coverage {
   return { outline, claims, problems: [...files.flatMap(file => file.problems), ...contradictions(endpoints, claims)] }
 }
 
-/** What is named twice, or covered and absent, and endpoints of which nothing is said. Case does not distinguish fields. */
+/** Reports duplicate fields, fields that are covered and absent, and endpoints without any. Field names ignore case. */
 export function contradictions(endpoints: readonly string[], claims: readonly Claim[]): readonly string[] {
   const nameOf = ({ endpoint, field }: Claim): string => `${endpoint}: ${cellOf([field])}`
   const repeated = [...Map.groupBy(claims, claim => nameOf(claim).toLowerCase()).values()]

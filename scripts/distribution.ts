@@ -1,4 +1,4 @@
-// Makes `dist`, what `npm pack` packs in the place of `src`: the same files, with blanks where types were, so that a stack
+// Builds `dist`, which `npm pack` packs instead of `src`: the same files, with types replaced by spaces, so that a stack
 // trace names the same line and column as in the source. `prepack` calls it, and `postpack` removes the folder.
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'

@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { TARGETS } from '../test/fuzz/targets.ts'
 
-/** CPU of one input. Generous: the slowest honest ones take some milliseconds. */
+/** CPU time limit of one input. Generous: the slowest valid ones take a few milliseconds. */
 const MAX_MILLISECONDS = 1000
 
 const { values, positionals } = parseArgs({

@@ -1,4 +1,4 @@
-// Selects the test files that need no program, or a browser only, by their imports, and distributes them to processes.
+// Selects the test files that need no external program except a browser, by their imports, and distributes them to processes.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

@@ -4,7 +4,7 @@ const FILE_TIMEOUT_MS = 300_000
 /** Of one test, however it is run. */
 export const TEST_TIMEOUT_MS = 120_000
 
-/** Ends this process after the time, with the problem and what is still open; the timer itself keeps nothing alive. */
+/** Ends this process after this time, and prints the problem and the open handles; the timer itself does not keep it alive. */
 export const exitAfter = (milliseconds: number, problem: () => string): NodeJS.Timeout =>
   setTimeout(() => {
     console.error(`${problem()} Still open: ${process.getActiveResourcesInfo().join(', ')}`)

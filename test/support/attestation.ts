@@ -1,4 +1,4 @@
-// Certificates as makers of authenticators give them to what they make (Web Authentication Level 3 §8.2.1).
+// Attestation certificates as vendors of authenticators issue them (Web Authentication Level 3 §8.2.1).
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 
@@ -35,7 +35,7 @@ export interface Authority {
   readonly certificate: Buffer
 }
 
-/** What a certificate says. */
+/** The content of a certificate. */
 interface Claims {
   readonly commonName: string
   readonly unit?: string
@@ -44,7 +44,7 @@ interface Claims {
   readonly to?: Date
 }
 
-/** A certificate with its key, of an issuer or of its own. */
+/** A certificate with its key, issued or self-signed. */
 export function certify({ commonName, unit = 'Makers', ...claims }: Claims, issuer?: Authority): Authority {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = nameOf(unit, commonName)

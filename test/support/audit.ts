@@ -1,4 +1,4 @@
-// The stored audit trail in tests: servers that keep it, auditors, and what verification says.
+// The stored audit trail in tests: servers that store it, auditors, and the results of verification.
 import type { AuditReport } from '../../src/ops/audit/verify.ts'
 import { verifyAuditTrail } from '../../src/ops/audit/verify.ts'
 import { createRandom } from '../../src/base/random.ts'
@@ -78,7 +78,7 @@ export async function machineToken(server: TestServer, id: string, host?: string
   return answer.json<{ access_token: string }>().access_token
 }
 
-/** What an auditor reads. */
+/** The entries that an auditor reads. */
 export async function eventsOf(
   server: TestServer,
   query: Readonly<Record<string, string>> = {},
@@ -92,7 +92,7 @@ export async function eventsOf(
 /** The hashes of every test server. */
 export const testHashes = createVault(Buffer.alloc(32, 7), createRandom())
 
-/** What verification says, with all that the server knows of. */
+/** The result of verification, with everything that the server knows. */
 export async function verified(
   server: TestServer,
   { zoneId = 'svc', expected }: { zoneId?: string; expected?: AuditPosition | undefined } = {},

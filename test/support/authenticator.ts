@@ -1,22 +1,22 @@
-// An authenticator in software, as honest or as false as a test wants it: makes keys, and answers what a browser would
+// A software authenticator, valid or faulty as a test requires: creates keys, and responds as a browser would
 // (Web Authentication Level 3 §5.8, §6, §7).
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import type { JsonRecord } from '../../src/base/json.ts'
 
-/** What CBOR can say, as far as authenticators say it. */
+/** The subset of CBOR that authenticators use. */
 export type Cbor = number | string | Buffer | readonly Cbor[] | ReadonlyMap<number | string, Cbor>
 
-/** COSE algorithms, of which the server takes the first three. */
+/** COSE algorithms, of which the server accepts the first three. */
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256' | 'ES384'
 
-/** How an answer differs from an honest one. */
+/** How a response differs from a valid one. */
 export interface Lies {
   readonly origin?: string
   readonly rpId?: string
   readonly type?: string
   readonly challenge?: string
-  /** Further members of what the browser collected. */
+  /** Further members of the client data. */
   readonly clientData?: JsonRecord
   readonly userPresent?: boolean
   readonly userVerified?: boolean
@@ -56,7 +56,7 @@ export interface Credential {
   counter: number
 }
 
-/** A new credential with what the browser sends of it. */
+/** A new credential with the browser's registration response. */
 export interface Creation {
   readonly credential: Credential
   readonly answer: CreationAnswer
@@ -89,7 +89,7 @@ export interface AssertionAnswer {
   readonly clientExtensionResults: JsonRecord
 }
 
-/** The options that the server makes, as far as they are read here. */
+/** The server's options that are used here. */
 interface Options {
   readonly challenge: string
   readonly rpId?: string
@@ -203,7 +203,7 @@ function authenticatorDataOf(
 /** A browser at this origin with an authenticator. */
 export function createAuthenticator(origin: string) {
   return {
-    /** Makes a credential, and says so as `navigator.credentials.create` does. */
+    /** Creates a credential, and returns it like `navigator.credentials.create`. */
     create(asked: unknown, lies: CreationLies = {}): Creation {
       const options = asked as Options // what the server sent
       const { algorithm = 'ES256', aaguid = Buffer.alloc(16), format = 'none' } = lies
@@ -236,7 +236,7 @@ export function createAuthenticator(origin: string) {
       }
       return { credential, answer }
     },
-    /** Signs with a credential, and says so as `navigator.credentials.get` does. Counts if it has counted before. */
+    /** Signs with a credential, and returns the result like `navigator.credentials.get`. Increments the counter if it is used. */
     get(asked: unknown, credential: Credential, lies: AssertionLies = {}): AssertionAnswer {
       const options = asked as Options // what the server sent
       if (credential.counter > 0) credential.counter += 1

@@ -2,7 +2,7 @@
 import type { Browser, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
-/** A plain request of the client `app`, which has to ask for approval. */
+/** A plain request of the client `app`, which requires approval. */
 export const APP_REQUEST = {
   response_type: 'code',
   client_id: 'app',
@@ -10,7 +10,7 @@ export const APP_REQUEST = {
   state: 's1',
 } as const
 
-/** A plain request of the client `auto`, which never asks. */
+/** A plain request of the client `auto`, which requires no approval. */
 export const AUTO_REQUEST = { ...APP_REQUEST, client_id: 'auto', redirect_uri: 'https://auto.example/cb' } as const
 
 const codeClient = (id: string, more: Readonly<Record<string, unknown>> = {}) => ({
@@ -30,7 +30,7 @@ export const requestOf = (id: string) => ({
   redirect_uri: `https://${id}.example/cb`,
 })
 
-/** The usual accounts, and clients and zones that each have one peculiarity, which their name says. */
+/** The default accounts, and clients and zones named after the one setting in which they differ. */
 export const authorizeBootstrap = {
   ...defaultBootstrap,
   groups: [

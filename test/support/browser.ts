@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { after } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-/** The first one is the same browser without windows of its own: it takes a third less of the processor. */
+/** The first one is the same browser without windows: it uses a third less CPU time. */
 const CANDIDATES = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -11,7 +11,7 @@ const CANDIDATES = [
   '/usr/bin/google-chrome',
 ]
 
-/** Of these options Chromium takes the last one, so that it has to repeat what Playwright says. */
+/** Chromium uses only the last of these options, so it has to repeat Playwright's value. */
 const DISABLED_BY_PLAYWRIGHT = [
   'AimEnabled',
   'AvoidCorsURLLoaderRestartOnRedirect',
@@ -27,7 +27,7 @@ const DISABLED_BY_PLAYWRIGHT = [
   'PreconnectToSearch',
   'ThirdPartyStoragePartitioning',
 ]
-/** Pages of the browser's own window, and a process for the next site: half of the processor time of a new context. */
+/** Pages of the browser's default window, and a spare process for the next site: half of the CPU time of a new context. */
 const UNUSED = ['SpareRendererForSitePerProcess', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup']
 
 let running: Promise<{ readonly browser: Browser; end(): Promise<void> }> | undefined

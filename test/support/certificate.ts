@@ -1,4 +1,4 @@
-// Certificates of the tests' own: just enough DER (X.690) for a self-signed X.509 certificate, because Node makes none.
+// Certificates for tests: just enough DER (X.690) for a self-signed X.509 certificate, because Node cannot create one.
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 
 function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {

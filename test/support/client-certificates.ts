@@ -1,4 +1,4 @@
-// Certificates of clients and of authorities, which Node cannot make (RFC 5280).
+// Certificates of clients and authorities, which Node cannot create (RFC 5280).
 import { generateKeyPairSync, hash, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 
@@ -71,7 +71,7 @@ interface CertificateRequestOptions {
   readonly to?: Date
 }
 
-/** A certificate of an issuer or of its own. */
+/** An issued or self-signed certificate. */
 export function issue({ issuer, ...certificate }: CertificateRequestOptions = {}): TestCertificate {
   const { publicKey, privateKey } = certificate.rsaBits
     ? generateKeyPairSync('rsa', { modulusLength: certificate.rsaBits })

@@ -1,4 +1,4 @@
-// Client records that keep every rule of the interface, and what is to be answered for them.
+// Valid client records, and the expected responses.
 import fc from 'fast-check'
 import { GRANT_TYPES } from '../../src/model/clients/grant-types.ts'
 
@@ -8,7 +8,7 @@ const anyText = fc
   .filter(text => !text.includes('\0') && text.isWellFormed())
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 
-/** Records as somebody could send them who knows the rules. */
+/** Random valid records. */
 export const clientRecords = fc
   .record({
     client_id: anyText.filter(text => text !== '' && text !== 'svc' && !/[/\\;\p{Cc}]/u.test(text)),
@@ -35,7 +35,7 @@ export const clientRecords = fc
   })
   .map(json => JSON.parse(JSON.stringify(json)) as Readonly<Record<string, unknown>>) // as it is sent
 
-/** What the interface says that is answered for such a record, but for the moment of its last change. */
+/** The expected response for such a record, without the time of its last change. */
 export function documented(json: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { client_secret: _, autoapprove, ...rest } = json
   // Of these types above.

@@ -1,4 +1,4 @@
-// What tests of the client management API share: callers with one right each, in two zones, and requests as they make them.
+// Shared by tests of the client management API: callers with one right each, in two zones, and their requests.
 import assert from 'node:assert/strict'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -84,7 +84,7 @@ export interface ClientServer {
   userToken(): Promise<string>
   /** A request with a JSON body, by default from an administrator. */
   send(method: string, path: string, body?: unknown, request?: TestRequest & { by?: Caller }): Promise<TestAnswer>
-  /** The record as the API reads it, without the moment of its last change. */
+  /** The record from the API, without the time of its last change. */
   read(id: string, request?: TestRequest): Promise<Members | undefined>
   stop(): Promise<void>
 }
@@ -148,15 +148,15 @@ export function assertInvalid(answer: TestAnswer, description: string | RegExp, 
   else assert.match(String(text), description)
 }
 
-/** Checks the answer for a client that is not there: in `uaa` a status and nothing else (row M10). */
+/** Checks the response for a missing client: in `uaa` only a status (row M10). */
 export function assertNotFound({ status, text }: TestAnswer, mode: CompatibilityMode): void {
   const body = JSON.stringify({ error: 'not_found', error_description: 'There is no such client.' })
   assert.deepEqual([status, text], [404, mode === 'uaa' ? '' : body])
 }
 
 /**
- * Lets somebody else change what the next request reads, after it was read and before it is written: the moment that two
- * requests at once only meet by chance.
+ * Simulates a concurrent change between the read and the write of the next request, which two
+ * parallel requests would hit only by chance.
  */
 export function changeConcurrently({ store }: TestServer, change: (client: Client) => Promise<unknown>): void {
   const { clients } = store

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that is stopped until it is advanced. */
 export interface TestClock extends Clock {
   /** Moves time forward. */
   advance(seconds: number): void

@@ -1,5 +1,5 @@
-// Commands of `latchkey` one after another in one process, which is started once: a command takes a tenth of what its process
-// takes. That the launcher starts them, and passes on how they end, is what test/cli/latchkey.test.ts proves.
+// Runs commands of `latchkey` sequentially in one process: starting a process takes ten times as long as a command.
+// test/cli/latchkey.test.ts tests that the launcher starts them and passes on their exit status.
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -7,7 +7,7 @@ import type { CommandOptions, Config } from '../../src/config.ts'
 import { ConfigError, loadConfig } from '../../src/config.ts'
 import { rsaKeyPair } from './rsa-keys.ts'
 
-/** An environment of a test's own. */
+/** The environment of a test. */
 export type Env = Readonly<Record<string, string>>
 
 /** A folder that is removed after the tests of the file. */

@@ -1,4 +1,4 @@
-// Databases in memory that begin as copies of what earlier servers of the process have made: migrating and applying the
+// In-memory databases that start as copies of those of earlier servers of the process: migrating and applying the
 // configuration takes most of a start.
 import { DatabaseSync } from 'node:sqlite'
 
@@ -15,7 +15,7 @@ interface MemoryDatabase {
   keepPrepared(): void
 }
 
-/** `recipe` says what the records are made of. */
+/** `recipe` identifies the configuration of the records. */
 export function openMemory(recipe: string): MemoryDatabase {
   const memory = new DatabaseSync(':memory:')
   const image = prepared.get(recipe) ?? migrated

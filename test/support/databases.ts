@@ -18,11 +18,11 @@ export type DatabaseKind = (typeof ALL_KINDS)[number]
 export interface TestDatabase {
   /** What `openStore` takes. */
   readonly url: string
-  /** Removes it, in spite of open connections. */
+  /** Removes it, despite open connections. */
   drop(): Promise<void>
 }
 
-/** Makes a database of its own: a file in a folder of its own, or one on the tests' PostgreSQL. */
+/** Creates a separate database: a file in a temporary folder, or one on the tests' PostgreSQL. */
 export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   if (kind === 'sqlite') {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-sqlite-'))

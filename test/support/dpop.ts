@@ -1,4 +1,4 @@
-// A client with a key for DPoP (RFC 9449), made with a library that is not ours.
+// A client with a DPoP key (RFC 9449), implemented with an independent library.
 import type { KeyObject } from 'node:crypto'
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import { CompactSign, calculateJwkThumbprint } from 'jose'
@@ -13,7 +13,7 @@ export interface DpopKey {
   readonly jkt: string
 }
 
-/** What a proof says; `header` and `claims` replace or, if undefined, remove members. */
+/** The content of a proof; `header` and `claims` replace or, if undefined, remove members. */
 export interface ProofContent {
   readonly method?: string
   readonly url: string
@@ -53,14 +53,14 @@ export function proof(
     .sign(rest.signedBy ?? key.privateKey)
 }
 
-/** Where a request goes that is proven. */
+/** The target of a request with a proof. */
 export interface Target {
   readonly path: string
   readonly token?: string
   readonly request?: TestRequest
 }
 
-/** The nonce that the zone of a host hands out now. */
+/** The current nonce of the zone of a host. */
 export async function nonceOf(server: TestServer, host?: string): Promise<string> {
   const answer = await server.send('/userinfo', { headers: { dpop: 'none' }, ...(host !== undefined && { host }) })
   return String(answer.headers['dpop-nonce'])

@@ -1,6 +1,6 @@
-// Private keys whose passphrase is dear to try.
+// Private keys whose passphrase is expensive to check.
 
-/** An encrypted PKCS#8 key whose parameters ask for so many rounds; the rest of it need not be good. */
+/** An encrypted PKCS#8 key whose parameters require this many rounds; the rest may be invalid. */
 export function keyWithRounds(rounds: number): string {
   const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
     const body = Buffer.concat(parts)

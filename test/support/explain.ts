@@ -1,4 +1,4 @@
-// What tests of explanations share: clients and users that each rule says something of, and a caller who may ask.
+// Shared by tests of explanations: clients and users for each rule, and an authorized caller.
 import assert from 'node:assert/strict'
 import type { Explanation } from '../../src/oauth/explain/explanation.ts'
 import { auditBootstrap, machineToken } from './audit.ts'
@@ -57,7 +57,7 @@ export const explainBootstrap = {
   ],
 }
 
-/** The configuration of a server that keeps its audit trail. */
+/** The configuration of a server that stores its audit trail. */
 export const explainConfig = (more: object = {}) => ({
   bootstrap: explainBootstrap,
   audit: { enabled: true },

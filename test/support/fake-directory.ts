@@ -1,4 +1,4 @@
-// A server on loopback that speaks as much LDAP as a test wants it to, lies included, and the bytes of its answers.
+// A server on loopback with the parts of LDAP that a test needs, malformed ones included, and the bytes of its responses.
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer } from 'node:net'
 
@@ -38,7 +38,7 @@ export interface FalseDirectory {
   readonly url: string
   /** Connections so far. */
   readonly connections: Socket[]
-  /** Everything that it was sent. */
+  /** Everything that it received. */
   received(): Buffer
   /** May be called again. */
   stop(): Promise<void>

@@ -1,4 +1,4 @@
-// What tests read from pages and answers: fields of forms as a browser would send them, cookies with their attributes.
+// Parses pages and responses for tests: fields of forms as a browser would send them, cookies with their attributes.
 import type { TestAnswer } from './server.ts'
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#96': '`' }
@@ -7,7 +7,7 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 export const unescaped = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39|#96);/g, (whole, name: string) => ENTITIES[name] ?? whole)
 
-/** Names and values of the hidden inputs of a page, but for scopes that the approval page gives no choice of. */
+/** Names and values of the hidden inputs of a page, except mandatory scopes of the approval page. */
 export function hiddenFields(page: string): Record<string, string> {
   const fields = [...page.matchAll(/<input type="hidden" name="(?!scope\.)([^"]*)" value="([^"]*)">/g)]
   return Object.fromEntries(fields.map(([, name = '', value = '']) => [unescaped(name), unescaped(value)]))

@@ -9,7 +9,7 @@ import { createServer } from 'node:net'
 const RANGE = [10_000, 32_000] as const
 const ATTEMPTS = 20
 
-/** A port of 127.0.0.1 that nobody listened on a moment ago. */
+/** A port of 127.0.0.1 that was free a moment ago. */
 export async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const port = randomInt(...RANGE)

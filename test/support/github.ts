@@ -1,16 +1,16 @@
-// A provider of OAuth 2.0 without OpenID Connect, as GitHub is one, on loopback: it knows its users by a number, answers
+// An OAuth 2.0 provider without OpenID Connect, like GitHub, on loopback: it identifies its users by a number, returns
 // tokens as a form unless asked for JSON, and errors with status 200. A test can make its endpoints answer anything else.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { digest } from '../../src/base/secrets.ts'
 
-/** What this server is called there. */
+/** Our client id there. */
 export const OUR_ID = 'latchkey-at-github'
 /** Its secret there. */
 export const OUR_SECRET = 'github secret: 100% & more'
 
-/** A request that the provider got. */
+/** A request that the provider received. */
 export interface GithubRequest {
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -32,11 +32,11 @@ export interface Github {
   readonly url: string
   /** Requests to the token and userinfo endpoints so far. */
   readonly requests: GithubRequest[]
-  /** Who is signed in there. */
+  /** The user who is signed in there. */
   person: unknown
   /** Answer the next requests in place of the provider; undefined lets it answer itself. */
   answers: { token?: GithubAnswer | undefined; user?: GithubAnswer | undefined }
-  /** Issues a code to whoever was sent to the address, as if the user had agreed. */
+  /** Issues a code for the authorization URL, as if the user had agreed. */
   agree(address: URL): { readonly code: string; readonly state: string }
   stop(): Promise<void>
 }

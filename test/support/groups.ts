@@ -1,4 +1,4 @@
-// What tests of groups share: callers with one right each, in two zones, users to be members, and requests as they make them.
+// Shared by tests of groups: callers with one right each, in two zones, users as members, and requests.
 import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
@@ -83,9 +83,9 @@ export interface GroupServer {
   /** The id of a new group. */
   make(displayName: string, members?: readonly Members[], request?: GroupRequest): Promise<string>
   userId(userName: string, zoneId?: string): Promise<string>
-  /** The id of a group of the zone that exists. */
+  /** The id of an existing group of the zone. */
   groupId(displayName: string, zoneId?: string): Promise<string>
-  /** What a token of the user has. */
+  /** The scopes of a token of the user. */
   scopesOf(userName: string): Promise<readonly string[]>
   stop(): Promise<void>
 }

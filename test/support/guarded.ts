@@ -1,4 +1,4 @@
-// What attacks on second factors share: a zone that requires one, and marissa’s, of which the attacker has the password alone.
+// Shared by attacks on second factors: a zone that requires one, and marissa, of whom the attacker has only the password.
 import assert from 'node:assert/strict'
 import { authorizeBootstrap, signedIn } from './authorize.ts'
 import { MODES } from './oauth.ts'
@@ -7,7 +7,7 @@ import { enrolApp, setPolicy } from './second-factor.ts'
 import type { Browser, ServerOptions, TestServer } from './server.ts'
 import { startServer } from './server.ts'
 
-/** A server, and what its owner has. */
+/** A server, and the browser and factor of the victim. */
 export interface Guarded {
   readonly server: TestServer
   readonly app: AuthenticatorApp
@@ -47,6 +47,6 @@ export const isIn = async (browser: Browser): Promise<boolean> => (await browser
 /** The anti-forgery field, as a form of a page has it. */
 export const genuine = ({ csrf }: Browser): Record<string, string> => ({ 'X-Svc-Csrf': csrf, 'X-Uaa-Csrf': csrf })
 
-/** Which page the browser is led to, wherever it goes. */
+/** The page that the browser is redirected to, for any URL. */
 export const leadsTo = async (browser: Browser): Promise<string> =>
   String((await browser.send('/')).headers['location'])

@@ -4,7 +4,7 @@ import type { Send, TestAnswer, TestRequest } from './inject.ts'
 export interface Browser {
   readonly cookies: Map<string, string>
   send(path: string, request?: TestRequest): Promise<TestAnswer>
-  /** Opens the sign-in page and posts the form; answers what the form's post was answered. */
+  /** Opens the sign-in page and posts the form; returns the response to the post. */
   signIn(userName: string, password: string): Promise<TestAnswer>
   /** The value of the anti-forgery cookie. */
   readonly csrf: string

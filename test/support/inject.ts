@@ -11,7 +11,7 @@ export interface TestRequest {
   /** A body of another kind, with its own content type in `headers`. */
   readonly body?: string | Buffer
   readonly headers?: Readonly<Record<string, string>>
-  /** `client_id:secret`, put into a Basic header as RFC 6749 §2.3.1 wants it. */
+  /** `client_id:secret`, encoded into a Basic header as RFC 6749 §2.3.1 requires. */
   readonly basic?: readonly [string, string]
   readonly bearer?: string
   readonly cookies?: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ export interface TestAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
-  /** The body as JSON, of the type that the test expects; throws when it is none. */
+  /** The body as JSON, of the type that the test expects; throws if it is not JSON. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a test says what it expects, and then asserts it
   json<T = Record<string, unknown>>(): T
   /** Location header, parsed; throws when there is none. */

@@ -1,4 +1,4 @@
-// A key for each algorithm, made once per test process: what the configuration takes, and what tests sign with.
+// A key for each algorithm, created once per test process: for the configuration, and for tests to sign with.
 import type { KeyObject } from 'node:crypto'
 import { createPrivateKey, createSecretKey, randomBytes } from 'node:crypto'
 import type { SigningAlgorithm } from '../../src/model/tokens/signing-key.ts'
@@ -31,7 +31,7 @@ export const KEYS: Readonly<Record<SigningAlgorithm, ConfiguredKey>> = {
 /** The PEM or the secret. */
 export const textOf = (key: ConfiguredKey): string => ('pem' in key ? key.pem : key.secret)
 
-/** What signs like the zone does. */
+/** Signs like the zone. */
 export const signerOf = (key: ConfiguredKey): KeyObject =>
   'pem' in key ? createPrivateKey(key.pem) : createSecretKey(Buffer.from(key.secret))
 

@@ -1,4 +1,4 @@
-// A server whose default zone has a directory, and changes of what the directory holds.
+// A server whose default zone has a directory, and changes of the directory's content.
 import assert from 'node:assert/strict'
 import { Client } from 'ldapts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -12,7 +12,7 @@ import { ACCOUNT, PASSWORD, PEOPLE } from './slapd.ts'
 /** Settings of a provider. */
 export type LdapConfig = Readonly<Record<string, unknown>>
 
-/** By search and bind, as most are. */
+/** With search and bind, the most common kind. */
 export const SEARCH: LdapConfig = {
   ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
   userSearchBase: PEOPLE,

@@ -1,5 +1,5 @@
 // What tests of external login servers share: a server with the client of a login server, clients that users sign in for,
-// and providers of which one must not be vouched for.
+// and providers, for one of which it may not assert users.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { tokensOf } from './oauth.ts'
@@ -20,7 +20,7 @@ const client = (id: string, more: object = {}) => ({
   ...more,
 })
 
-/** A login server and everybody around it. */
+/** A login server with its clients and users. */
 export interface LoginServerApi {
   readonly server: TestServer
   /** The token of the client that has `oauth.login` and nothing else. */

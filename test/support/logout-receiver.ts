@@ -12,7 +12,7 @@ export interface LogoutReceiver {
   readonly tokens: readonly string[]
   /** Their claims. */
   claims(): readonly JWTPayload[]
-  /** What it answers from now on, after so many milliseconds; undefined for nothing at all. */
+  /** Its response from now on, and the delay in milliseconds; undefined for no response. */
   answer(status: number | undefined, afterMs?: number): void
   stop(): Promise<void>
 }

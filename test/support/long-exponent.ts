@@ -1,4 +1,4 @@
-// An RSA key that no software makes: its public exponent is as long as its modulus, so that verifying takes as long as signing.
+// An unusual RSA key: its public exponent is as long as its modulus, so that verifying takes as long as signing.
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 

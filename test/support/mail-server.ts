@@ -1,4 +1,4 @@
-// A mail server of the tests' own on loopback: keeps what it is sent, and fails as a test says.
+// A mail server for tests on loopback: stores received mails, and fails as configured.
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -14,13 +14,13 @@ export interface ReceivedMail {
   readonly to: readonly string[]
   readonly isSecure: boolean
   readonly user: string | undefined
-  /** Headers and body as they came. */
+  /** Raw headers and body. */
   readonly source: string
   /** Headers by lower-case name, unfolded. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What a server answers, and when. */
+/** The behavior of a server. */
 export interface MailServerOptions {
   readonly tls?: 'none' | 'starttls' | 'implicit'
   /** The only user and the password; without, the server offers no authentication. */
@@ -39,7 +39,7 @@ export interface MailServer {
   readonly received: readonly ReceivedMail[]
   /** Connections so far. */
   readonly connections: () => number
-  /** Resolves when so many mails were received. */
+  /** Resolves when this many mails were received. */
   has(count: number): Promise<void>
   stop(): Promise<void>
 }
@@ -133,7 +133,7 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
   }
 }
 
-/** A server of few words: answers each line, and `(connected)`, by what `reply` says, or is silent, or ends the connection. */
+/** A scripted server: `reply` returns the response to each line and to `(connected)`, silence, or the end of the connection. */
 export async function startRawServer(
   /** A line, `end`, or undefined for silence. */
   reply: (line: string, socket: Socket) => string | undefined,

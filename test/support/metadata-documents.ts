@@ -1,4 +1,4 @@
-// A server that publishes the metadata documents of clients, and a Latchkey whose zone takes them.
+// A server that publishes client metadata documents, and a Latchkey whose zone accepts them.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { authorizeBootstrap } from './authorize.ts'
@@ -6,7 +6,7 @@ import { startServer } from './server.ts'
 import type { ServerOptions, TestServer } from './server.ts'
 import { caller } from './zones.ts'
 
-/** What is answered at a path. */
+/** The response for a path. */
 export interface Published {
   readonly body: unknown
   readonly status?: number
@@ -17,14 +17,14 @@ export interface Published {
 export interface DocumentServer {
   /** The id of the client whose document is at the path. */
   id(path: string): string
-  /** Publishes what the function makes of the id; without one, the document of a plain application. */
+  /** Publishes the function's result for the id; without one, the document of a plain application. */
   publish(path: string, document?: (id: string) => Published): string
-  /** How often the path was asked for. */
+  /** Number of requests for the path. */
   asked(path: string): number
   stop(): void
 }
 
-/** Where users are sent back to: a program on their machine. */
+/** The redirect URI: a program on the user's machine. */
 export const LOOPBACK_CALLBACK = 'http://127.0.0.1:4321/cb'
 
 /** The document of a plain application. */
@@ -63,7 +63,7 @@ export async function startDocumentServer(): Promise<DocumentServer> {
   }
 }
 
-/** Switches the documents of clients on in a zone, or off. */
+/** Enables or disables client metadata documents in a zone. */
 export async function takeDocuments(server: TestServer, isOn = true, id = 'svc'): Promise<void> {
   const zone = await server.store.zones.find(id)
   if (!zone) throw new Error(`there is no zone ${id}`)
@@ -71,7 +71,7 @@ export async function takeDocuments(server: TestServer, isOn = true, id = 'svc')
   await server.store.zones.update({ ...zone, config: { ...zone.config, protocols } })
 }
 
-/** A server whose default zone takes them. */
+/** A server whose default zone accepts them. */
 export async function startWithClientDocuments(options: ServerOptions = {}): Promise<TestServer> {
   const bootstrap = { ...authorizeBootstrap, clients: [...authorizeBootstrap.clients, caller('root', 'svc.admin')] }
   const server = await startServer({ ...options, config: { bootstrap, ...options.config } })

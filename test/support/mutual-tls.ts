@@ -1,4 +1,4 @@
-// A server behind a proxy that asks for certificates, and clients that have some.
+// A server behind a proxy that requests client certificates, and clients with certificates.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { FORWARDED, issue, nameOf } from './client-certificates.ts'
 import type { TestCertificate } from './client-certificates.ts'

@@ -1,5 +1,5 @@
-// What tests of the token endpoint and its neighbours share: refusals in either mode, codes without a browser, and tokens
-// checked by a library that is not ours against the keys that the server publishes.
+// Shared by tests of the token endpoint and related ones: refusals in either mode, codes without a browser, and tokens
+// verified by an independent library with the published keys of the server.
 import assert from 'node:assert/strict'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTPayload, JWTVerifyOptions, ProtectedHeaderParameters } from 'jose'
@@ -42,7 +42,7 @@ export const NO_CREDENTIALS = {
 export const issuedBy = (server: TestServer): number =>
   server.events.filter(({ type }) => type === 'TokenIssuedEvent').length
 
-/** Sends what must be refused, and checks all that every refusal has in common: nothing issued, nothing kept, JSON. */
+/** Sends a request that must be refused, and checks what all refusals have in common: nothing issued, nothing stored, JSON. */
 export async function refused(
   server: TestServer,
   mode: CompatibilityMode,
@@ -180,7 +180,7 @@ export const exchange = (
   basic: readonly [string, string] | null = AUTO,
 ): Promise<TestAnswer> => server.token({ grant_type: 'authorization_code', code, ...form }, basic ? { basic } : {})
 
-/** Whether the server still takes the access token. */
+/** Whether the server still accepts the access token. */
 export async function isAlive(server: TestServer, accessToken: string, host?: string): Promise<boolean> {
   const request = { form: { token: accessToken }, basic: RESOURCE, ...(host !== undefined && { host }) }
   const answer = await server.send('/introspect', request)

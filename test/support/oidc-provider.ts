@@ -1,4 +1,4 @@
-// An independent OpenID Connect provider: keys of its own, tokens about its users, and a loopback server that publishes
+// An independent OpenID Connect provider: its keys, tokens for its users, and a loopback server that publishes
 // both its keys and its discovery document.
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
@@ -12,7 +12,7 @@ import { inTurn, rsaKeyPair } from './rsa-keys.ts'
 /** The issuer that tokens of the provider name unless a test says otherwise. */
 export const CORP = 'https://corp.example'
 
-/** What this server is called there. */
+/** Our client id there. */
 export const RELYING_PARTY = 'latchkey-at-corp'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export interface OidcProvider {
   readonly pem: string
   /** JSON text of its key set. */
   readonly jwks: string
-  /** An ID token about its user `pat`, good for five minutes; an undefined claim is left out. */
+  /** An ID token about its user `pat`, valid for five minutes; undefined claims are omitted. */
   token(claims?: Claims, header?: Claims): Promise<string>
 }
 
@@ -68,9 +68,9 @@ export const unsigned = (header: Claims, claims: Claims, signature = ''): string
 /** A loopback server. */
 export interface Publisher {
   readonly url: string
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly asked: readonly string[]
-  /** What it answers by path: JSON, or a status when it is a number; everything else is 404. */
+  /** Its responses by path: JSON, or a status if it is a number; everything else is 404. */
   readonly answers: Map<string, unknown>
   stop(): Promise<void>
 }

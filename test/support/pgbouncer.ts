@@ -1,4 +1,4 @@
-// PgBouncer before the tests' PostgreSQL, on loopback, in the mode whose sessions change with each transaction.
+// PgBouncer in front of the tests' PostgreSQL, on loopback, in transaction pooling mode.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -59,7 +59,7 @@ export function serverUser(): { uid: number; gid: number } | undefined {
 export interface OwnPostgres {
   /** The URL of a superuser's database. */
   readonly url: string
-  /** Stops every process of it, as a machine that hangs does; `thaw` continues them. */
+  /** Suspends all its processes, like a hanging machine; `thaw` resumes them. */
   freeze(): void
   thaw(): void
   isRunning(): boolean
@@ -156,7 +156,7 @@ async function startServer(parent: string, make: (folder: string) => readonly st
   }
 }
 
-/** A child that its parent has not waited for yet does not run any more. */
+/** A zombie process does not count as running. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -1,5 +1,5 @@
-// The real thing: `bin/latchkey.cjs` as a process of its own, in a temporary folder, on a free port of loopback. What the
-// machine's own settings say does not reach it. No process outlives the tests, however they end.
+// Runs `bin/latchkey.cjs` as a separate process, in a temporary folder, on a free loopback port, without the
+// environment variables of the machine. No process outlives the tests, however they end.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -44,7 +44,7 @@ export interface Ending {
 export interface StartedProcess {
   readonly pid: number
   readonly folder: string
-  /** What it wrote so far. */
+  /** Its output so far. */
   readonly stdout: string
   readonly stderr: string
   readonly ended: Promise<Ending>
@@ -216,7 +216,7 @@ async function serveOn(port: number, options: ProcessOptions): Promise<ServerPro
   }
 }
 
-/** Whether the server on the port answers `ok`; anything else, no answer included, is no. */
+/** Whether the server on the port responds with `ok`. */
 export function isHealthy(port: number, basePath = ''): Promise<boolean> {
   return new Promise(resolve => {
     // A connection of its own, so that none is kept which the server has closed meanwhile.

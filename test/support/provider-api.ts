@@ -1,5 +1,5 @@
-// What tests of the identity provider API share: administrators, records that are complete, and a look at everything that
-// the server said, for secrets.
+// Shared by tests of the identity provider API: administrators, complete records, and a search of all server output
+// for secrets.
 import { defaultBootstrap } from './server.ts'
 import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'

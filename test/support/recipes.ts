@@ -1,4 +1,4 @@
-// Scripts of pages of docs/, run as a reader would who copies them into files.
+// Scripts from pages of docs/, run as by a reader who copies them into files.
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

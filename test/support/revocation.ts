@@ -1,4 +1,4 @@
-// What tests of revocation and of the token lists share: everybody who may come, and tokens of everybody who may be hit.
+// Shared by tests of revocation and the token lists: all kinds of callers, and tokens of all possible targets.
 import assert from 'node:assert/strict'
 import { refresh, tokensOf, userNamed } from './oauth.ts'
 import type { Tokens } from './oauth.ts'

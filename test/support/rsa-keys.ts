@@ -24,7 +24,7 @@ export function rsaKeyPair(): RsaKeyPair {
   return { privateKey, publicKey: createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString() }
 }
 
-/** Makes as many keys, and then gives them again, in turn: for those of which a test uses a few at a time. */
+/** Creates this many keys, and then reuses them in turn: for tests that need only a few at a time. */
 export function inTurn<Key>(count: number, make: () => Key): () => Key {
   const made: Key[] = []
   let calls = 0

@@ -1,4 +1,4 @@
-// What tests of second factors share: an authenticator app, and users who have one.
+// Shared by tests of second factors: an authenticator app, and users who have one.
 import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
 import { digest } from '../../src/base/secrets.ts'
@@ -9,11 +9,11 @@ import type { Browser, TestServer } from './server.ts'
 
 /** An authenticator app with one secret. */
 export interface AuthenticatorApp {
-  /** The password that it shows so many seconds from now. */
+  /** The password that it shows this many seconds from now. */
   code(server: TestServer, seconds?: number): string
 }
 
-/** Reads the secret of the page, as somebody types it. */
+/** Reads the secret from the page, as typed by a user. */
 export function appOf(page: string): AuthenticatorApp {
   const [, text = ''] = /<samp id="secret"[^>]*>([^<]+)<\/samp>/.exec(page) ?? []
   assert.match(text, /^[A-Z2-7 ]{32,}$/)

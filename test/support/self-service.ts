@@ -1,4 +1,4 @@
-// What tests of sign-up and of changes of e-mail addresses share.
+// Shared by tests of sign-up and of changes of e-mail addresses.
 import assert from 'node:assert/strict'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
 import { hiddenFields } from './forms.ts'

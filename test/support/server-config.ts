@@ -8,7 +8,7 @@ import type { ServerOptions } from './server.ts'
 
 /** What configurations were read as, by their text; for servers of other tests, which read and check the same text. */
 const configurations = new Map<string, Config>()
-/** A setting that names a file, whose content may differ the next time. */
+/** A setting with a file, whose content may change. */
 const NAMES_FILE = /"\w*(?:file|tls)":/i
 
 /** Reads the configuration from a file, in a folder that is removed again at once unless the configuration names files. */

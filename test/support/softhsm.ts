@@ -1,4 +1,4 @@
-// A token of SoftHSM, made in a folder of the tests' own, with keys that the test knows.
+// A SoftHSM token in a temporary folder, with keys known to the test.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export interface TestToken {
   readonly pin: string
   /** Puts a key of PKCS#8 PEM into it. */
   add(label: string, pem: string, id: string): void
-  /** As when somebody pulls it out, or puts it in again. */
+  /** Simulates unplugging the token, or plugging it in again. */
   unplug(): void
   plug(): void
 }
