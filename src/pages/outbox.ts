@@ -18,7 +18,7 @@ export function outboxPage(chrome: Chrome, mails: readonly OutboxMail[]): Html {
   const texts = chrome.texts.outbox
   const body = html`<p class="lead">${texts.lead}</p>
 ${mails.length === 0 && html`<p class="note">${texts.empty}</p>\n`}${mails.map(
-  ({ to, subject, text, at }) => html`<section class="card">
+  ({ to, subject, text, at }) => html`<section class="panel">
 <h2>${isolated(subject)}</h2>
 <p class="note">${isolated(to)} · ${time(chrome.texts, at)}</p>
 ${text.split('\n\n').map(paragraph)}</section>

@@ -339,6 +339,13 @@ describe('a drawn page', () => {
         return [mark.left + mark.width / 10 - box('h1').left, box('.person button').right - box('.tiles').right]
       })()`)
       assert.deepEqual(edges, [0, 0], String(width)) // the door stands a tenth inside its picture
+      await page.goto(`${base}/en/outbox`)
+      const outbox = await page.evaluate<readonly number[]>(`(() => {
+        const box = selector => document.querySelector(selector).getBoundingClientRect()
+        const mark = box('.brand .mark')
+        return [mark.left + mark.width / 10 - box('h1').left, box('.panel').left - box('h1').left]
+      })()`)
+      assert.deepEqual(outbox, [0, 0], String(width))
       await page.context().close()
     }
   })

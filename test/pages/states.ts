@@ -19,6 +19,7 @@ import { type LoginProps, loginPage } from '../../src/pages/login.ts'
 import { logoutConfirmationPage } from '../../src/pages/logout-confirmation.ts'
 import { messageFor } from '../../src/pages/messages.ts'
 import { deviceCodePage, deviceDecisionPage, deviceDonePage } from '../../src/pages/device.ts'
+import { outboxPage } from '../../src/pages/outbox.ts'
 import { passcodeOfferPage, passcodePage } from '../../src/pages/passcode.ts'
 import { type ProfileProps, profileMessage, profilePage } from '../../src/pages/profile.ts'
 import { appPage, enrolPage, provePage, recoveryCodesPage } from '../../src/pages/second-factor.ts'
@@ -566,6 +567,18 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     }),
     'device-allowed': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: true }),
     'device-denied': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: false }),
+    outbox: outboxPage(spoken(anonymous), [
+      {
+        to: 'ann@example.org',
+        subject: 'Verify your address',
+        text: `Follow the link:\nhttps://id.example.org/verify_user?code=${'x'.repeat(32)}\n\nLatchkey`,
+        at: new Date('2026-01-15T12:00:00Z'),
+      },
+    ]),
+    'outbox-long': outboxPage(spoken(crowdedAnonymous), [
+      { to: hostile, subject: hostile, text: hostile, at: new Date(0) },
+    ]),
+    'outbox-empty': outboxPage(spoken(anonymous), []),
     passcode: passcodePage(spoken(signedIn), { passcode: '7K3M-9XQ2-40TB-WZ8E-5HVC' }),
     'reference-passcode': passcodePage(referenceSignedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
     'passcode-offer': passcodeOfferPage(spoken(signedIn)),
