@@ -1,4 +1,4 @@
-// Accepts invitations. A code is good for one account as it was when its user was invited, and is used up by accepting.
+// Accepts invitations. A code is valid for one account in its state at the invitation, and is consumed by accepting.
 import type { Identity } from '../identity/identity.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'

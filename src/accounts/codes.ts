@@ -22,7 +22,7 @@ interface CodeData {
   readonly 'password-reset': RequestedReturn
   /**
    * `passwordHash`: of the password chosen with this request, which becomes that of the account; `browser`: the digest of
-   * the browser that sent it. Neither where an administrator asked for the link.
+   * the browser that sent it. Neither where an administrator requested the link.
    */
   readonly 'sign-up': RequestedReturn & { readonly passwordHash?: string; readonly browser?: string | undefined }
   readonly 'email-change': RequestedReturn & { readonly email: string }

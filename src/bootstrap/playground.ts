@@ -13,7 +13,7 @@ const KEY = 'accounts'
 export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promise<void> =>
   store.bootstrap.remember(zoneId, KIND, KEY, 'present')
 
-/** Makes the start create deleted accounts again: it announces them, and there is no file to define them anew. */
+/** Makes the start create deleted accounts again: it announces them, and there is no file to define them again. */
 export async function restorePlayground(
   zoneId: string,
   { store, config, ledger }: BootstrapDeps & { readonly ledger: Ledger },

@@ -22,7 +22,7 @@ export const backup: Command = {
   },
 }
 
-/** `latchkey restore`: puts a backup in the place of the SQLite database, while no server runs. */
+/** `latchkey restore`: replaces the SQLite database with a backup, while no server runs. */
 export const restore: Command = {
   name: 'restore',
   summary: 'Replace the SQLite database with a backup; stop the server first.',

@@ -108,7 +108,7 @@ export async function openAwaitedStorage(
   return whileUnreachable(open, log)
 }
 
-/** Begins the work anew, for a while, when the database cannot be reached, and says so. For work that is safe to repeat. */
+/** Retries the work for a while, with a log line, when the database cannot be reached. For work that is safe to repeat. */
 export async function whileUnreachable<T>(
   work: () => Promise<T>,
   log: Pick<Log, 'info' | 'warn' | 'flush'>,

@@ -8,7 +8,7 @@ export interface PasskeysFile {
 
 /** The server's requirements for authenticators. */
 export interface PasskeySettings {
-  /** Certificates in DER, to one of which an attestation must lead that proves hardware; absent: none is asked for. */
+  /** Root certificates in DER for attestations that prove hardware; absent: no attestation is requested. */
   readonly attestationRoots?: readonly Uint8Array[]
 }
 

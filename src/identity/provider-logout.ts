@@ -23,7 +23,7 @@ export interface SignOut {
 export interface LogoutNotice {
   /** Its `jti`, which is accepted once. */
   readonly id: string
-  /** The token is refused from then on. */
+  /** When the token expires. */
   readonly usableUntil: Date
   /** The user; all of their sessions if there is no `sid`. */
   readonly externalId?: string

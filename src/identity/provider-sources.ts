@@ -48,7 +48,7 @@ export interface ProviderSources {
   readonly isUnchanged: (provider: IdentityProvider) => Promise<boolean>
 }
 
-/** As many as one host may be asked for at a time (`base/outbound/slots.ts`). */
+/** The limit of concurrent requests to one host (`base/outbound/slots.ts`). */
 const DOCUMENTS_AT_ONCE = 4
 /** Anyone can name an issuer that no provider has. What was fetched, or could not be, is cached, so the next message gets further. */
 const MAX_WAIT_SECONDS = 10

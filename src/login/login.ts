@@ -109,7 +109,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
 
   /**
    * Shows an expired page again with the typed values, except the password. One of a user who has signed in meanwhile, in
-   * another tab, leads on: the sign-in is later than the page that asked for it.
+   * another tab, continues: the sign-in is later than the page that required it.
    */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     const signedIn = await sessions.signedIn(request)

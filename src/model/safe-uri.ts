@@ -7,7 +7,7 @@ const HOST = /^(?:[a-z0-9._*-]+|\[[0-9a-f:.]+\])$/ // `*`: patterns of UAA's red
 export const isSafeUri = (uri: string): boolean =>
   uri.length <= 4096 &&
   /^[\x21-\x5b\x5d-\x7e]+$/.test(uri) && // no control character, no white space, no backslash
-  !/^https?:(?!\/\/[^/])/i.test(uri) && // a browser takes `https:name` for a path of the page that it is on
+  !/^https?:(?!\/\/[^/])/i.test(uri) && // a browser interprets `https:name` as a path of the current page
   !/^(javascript|data|vbscript|blob|file):/i.test(uri) &&
   hasPlainHost(uri)
 

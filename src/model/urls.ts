@@ -25,7 +25,7 @@ export interface Urls {
   pathOf(zone: ZoneAddress): string
   /** All base URLs of the zone, that of the request first: for comparing input, never for output. */
   addressesOf(zone: ZoneAddress): readonly string[]
-  /** The base URL of the zone where clients are asked for certificates, if that is another (RFC 8705 §5). */
+  /** The base URL of the zone where client certificates are requested, if it differs (RFC 8705 §5). */
   certificateBaseOf(zone: ZoneAddress): string | undefined
   /** The zone's issuer identifier as the request addressed it (OpenID Connect Discovery §3, row M1). */
   issuer(zone: AddressedZone): string
@@ -53,7 +53,7 @@ function zonesBelow(url: URL) {
   return { base, basePath, byHost, byPath, ofZone }
 }
 
-/** Parses the base URL once; `certificateBase` is where clients are asked for certificates, if that is another. */
+/** Parses the base URL once; `certificateBase` is where client certificates are requested, if it differs. */
 export function createUrls(baseUrl: string, behaviour: Behaviour, certificateBase?: string): Urls {
   const url = new URL(baseUrl)
   const { base, basePath, byHost, byPath, ofZone } = zonesBelow(url)

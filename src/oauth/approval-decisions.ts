@@ -16,7 +16,7 @@ export interface DecisionDeps {
   readonly audit: Audit
 }
 
-/** What a user decided about scopes that a client asked for. */
+/** A user's decisions about the scopes that a client requested. */
 interface Decisions {
   readonly user: User
   readonly client: Client

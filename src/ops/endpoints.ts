@@ -28,7 +28,7 @@ export const statusClassOf = (firstDigit: number): string => STATUS_CLASSES[firs
 export const issuesTokens = (endpoint: string): boolean =>
   endpoint === '/oauth/token' || endpoint.startsWith('/oauth/token/alias/')
 
-/** The grant type that a token request asked for; `none` or `other` unless it is one of this server's. */
+/** The grant type of a token request; `none` or `other` unless it is one of this server's. */
 export function grantTypeOf(request: FastifyRequest): string {
   const type = bodyForm(request)?.get('grant_type')
   return type === undefined ? 'none' : GRANTS.has(type) ? type : 'other'

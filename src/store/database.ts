@@ -21,7 +21,7 @@ export interface Statement<Args extends object, Row> {
   readonly verb: string
   /** Set when the SQL was made for one request: it is not kept prepared, so that callers cannot exhaust memory. */
   readonly once?: true
-  /** Set when the statement may take an hour, as a change of a large table does; others are given up after seconds. */
+  /** Set when the statement may take an hour, as a change of a large table does; others time out after seconds. */
   readonly mayBeSlow?: true
   /** Never set; carries the types. */
   readonly shape?: (args: Args) => Row
@@ -137,7 +137,7 @@ export interface DatabaseOptions {
   readonly listener: ChangeListener
   /** Receives errors in the background, which have no caller. */
   readonly onError: (error: unknown) => void
-  /** How PostgreSQL is asked for changes of other processes; by default it listens unless there is a pooler in between. */
+  /** How changes of other processes are received from PostgreSQL; by default it listens unless there is a pooler in between. */
   readonly changes?: 'listen' | 'poll' | undefined
 }
 

@@ -1,4 +1,4 @@
-// The part of the store's interface that lists share: what is asked for, and the pages that answer.
+// The part of the store's interface that lists share: queries and result pages.
 import type { Filter, FilterDialect } from '../model/filters/filter.ts'
 
 /** The dialect of attribute names in a list: UAA's unless given. */

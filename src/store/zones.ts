@@ -18,7 +18,7 @@ const INSERT = statement<ZoneRow>(insertInto('zones', ZONE_COLUMNS))
 const CHANGED = ZONE_COLUMNS.filter(column => column !== 'id').map(column => `${column} = :${column}`)
 const UPDATE_TEXT = `update zones set ${list(CHANGED)}, revision = revision + 1 where id = :id`
 const UPDATE = statement<ZoneRow>(UPDATE_TEXT)
-// Revisions begin anew for a zone that takes the place of a deleted one with its id.
+// Revisions restart for a zone that replaces a deleted one with the same id.
 const REPLACE = statement<ZoneRow & { known_revision: number }>(
   `${UPDATE_TEXT} and revision = :known_revision and created_at = :created_at`,
 )

@@ -25,7 +25,7 @@ export interface ApprovalOwner {
 /** An approval as `/approvals` and `/Users` show it. */
 export const approvalToJson = (approval: Approval): Record<string, unknown> => showRecord(approvalFields, approval)
 
-/** Puts these approvals in the place of all of the user's, or of those for one client; all of it happens or nothing. */
+/** Replaces all approvals of the user, or those for one client, with these; atomically. */
 export async function replaceApprovals(
   owner: ApprovalOwner,
   { clientId, approvals }: { readonly clientId?: string | undefined; readonly approvals: readonly Approval[] },

@@ -2,7 +2,7 @@ import { isJsonRecord } from '../base/json.ts'
 import type { GlobalPolicies, IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Store } from '../store/store.ts'
 
-/** The provider as it counts: one of the internal accounts has the policies of the server in the place of those that it lacks. */
+/** The provider with its effective policies: one of internal accounts gets the policies of the server where it has none. */
 export function withPoliciesOfServer<P extends Pick<IdentityProvider, 'originKey' | 'config'>>(
   provider: P,
   internalOrigin: string,

@@ -136,7 +136,7 @@ export function createHandlers(deps: ScimDeps): Handlers {
       const resources = typeOf(request)
       const change = changeOf(request, idOf(request), resources)
       const resource = await resources.patch(contextOf(request), change)
-      // RFC 7644 §3.5.2: 204 unless attributes are asked for. Groups may have very many members.
+      // RFC 7644 §3.5.2: 204 unless attributes are requested. Groups may have very many members.
       const isAsked = queryForm(request).get('attributes') !== undefined
       if (resources === groups && !isAsked) return reply.header('etag', tagOf(resource.version)).status(204).send()
       return sendResource(reply, resource)

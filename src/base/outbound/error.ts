@@ -22,7 +22,7 @@ export class OutboundError extends Error {
 
 /**
  * Thrown when no request can be sent, or waited for, because too many are under way: the caller answers 503 with `Retry-After`.
- * Not an `OutboundError`, so that no one takes it for a failure of the other server, or of what the server was to confirm.
+ * Not an `OutboundError`, so that it is not mistaken for a failure of the other server, or of what the server was to confirm.
  */
 export class OutboundBusy extends Error {
   constructor(label: string) {

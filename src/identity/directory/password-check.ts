@@ -171,7 +171,7 @@ async function findOne(
   if (isPartial && refuses) throw new DirectoryError('misconfigured', 'userSearchBase: the directory refers to another')
   const [entry, second] = entries
   if (!entry || second) return undefined
-  // RFC 4513 §5.1.2: a bind with an empty name is anonymous. The library takes a bare word for a SASL mechanism.
+  // RFC 4513 §5.1.2: a bind with an empty name is anonymous. The library interprets a bare word as a SASL mechanism.
   if (!entry.dn.includes('=')) throw new DirectoryError('misconfigured', 'userSearchBase: the entry has no name')
   return entry
 }

@@ -20,7 +20,7 @@ export interface SamlProvider {
     readonly responses: Endpoints
   }
   readonly wantsSignedRequests: boolean
-  /** It must not be used from then on. */
+  /** When it expires. */
   readonly validUntil?: Date
   readonly cacheSeconds?: number
 }

@@ -165,7 +165,7 @@ export const describe = (record: Described, text: string, now: Date): SamlProvid
   readProviderMetadata(trustedText(record, text), now)
 
 /**
- * The text as it came or, where the record wants metadata to be signed (`metadataTrustCheck`), what its signature covers.
+ * The received text or, if the record requires signed metadata (`metadataTrustCheck`), what its signature covers.
  * Keys are those of `metadataCertificates`; metadata in the record itself may do without, and must then be signed by one of
  * its own.
  */

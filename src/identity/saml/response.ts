@@ -36,7 +36,7 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   if (inner.name !== 'Assertion') {
     return readStatement(verifiedAssertion(text, inner, expected), expected, { needsAuthentication: true })
   }
-  // Its own signature is compared in the message as it came: the canonical text of the response need not have every namespace
+  // Its own signature is compared in the received message: the canonical text of the response need not have every namespace
   // that it takes along (Exclusive XML Canonicalization §3). What is read is what both signed.
   if (!isPlain && verifiedAssertion(text, assertion, expected).attributes['ID'] !== inner.attributes['ID']) {
     throw new SamlProblem('bad-signature', 'the signature covers another assertion')

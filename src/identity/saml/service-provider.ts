@@ -16,7 +16,7 @@ import { samlAliasOf, samlEntityIdOf } from '../../model/zones/zone.ts'
 import type { ServerKey, Store } from '../../store/store.ts'
 import { openSamlKey, samlActiveKeyId } from '../../zones/saml-keys.ts'
 
-/** The service provider of a zone, at the address by which the zone was asked for. */
+/** The service provider of a zone, at the URL by which the zone was requested. */
 export interface ServiceProvider {
   readonly entityId: string
   /** The zone's base URL, without a trailing slash. */

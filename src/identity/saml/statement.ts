@@ -27,7 +27,7 @@ export interface Expectation {
 /** A verified assertion's content. */
 export interface SamlStatement {
   readonly assertionId: string
-  /** The assertion is refused from then on, for every caller. */
+  /** When the assertion expires, for every caller. */
   readonly usableUntil: Date
   readonly nameId: SamlNameId
   readonly sessionIndex?: string

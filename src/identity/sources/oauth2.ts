@@ -147,7 +147,7 @@ function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
   return rest
 }
 
-/** Maps the claims to a user, with the identifier in the place of `sub`. */
+/** Maps the claims to a user, with the identifier as `sub`. */
 function read(
   claims: ForeignClaims,
   config: OidcProviderConfig,

@@ -1,5 +1,5 @@
 // Assertions of SAML providers that clients present (RFC 7522). The checks are those of web sign-in, but for what a browser
-// brings along: nothing was asked for, and the recipient is the token endpoint. Loaded with the first SAML message.
+// brings along: nothing was requested, and the recipient is the token endpoint. Loaded with the first SAML message.
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { readBearerAssertion } from '../saml/assertion.ts'
 import { SamlProblem } from '../saml/problem.ts'

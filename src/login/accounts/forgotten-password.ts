@@ -128,7 +128,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
       case 'invalid':
         return showExpired(request, reply)
       case 'refused': {
-        // The code is used up, so that a second request at the same instant has none.
+        // The code is consumed first, so that a concurrent request cannot use it.
         const { user, requestedReturn, message } = result
         const { value } = await issueReset(zone, { user, requestedReturn }, deps)
         return showReset(request, reply, { code: value, user, problem: message })

@@ -96,7 +96,7 @@ interface Done {
 }
 
 /**
- * Redirects to the sign-in page, which leads on to the URL. That page follows no URL of another host in its query, where UAA
+ * Redirects to the sign-in page, which continues to the URL. That page follows no URL of another host in its query, where UAA
  * names it; so a path of our own waits for the sign-in, and `/continue` checks the URL once more.
  */
 export async function redirectToSignIn(

@@ -1,4 +1,4 @@
-// Determines the second step of a sign-in, anew at each request, from the account, the session, the
+// Determines the second step of a sign-in, again at each request, from the account, the session, the
 // zone's policy and the requesting application.
 import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'

@@ -5,7 +5,7 @@ import type { Zone } from '../zones/zone.ts'
 import type { Client } from './client.ts'
 
 /**
- * Whether the token alone lets the client act as the account's owner where no scope is asked for. Not a client that no
+ * Whether the token alone lets the client act as the account's owner where no scope is requested. Not a client that no
  * administrator created, because its approval page names scopes only, nor one that must not learn the user's identity.
  */
 export const actsAsOwner = (

@@ -5,7 +5,7 @@ import type { JwtCredential } from '../../records/jwt-credential.ts'
 /** UAA: for both members stands for every entry when entries are removed. */
 const ANY = '*'
 
-/** The list with the entry, in the place of one with the same issuer and subject. */
+/** The list with the entry, which replaces one with the same issuer and subject. */
 export function withCredential(list: readonly JwtCredential[], entry: JwtCredential): readonly JwtCredential[] {
   const isThere = list.some(each => isSameSubject(each, entry))
   return isThere ? list.map(each => (isSameSubject(each, entry) ? entry : each)) : [...list, entry]

@@ -64,7 +64,7 @@ function filterScopes(
   return kept
 }
 
-/** For a client acting for itself: all its authorities, or those asked for, each of which it must hold. */
+/** For a client acting for itself: all its authorities, or the requested ones, each of which it must hold. */
 export function clientScopes(client: Client, requested: readonly string[], because?: ScopeTrace): GrantedScopes {
   const { authorities } = client
   if (authorities.length === 0) {

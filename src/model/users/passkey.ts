@@ -26,7 +26,7 @@ export interface Passkey {
 export interface Totp {
   /** Sealed; see `factors/one-time-passwords.ts`. */
   readonly sealedSecret: string
-  /** The last time step whose password was used: it and those before are used up. */
+  /** The last time step whose password was used: passwords up to this step are refused. */
   readonly lastStep: number
   readonly createdAt: Date
   readonly lastUsedAt?: Date

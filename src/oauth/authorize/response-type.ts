@@ -80,7 +80,7 @@ export const grantsAllow = (client: Client, type: ResponseType): boolean =>
   (!type.has('code') || mayUseGrant(client, 'authorization_code')) &&
   (!isImplicit(type) || mayUseGrant(client, 'implicit'))
 
-/** UAA: only one grant is asked for, and for a plain code none before its exchange. See docs/compatibility.md, A4. */
+/** UAA: only one grant is required, and for a plain code none before its exchange. See docs/compatibility.md, A4. */
 export const grantsAllowInUaa = (client: Client, type: ResponseType): boolean =>
   isRegistered(client, type) &&
   ((type.size === 1 && type.has('code')) || mayUseGrant(client, isImplicit(type) ? 'implicit' : 'authorization_code'))

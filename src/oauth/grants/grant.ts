@@ -43,7 +43,7 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
   /** The proof of the request, for a grant with `usesProof`, which consumes it together with the code or token. */
   readonly proof?: ProofId | undefined
   /**
-   * Notes how to undo what the grant has used up. That is done if no tokens are issued because of a failure: a client that
+   * Registers how to undo what the grant has consumed. That is done if no tokens are issued because of a failure: a client that
    * repeats the request is no thief. A refusal by the grant undoes nothing.
    */
   readonly undoOnFailure: (undo: () => Promise<void>) => void

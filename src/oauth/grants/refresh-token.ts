@@ -72,7 +72,7 @@ export function ownerOf(
 export const isUsedUp = ({ stored }: VerifiedToken, deps: DecisionDeps): boolean =>
   stored?.usedAt !== undefined && !isWithinRetryWindow(stored.usedAt, deps)
 
-/** The result of a refresh for this user now; the token is not used up yet. */
+/** The result of a refresh for this user now; the token is not consumed yet. */
 export async function authorizeByRefresh(
   { token, value, user }: { readonly token: VerifiedToken; readonly value: string; readonly user: User },
   request: DecidedRequest,

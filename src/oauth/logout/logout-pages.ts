@@ -18,7 +18,7 @@ interface LogoutPageDeps {
   readonly urls: Urls
 }
 
-/** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is asked for again by GET. */
+/** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is requested again by GET. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
 /** Together, in characters: as in the query of `/oauth/authorize`; a browser or a proxy would refuse a longer URL. */
 const MAX_FORWARDED_LENGTH = 8000

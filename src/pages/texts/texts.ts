@@ -23,7 +23,7 @@ export type * from './self-service-texts.ts'
 export interface Texts extends SelfServiceTexts {
   /** Only in the catalogue of the reference system. */
   readonly reference?: ReferenceTexts
-  /** Of BCP 47, for `lang` and Content-Language; more precise than what is asked for where the script matters. */
+  /** Of BCP 47, for `lang` and Content-Language; more precise than the requested language where the script matters. */
   readonly tag: string
   readonly layout: {
     readonly skip: string

@@ -25,7 +25,7 @@ export interface AuditQuery {
   readonly count: number
 }
 
-/** A page of entries; it may have fewer than were asked for, or none, although others follow. */
+/** A page of entries; it may have fewer than requested, or none, although others follow. */
 export interface AuditPage {
   readonly entries: readonly AuditEntry[]
   /** The `before` of the next page; absent on the last one. */

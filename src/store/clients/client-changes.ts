@@ -26,7 +26,7 @@ const FIND = statement<Key, ClientRow & { revision: number }>(
 const INSERT = statement<ClientRow & { created_by: string | null }>(
   insertInto('clients', [...CLIENT_COLUMNS, 'created_by']),
 )
-// Revisions begin anew for a record that takes the place of a deleted one with its id.
+// Revisions restart for a record that replaces a deleted one with the same id.
 const UPDATE = statement<ClientRow & { revision: number }>(
   `${counted(updateByKey('clients', CLIENT_COLUMNS, KEYS))} and created_at = :created_at`,
 )

@@ -9,14 +9,14 @@ interface NewRegistration {
   readonly createdBy: string
   /** Maximum number of clients of the zone that registered themselves, including this one. */
   readonly maxClients: number
-  /** The id of the initial access token that is used up by one. */
+  /** The id of the initial access token that one registration consumes. */
   readonly tokenId?: string | undefined
 }
 
 /** Registrations, and the initial access tokens for them; not cached. */
 export interface RegistrationStore {
   /**
-   * Adds the client. `full` when the zone has the maximum number already, `used` when the token has been used up, has expired
+   * Adds the client. `full` when the zone has the maximum number already, `used` when the token has been used, has expired
    * or is gone; of concurrent registrations never more succeed than that allows.
    */
   register(zoneId: string, registration: NewRegistration, now: Date): Promise<'registered' | 'full' | 'used'>

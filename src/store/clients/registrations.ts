@@ -77,7 +77,7 @@ const literal = (text: string): string => text.toLowerCase().replace(/[%_!]/g, c
 
 const lockOf = (zoneId: string): string => `registrations ${zoneId}`
 
-/** Thrown within the transaction, so that the token is not used up. */
+/** Thrown within the transaction, so that the token is not consumed. */
 class LimitReached extends Error {}
 
 /** Implements `RegistrationStore` for both databases. */

@@ -1,5 +1,5 @@
 // Standby servers of a PostgreSQL that answer searches in its place. One answers only if it is a standby of this very database
-// and has replayed everything that was committed when the search was asked for, so that a search finds what was written
+// and has replayed everything that was committed when the search was requested, so that a search finds what was written
 // before, by any node. If a replica fails in any way, the primary answers instead.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'

@@ -53,7 +53,7 @@ export const toExternalGroup = (row: ExternalGroupRow): ExternalGroup =>
 
 // Lists are padded to one of these sizes by repeating an item, so that three prepared statements suffice.
 const LIST_SIZES = [4, 16, 64] as const
-/** Items of a longer list are asked for in several statements. */
+/** A longer list is split into several statements. */
 const MAX_LIST_SIZE = 64
 
 /** Arguments of a statement with a list. */

@@ -10,7 +10,7 @@ import type { SenderDeps, SenderProof } from './sender.ts'
 
 const proofs = loadOnce(() => import('./dpop-proof.ts'))
 
-/** By request: a token request that also presents a token verifies its proof twice, and uses it up once. */
+/** By request: a token request that also presents a token verifies its proof twice, and consumes it once. */
 const verified = new WeakMap<SentRequest['headers'], Promise<Proof>>()
 const used = new WeakMap<SentRequest['headers'], Promise<void>>()
 
@@ -36,7 +36,7 @@ async function proofOf(
   }
 }
 
-/** The id of a proof that `proven` has verified and not used up. */
+/** The id of a proof that `proven` has verified and not consumed. */
 export async function unusedProof({ headers }: SentRequest): Promise<ProofId | undefined> {
   return used.has(headers) ? undefined : (await verified.get(headers))?.id
 }

@@ -67,7 +67,7 @@ const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
 export interface Senders {
   /** What the tokens of this request will be bound to; undefined for bearer tokens. Throws for a proof that is wrong or missing. */
   confirmationOf(asked: ProvingRequest): Promise<Confirmation | undefined>
-  /** The proof that `confirmationOf` verified with `keepsProof`, to be used up by the caller. */
+  /** The proof that `confirmationOf` verified with `keepsProof`, to be consumed by the caller. */
   unusedProof(request: SentRequest): Promise<ProofId | undefined>
   /**
    * The key that must redeem the code of a pushed authorization request (RFC 9449 §10.1): the one that the request proves, or

@@ -9,7 +9,7 @@ import type { GroupCaller, GroupRights } from './group-rights.ts'
 import { MAX_ORIGIN_LENGTH } from './group-rules.ts'
 import { refuseResource } from '../refusal.ts'
 
-/** A mapping that is asked for; the name of the external group in any case. */
+/** A requested mapping; the name of the external group in any case. */
 type MappingDraft = Pick<ExternalGroup, 'externalGroup' | 'origin'>
 
 /** Mappings of every zone. */
