@@ -48,7 +48,7 @@ export function reloadMasterKeys({ config, store, vault, random, sighup, log }: 
       isWarned = false
       const [first, ...others] = vault.keyIds
       log.info(
-        `master key: ${first} encrypts from now on${others.length > 0 ? `; ${others.join(', ')} only decrypt` : ''}`,
+        `master key: ${first} encrypts from now on${others.length > 0 ? `; only for decryption: ${others.join(', ')}` : ''}`,
       )
     } catch (error) {
       const isUnreachable = error instanceof StoreUnavailable

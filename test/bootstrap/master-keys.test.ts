@@ -310,7 +310,7 @@ describe('the master keys of a running server', () => {
     ]
     try {
       const changed = await answer(() => writeFileSync(path, hex(first, second)))
-      assert.equal(changed, `master key: ${firstId} encrypts from now on; ${secondId} only decrypt`)
+      assert.equal(changed, `master key: ${firstId} encrypts from now on; only for decryption: ${secondId}`)
       const stays = 'master key: the previous keys stay in use: '
       const hangUp = (text: string) =>
         answer(() => {
@@ -323,7 +323,7 @@ describe('the master keys of a running server', () => {
       assert.deepEqual(vault.keyIds, [firstId, secondId])
       assert.equal(
         await hangUp(hex(second, first)),
-        `master key: ${secondId} encrypts from now on; ${firstId} only decrypt`,
+        `master key: ${secondId} encrypts from now on; only for decryption: ${firstId}`,
       )
       assert.ok(vault.seal('a', 'b').startsWith(`v2.${secondId}.`))
     } finally {
