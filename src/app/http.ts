@@ -164,7 +164,9 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   }
   http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
   http.addHook('preParsing', createBodyShedding())
-  http.addHook('preValidation', createLoadShedding())
+  const shedding = createLoadShedding()
+  http.addHook('preValidation', shedding.enter)
+  http.addHook('onSend', shedding.leave)
   return {
     http,
     routes,

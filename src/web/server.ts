@@ -19,6 +19,14 @@ const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSche
 // Cut off slow-loris clients after 10 s: Node's own limit is a minute, checked every 30 s.
 const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 }
 
+/**
+ * Requests of one connection that are answered at a time. Browsers and libraries send one after the other; what a caller sends at
+ * once and does not read the answers to is kept in memory.
+ */
+const MAX_PIPELINED = 8
+/** A connection ends if the caller reads nothing of a response for this long. */
+const UNREAD_MS = 30_000
+
 /** Options of `node:tls`. A caller's certificate is only requested here: the code that uses it decides on access. */
 interface ServerTls {
   readonly cert: string
@@ -88,9 +96,10 @@ export function createHttpServer({
     },
   })
   http.addHook('onRequest', dropClosedConnection)
-  http.addHook('onRequest', createFramingGuard())
+  http.addHook('onRequest', createConnectionGuard())
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
+  http.addHook('onSend', endUnread)
   return http
 }
 
@@ -104,21 +113,32 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
   raw.socket.destroy()
 }
 
+/** Node.js sets another limit once the response was sent. */
+function endUnread({ raw: { socket } }: FastifyRequest, _reply: unknown, _payload: unknown, done: () => void): void {
+  if ('setTimeout' in socket) socket.setTimeout(UNREAD_MS) // a request without a connection has none
+  done()
+}
+
 /**
- * Closes the connection after a request whose end is uncertain, because the following bytes may begin in the middle of a request;
- * they are not read. This applies to requests to upgrade, answered like any other (RFC 9110 §7.8), because Node.js loses the bytes
+ * Closes the connection after too many requests that are not answered yet, and after one whose end is uncertain, because the
+ * following bytes may begin in the middle of a request; they are not read. The latter applies to requests to upgrade, answered like any other (RFC 9110 §7.8), because Node.js loses the bytes
  * that it received together with them, and to HTTP/1.0 requests with a transfer coding (RFC 9112 §6.1), which host.ts refuses.
  */
-function createFramingGuard() {
+function createConnectionGuard() {
   const closing = new WeakSet<object>()
+  const unanswered = new WeakMap<object, number>()
   return ({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    if (closing.has(raw.socket)) {
+    const { socket } = raw
+    if (closing.has(socket)) {
       reply.hijack() // the connection ends with the response before
       return
     }
+    const count = (unanswered.get(socket) ?? 0) + 1
+    unanswered.set(socket, count)
+    reply.raw.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
     const isUpgrade = raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')
-    if (isUpgrade || hasUnclearEnd(raw)) {
-      closing.add(raw.socket)
+    if (isUpgrade || hasUnclearEnd(raw) || count >= MAX_PIPELINED) {
+      closing.add(socket)
       reply.header('connection', 'close')
     }
     done()

@@ -119,6 +119,31 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'sends thousands of requests by one connection at once, and reads no answer',
+    outcome: 'a few are answered, then the connection ends, and others are served meanwhile',
+    attempt: () =>
+      withServer(async server => {
+        const [socket] = await socketsTo(server, 1)
+        assert.ok(socket)
+        socket.pause()
+        socket.write('GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000))
+        for (let attempt = 0; attempt < 50; attempt += 1) {
+          await turn()
+          assert.equal((await server.token(SERVICE)).status, 200)
+        }
+        let answers = ''
+        socket.setEncoding('latin1').on('data', (part: string) => (answers += part))
+        socket.resume()
+        await once(socket, 'close')
+        const heads = answers.match(/^HTTP\/1\.1 200 [^]*?\r\n\r\n/gm) ?? []
+        assert.equal(heads.length, 8)
+        assert.deepEqual(
+          heads.map(head => /^connection: close\r$/im.test(head)),
+          [...Array.from({ length: 7 }, () => false), true],
+        )
+      }),
+  },
+  {
     attack: 'sends many long bodies but for their last byte, so that the memory runs out',
     outcome: 'a network has 16 MB of them at once, others are served, and the places come back',
     attempt: () =>

@@ -19,14 +19,18 @@ const MAX_UNDER_WAY = 1000
 const RESERVE = { all: 200, zone: 20 }
 
 /**
- * Hook, for after the body was read, so that slow senders do not use up the limit. Health and files, which belong to no
- * zone, are always served.
+ * Hooks: `enter` for after the body was read, so that slow senders do not use up the limit, and `leave` for before the response
+ * is sent, so that callers who do not read it do not either. Health and files, which belong to no zone, are always served.
  */
 export function createLoadShedding(max = MAX_UNDER_WAY, reserve = RESERVE) {
   const byZone = new Map<string, number>()
+  const places = new WeakMap<FastifyRequest, string>()
   let underWay = 0
 
-  function leave(zoneId: string): void {
+  function release(request: FastifyRequest): void {
+    const zoneId = places.get(request)
+    if (zoneId === undefined) return
+    places.delete(request)
     const left = (byZone.get(zoneId) ?? 1) - 1
     if (left === 0) byZone.delete(zoneId)
     else byZone.set(zoneId, left)
@@ -34,15 +38,22 @@ export function createLoadShedding(max = MAX_UNDER_WAY, reserve = RESERVE) {
   }
 
   // Not async: every request passes here.
-  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
-    if (request.routeOptions.config.zone === false || reply.raw.closed) return done()
-    const { id } = request.zone
-    const ofZone = byZone.get(id) ?? 0
-    if (underWay >= (ofZone < reserve.zone ? max + reserve.all : max)) return done(new Overloaded())
-    underWay += 1
-    byZone.set(id, ofZone + 1)
-    reply.raw.on('close', () => leave(id)) // emitted once for every response, also if the client has disconnected
-    done()
+  return {
+    enter: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+      if (request.routeOptions.config.zone === false || reply.raw.closed) return done()
+      const { id } = request.zone
+      const ofZone = byZone.get(id) ?? 0
+      if (underWay >= (ofZone < reserve.zone ? max + reserve.all : max)) return done(new Overloaded())
+      underWay += 1
+      byZone.set(id, ofZone + 1)
+      places.set(request, id)
+      reply.raw.on('close', () => release(request)) // also if the client has disconnected
+      done()
+    },
+    leave: (request: FastifyRequest, _reply: unknown, _payload: unknown, done: () => void): void => {
+      release(request)
+      done()
+    },
   }
 }
 

@@ -6,15 +6,16 @@ import { createLoadShedding } from '../../../src/web/limits/overload.ts'
 
 describe('createLoadShedding', () => {
   /** Requests of zones; each returns what ends it, or undefined if it was refused. */
-  function server() {
-    const hook = createLoadShedding(10, { all: 4, zone: 2 })
+  function server({ isRead = true } = {}) {
+    const { enter, leave } = createLoadShedding(10, { all: 4, zone: 2 })
     return (zoneId: string): (() => void) | undefined => {
       const raw = Object.assign(new EventEmitter(), { closed: false })
       const request = { zone: { id: zoneId }, routeOptions: { config: {} } }
       let refusal: Error | undefined
       // Of both, the hook uses no more.
-      hook(request as unknown as FastifyRequest, { raw } as unknown as FastifyReply, error => (refusal = error))
-      return refusal ? undefined : () => raw.emit('close')
+      enter(request as unknown as FastifyRequest, { raw } as unknown as FastifyReply, error => (refusal = error))
+      const answer = (): void => leave(request as unknown as FastifyRequest, undefined, undefined, () => {})
+      return refusal ? undefined : () => void (isRead ? raw.emit('close') : answer())
     }
   }
   const times = (count: number, work: () => unknown): readonly boolean[] =>
@@ -47,5 +48,15 @@ describe('createLoadShedding', () => {
     assert.equal(ask('quiet'), undefined)
     quiet[0]?.()
     assert.notEqual(ask('quiet'), undefined)
+  })
+
+  it('counts a request no more once its answer is made, whether or not anybody reads it', () => {
+    const ask = server({ isRead: false })
+    const ends = Array.from({ length: 10 }, () => ask('busy'))
+    assert.equal(ask('busy'), undefined)
+    ends[0]?.()
+    ends[0]?.()
+    assert.notEqual(ask('busy'), undefined)
+    assert.equal(ask('busy'), undefined)
   })
 })
