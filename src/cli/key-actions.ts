@@ -109,7 +109,7 @@ async function activate({ id: zoneId }: Zone, keyId: string, deps: Deps): Promis
 async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, deps: Deps): Promise<string> {
   const { store, clock, config } = deps
   const now = clock.now()
-  const seconds = maxTokenSeconds(zone, await store.clients.maxLifetimes(zone.id), behaviourOf(config.compatibility))
+  const seconds = maxTokenSeconds(zone, await store.clients.lifetimes(zone.id), behaviourOf(config.compatibility))
   const expiresAt = atOnce ? now : addSeconds(now, seconds + PROPAGATION_SECONDS)
   if (await store.keys.retire(zone.id, keyId, expiresAt)) {
     const data = `verifies until ${stamp(expiresAt)}`

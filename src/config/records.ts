@@ -230,8 +230,9 @@ function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules):
       problems.add(`${key}.appLaunchUrl`, 'must be an http or https URL')
     }
     if (shown && !isIcon(shown.appIcon)) problems.add(`${key}.appIcon`, 'must be base64')
-    for (const problem of clientFromJson(rest, clientRules(rules)).problems) {
-      problems.add(`${key}.${problem.key}`, problem.message)
+    for (const { key: member, message } of clientFromJson(rest, clientRules(rules)).problems) {
+      const text = message.startsWith(`${member} `) ? message.slice(member.length + 1) : message // the path names it
+      problems.add(`${key}.${member}`, text)
     }
   }
   return items.map(({ record }) => record)

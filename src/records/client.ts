@@ -6,12 +6,12 @@ import {
   everythingOrList,
   flag,
   jsonText,
+  lifetime,
   limitOrFlag,
   list,
   milliseconds,
   oneOf,
   own,
-  seconds,
   string,
   wordList,
 } from './kinds.ts'
@@ -133,25 +133,25 @@ export const clientFields = describeRecord({
   },
   accessTokenSeconds: {
     wire: 'access_token_validity',
-    kind: seconds,
+    kind: lifetime,
     column: 'access_token_seconds',
     storage: 'integer',
     optional: true,
     keptBy: 'null or blank', // `uaac client add -i` sends an unanswered question as the empty string
     filter: 'number',
     sort: true,
-    about: 'Lifetime of access tokens in seconds.',
+    about: 'Lifetime of access tokens in seconds; -1 is that of the server, whatever the zone’s.',
   },
   refreshTokenSeconds: {
     wire: 'refresh_token_validity',
-    kind: seconds,
+    kind: lifetime,
     column: 'refresh_token_seconds',
     storage: 'integer',
     optional: true,
     keptBy: 'null or blank', // `uaac client add -i` sends an unanswered question as the empty string
     filter: 'number',
     sort: true,
-    about: 'Lifetime of refresh tokens in seconds.',
+    about: 'Lifetime of refresh tokens in seconds; -1 is that of the server, whatever the zone’s.',
   },
   /** Absent if never set, which differs from `false` for PKCE at the token endpoint. */
   allowPublic: {

@@ -44,22 +44,26 @@ export const flag = v.pipe(
   v.boolean(),
 )
 
-const SECONDS = 'must be a positive number of seconds'
+/** In place of a lifetime: that of the server, whatever the zone's. */
+export const SERVER_LIFETIME = -1
 
-/** A duration in whole seconds, or its decimal digits, which `uaac client add` and `uaac client update` send. */
-export const seconds = v.pipe(
+const LIFETIME = 'must be a positive number of seconds, or -1'
+
+/** Whole seconds or `SERVER_LIFETIME`; also in decimal digits, which `uaac client add` and `uaac client update` send. */
+export const lifetime = v.pipe(
   v.union(
     [
-      v.pipe(v.number(), v.integer(SECONDS), v.minValue(1, SECONDS), v.maxValue(MAX_SECONDS, SECONDS)),
-      v.pipe(v.string(), v.regex(/^[1-9][0-9]{0,9}$/, SECONDS)),
+      v.pipe(v.number(), v.integer(LIFETIME), v.minValue(SERVER_LIFETIME, LIFETIME), v.maxValue(MAX_SECONDS, LIFETIME)),
+      v.pipe(v.string(), v.regex(/^(?:-1|[1-9][0-9]{0,9})$/, LIFETIME)),
     ],
-    SECONDS,
+    LIFETIME,
   ),
   v.transform(Number),
   v.number(),
   v.integer(),
-  v.minValue(1),
-  v.maxValue(MAX_SECONDS, SECONDS),
+  v.minValue(SERVER_LIFETIME),
+  v.maxValue(MAX_SECONDS, LIFETIME),
+  v.notValue(0, LIFETIME),
 )
 
 /** Each is compared with others at every request. */

@@ -3,19 +3,25 @@ import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { setting } from '../model/zones/zone.ts'
+import { SERVER_LIFETIME } from '../records/kinds.ts'
 
 const DAY = 86_400
+const REFRESH_SECONDS = 30 * DAY
 
 /** The settings of a client; a client that cannot be found has none. */
 export type LifetimesOf = Pick<Client, 'accessTokenSeconds' | 'refreshTokenSeconds'>
 
 /** Lifetime of access and ID tokens in seconds: the client's setting, then the zone's, then the server's (row T9). */
 export const accessTokenSeconds = (zone: Zone, client: LifetimesOf, behaviour: Behaviour): number =>
-  client.accessTokenSeconds ?? setting(zone.config.tokenPolicy?.accessTokenValidity) ?? behaviour.accessTokenSeconds
+  lifetimeOf(client.accessTokenSeconds, zone.config.tokenPolicy?.accessTokenValidity, behaviour.accessTokenSeconds)
 
 /** Lifetime of refresh tokens in seconds: the client's setting, then the zone's, then thirty days. */
 export const refreshTokenSeconds = (zone: Zone, client: LifetimesOf): number =>
-  client.refreshTokenSeconds ?? setting(zone.config.tokenPolicy?.refreshTokenValidity) ?? 30 * DAY
+  lifetimeOf(client.refreshTokenSeconds, zone.config.tokenPolicy?.refreshTokenValidity, REFRESH_SECONDS)
+
+function lifetimeOf(ofClient: number | undefined, ofZone: number | undefined, ofServer: number): number {
+  return ofClient === SERVER_LIFETIME ? ofServer : (ofClient ?? setting(ofZone) ?? ofServer)
+}
 
 /** How many refresh tokens a user has of the client at most; a newer one replaces the oldest. Undefined: no limit. */
 export function maxRefreshTokens(zone: Zone, client: Pick<Client, 'refreshTokenUnique'>): number | undefined {
@@ -29,18 +35,12 @@ export function maxRefreshTokens(zone: Zone, client: Pick<Client, 'refreshTokenU
  * even if they are opaque: the setting may have changed, and ID tokens serve as logout hints (RP-Initiated Logout §2)
  * while a refresh token keeps the relying party signed in.
  */
-export function maxTokenSeconds(
-  zone: Zone,
-  ofClients: { readonly accessTokenSeconds?: number; readonly refreshTokenSeconds?: number },
-  behaviour: Behaviour,
-): number {
-  const policy = zone.config.tokenPolicy
-  return Math.max(
-    setting(policy?.accessTokenValidity) ?? behaviour.accessTokenSeconds,
-    setting(policy?.refreshTokenValidity) ?? 30 * DAY,
-    ofClients.accessTokenSeconds ?? 0,
-    ofClients.refreshTokenSeconds ?? 0,
-  )
+export function maxTokenSeconds(zone: Zone, ofClients: readonly LifetimesOf[], behaviour: Behaviour): number {
+  const lifetimes = [{}, ...ofClients].flatMap(client => [
+    accessTokenSeconds(zone, client, behaviour),
+    refreshTokenSeconds(zone, client),
+  ])
+  return Math.max(...lifetimes)
 }
 
 /** When a used code may be deleted: after its access token has expired, and after at least ten minutes (row T11). */

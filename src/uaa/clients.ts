@@ -8,6 +8,7 @@ import type { ClientDescription } from '../model/clients/client-metadata.ts'
 import type { Client, ClientSecret } from '../model/clients/client.ts'
 import { passwordHashProblem } from '../model/users/password-hash.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
+import { SERVER_LIFETIME } from '../records/kinds.ts'
 import { AlreadyExists } from '../store/store.ts'
 import { type ImportDeps, zoneProblem } from './import-deps.ts'
 import { storedJson, storedList, storedTime } from './stored-json.ts'
@@ -121,9 +122,9 @@ const keysOf = ({ jwks, jwks_uri: jwksUri, jwt_creds: jwtCreds }: JsonRecord): J
   ...(jwtCreds !== undefined && jwtCreds !== null && { jwt_creds: jwtCreds }),
 })
 
-/** Null and -1 mean the lifetime of the zone. With 0 a token of UAA expires immediately; here the minimum is one second. */
+/** With 0 a token of UAA expires immediately; here the minimum is one second. Below -1, all of them have expired. */
 const validityOf = (seconds: number | null): number | null =>
-  seconds === null || seconds < 0 ? null : Math.max(seconds, 1)
+  seconds === null || seconds === SERVER_LIFETIME ? seconds : Math.max(seconds, 1)
 
 /** Configured clients may have it among the additional information only; both count. */
 function approvedOf(row: ClientRow, { autoapprove: also }: JsonRecord): true | readonly string[] {

@@ -139,7 +139,7 @@ describe('bootstrap records', () => {
     {
       name: 'a lifetime that is not a number',
       bootstrap: client({ access_token_validity: 'soon' }),
-      want: ['clients[0].access_token_validity: must be a positive number of seconds'],
+      want: ['clients[0].access_token_validity: must be a positive number of seconds, or -1'],
     },
     {
       name: 'credentials that are not a list',
@@ -154,7 +154,7 @@ describe('bootstrap records', () => {
     {
       name: 'a lifetime of nothing',
       bootstrap: client({ refresh_token_validity: 0 }),
-      want: ['clients[0].refresh_token_validity: must be at least 1'],
+      want: ['clients[0].refresh_token_validity: must be a positive number of seconds, or -1'],
     },
     {
       name: 'the spelling of another system',
@@ -165,7 +165,7 @@ describe('bootstrap records', () => {
       name: 'a secret that would be readable',
       bootstrap: client({ secret: 'readable' }),
       want: [
-        'clients[0].secret: secret looks like a secret, and cannot be an additional attribute; the secret of a client is client_secret',
+        'clients[0].secret: looks like a secret, and cannot be an additional attribute; the secret of a client is client_secret',
       ],
     },
     {

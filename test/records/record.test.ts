@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { clientFields } from '../../src/records/client.ts'
 import { sentSchemas, shownSchemas } from '../../src/records/json-schema.ts'
-import { flag, list, milliseconds, own, seconds, string } from '../../src/records/kinds.ts'
+import { flag, lifetime, list, milliseconds, own, string } from '../../src/records/kinds.ts'
 import {
   columnsOf,
   describeRecord,
@@ -103,7 +103,7 @@ describe('a description', () => {
     secret: { wire: 'secret', kind: string, column: 'secret', storage: 'text', optional: true, shown: 'never' },
     tags: { wire: 'tags', kind: list, column: 'tags', storage: 'json', shown: 'unless empty', keptBy: 'empty' },
     groups: { wire: 'groups', kind: list, column: 'groups', storage: 'json', shown: 'alone' },
-    life: { wire: 'life', kind: seconds, column: 'life', storage: 'integer', optional: true },
+    life: { wire: 'life', kind: lifetime, column: 'life', storage: 'integer', optional: true },
     madeAt: {
       wire: 'made',
       sent: 'never',
@@ -136,19 +136,23 @@ describe('a description', () => {
     },
     { name: 'a list of 1,001 words', json: { tags: 'a '.repeat(1001) }, want: 'tags must have at most 1000 entries' },
     { name: 'a list with a number', json: { tags: ['a', 1] }, want: 'tags must be a list of strings' },
-    { name: 'no seconds', json: { life: 0 }, want: 'life must be a positive number of seconds' },
+    { name: 'no seconds', json: { life: 0 }, want: 'life must be a positive number of seconds, or -1' },
     {
       name: 'more seconds than a date can take',
       json: { life: 2 ** 31 },
-      want: 'life must be a positive number of seconds',
+      want: 'life must be a positive number of seconds, or -1',
     },
     {
       name: 'more seconds than that in digits',
       json: { life: `${2 ** 31}` },
-      want: 'life must be a positive number of seconds',
+      want: 'life must be a positive number of seconds, or -1',
     },
-    { name: 'seconds in other digits', json: { life: '0x10' }, want: 'life must be a positive number of seconds' },
-    { name: 'an object', json: { life: {} }, want: 'life must be a positive number of seconds' },
+    {
+      name: 'seconds in other digits',
+      json: { life: '0x10' },
+      want: 'life must be a positive number of seconds, or -1',
+    },
+    { name: 'an object', json: { life: {} }, want: 'life must be a positive number of seconds, or -1' },
   ]
   for (const { name, json, want } of problems) {
     it(`refuses ${name}`, () =>

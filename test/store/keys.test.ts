@@ -157,18 +157,22 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('learn the longest lifetimes that clients have of their own', async () => {
+    it('learn the longest and the shortest lifetimes that clients have of their own', async () => {
       const z = await newZone()
-      const lifetimes = (): Promise<object> => store.clients.maxLifetimes(z)
-      assert.deepEqual(await lifetimes(), {})
+      const lifetimes = (): Promise<object> => store.clients.lifetimes(z)
+      assert.deepEqual(await lifetimes(), [{}, {}])
       const { accessTokenSeconds: _, refreshTokenSeconds: __, ...plain } = client({ zoneId: z })
       await store.clients.insert(z, { ...plain, clientId: 'none' })
-      assert.deepEqual(await lifetimes(), {})
+      assert.deepEqual(await lifetimes(), [{}, {}])
       await store.clients.insert(z, { ...plain, clientId: 'one', accessTokenSeconds: 7 })
       await store.clients.insert(z, { ...plain, clientId: 'two', accessTokenSeconds: 2 ** 31 - 1 })
-      assert.deepEqual(await lifetimes(), { accessTokenSeconds: 2 ** 31 - 1 })
+      assert.deepEqual(await lifetimes(), [{ accessTokenSeconds: 2 ** 31 - 1 }, { accessTokenSeconds: 7 }])
       await store.clients.insert(z, { ...plain, clientId: 'three', refreshTokenSeconds: 9 })
-      assert.deepEqual(await lifetimes(), { accessTokenSeconds: 2 ** 31 - 1, refreshTokenSeconds: 9 })
+      await store.clients.insert(z, { ...plain, clientId: 'four', refreshTokenSeconds: -1 })
+      assert.deepEqual(await lifetimes(), [
+        { accessTokenSeconds: 2 ** 31 - 1, refreshTokenSeconds: 9 },
+        { accessTokenSeconds: 7, refreshTokenSeconds: -1 },
+      ])
     })
   })
 }

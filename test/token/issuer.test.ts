@@ -50,6 +50,13 @@ const bootstrap = {
       authorities: ['jobs.run'],
       access_token_validity: 30,
     },
+    {
+      client_id: 'by-server',
+      client_secret: 'secret',
+      authorized_grant_types: ['client_credentials'],
+      authorities: ['jobs.run'],
+      access_token_validity: -1,
+    },
   ],
   users: [
     {
@@ -309,6 +316,7 @@ describe('the life of an access token', () => {
         const lives = async (basic: readonly [string, string]): Promise<number> =>
           tokensOf(await server.token(FORM, { basic })).expires_in
         assert.deepEqual([await lives(SERVICE), await lives(['quick', 'secret'])], [service, quick])
+        assert.equal(await lives(['by-server', 'secret']), 3600)
       } finally {
         await server.stop()
       }

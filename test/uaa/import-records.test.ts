@@ -774,7 +774,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   // Covers import-uaa: oauth_client_details: refresh_token_validity
-  it('keeps a client of everybody as one without a credential, and lifetimes of zero short', async () => {
+  it('keeps a client of everybody as one without a credential, lifetimes of zero short, and that of the server', async () => {
     const store = await newStore()
     const row = client({
       client_id: 'cf',
@@ -785,7 +785,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     })
     await withRows([['oauth_client_details', row]], () => run(uaa, store))
     const cf = await store.clients.find('uaa', 'cf')
-    assert.deepEqual([cf?.secrets[0]?.empty, cf?.accessTokenSeconds, cf?.refreshTokenSeconds], [true, 1, undefined])
+    assert.deepEqual([cf?.secrets[0]?.empty, cf?.accessTokenSeconds, cf?.refreshTokenSeconds], [true, 1, -1])
     await store.close()
   })
 

@@ -29,8 +29,8 @@ export interface ClientStore {
   listOnHomePage(zoneId: string): Promise<readonly ClientMetadata[]>
   /** Replaces the hash of one secret, matched by its revision; does nothing if the secret changed meanwhile. */
   renewSecretHash(zoneId: string, clientId: string, secret: ClientSecret): Promise<void>
-  /** The longest token lifetimes set on clients of the zone; absent if no client sets one. Not cached. */
-  maxLifetimes(zoneId: string): Promise<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>
+  /** The longest and the shortest token lifetimes set on clients of the zone; empty if no client sets one. Not cached. */
+  lifetimes(zoneId: string): Promise<readonly Pick<Client, 'accessTokenSeconds' | 'refreshTokenSeconds'>[]>
   /** Sets the salt of the client's revocation signature, which invalidates all earlier tokens. */
   setTokenSalt(zoneId: string, clientId: string, salt: string): Promise<void>
   /**

@@ -47,9 +47,10 @@ const SET_KEYS = statement<Key & { jwks: string | null; jwks_uri: string | null 
    where zone_id = :zone_id and client_id = :client_id`,
 )
 
-const MAX_LIFETIMES = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
+const LIFETIMES = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
   `select max(access_token_seconds) as access_seconds, max(refresh_token_seconds) as refresh_seconds
-   from clients where zone_id = :zone_id`,
+   from clients where zone_id = :zone_id
+   union all select min(access_token_seconds), min(refresh_token_seconds) from clients where zone_id = :zone_id`,
 )
 
 /** Implements `ClientStore` for both databases. */
@@ -71,12 +72,14 @@ export function createClients(db: Database, caches: Caches): ClientStore {
     list: createClientList(db, caches),
     insert: (zoneId, client) => keep(INSERT, zoneId, client),
     update: (zoneId, client) => keep(UPDATE, zoneId, client),
-    async maxLifetimes(zoneId) {
-      const [row] = await db.read(MAX_LIFETIMES, { zone_id: zoneId })
-      return withoutNulls<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>({
-        accessTokenSeconds: row?.access_seconds ?? null,
-        refreshTokenSeconds: row?.refresh_seconds ?? null,
-      })
+    async lifetimes(zoneId) {
+      const rows = await db.read(LIFETIMES, { zone_id: zoneId })
+      return rows.map(row =>
+        withoutNulls<{ accessTokenSeconds?: number; refreshTokenSeconds?: number }>({
+          accessTokenSeconds: row.access_seconds,
+          refreshTokenSeconds: row.refresh_seconds,
+        }),
+      )
     },
     setTokenSalt: (zoneId, clientId, salt) =>
       db.transaction(async within => {

@@ -51,6 +51,16 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
+    name: 'a client with the lifetimes of the server, whatever the zone’s',
+    body: { ...code, access_token_validity: -1, refresh_token_validity: '-1' },
+    want: {
+      authorized_grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uri: ['https://shop.example/cb'],
+      access_token_validity: -1,
+      refresh_token_validity: -1,
+    },
+  },
+  {
     name: 'a client with empty lifetimes, as uaac -i sends them',
     body: { ...code, access_token_validity: '', refresh_token_validity: '' },
     want: {
@@ -303,8 +313,8 @@ const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
   authorities: [5, true, {}, [5], [{}], ['\ud800']],
   autoapprove: [5, {}, [5], [true], ['\0']],
   allowpublic: [5, 'maybe', [], {}],
-  access_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
-  refresh_token_validity: [0, -1, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
+  access_token_validity: [0, -2, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
+  refresh_token_validity: [0, -2, 0.5, 2 ** 31, 1e300, '0', '-60', '6e1', ' 60', '2147483648', true, [], {}],
   name: [5, true, [], {}, 'nul\0', '\ud800'],
   allowedproviders: [5, true, {}, [5], ['\0']],
   required_user_groups: [5, true, {}, [5], ['\0']],

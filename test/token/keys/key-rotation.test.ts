@@ -157,22 +157,28 @@ describe('how long a retired key is kept', () => {
     {
       name: 'what the most generous client says of access tokens',
       policy: { refreshTokenValidity: 60 },
-      clients: { accessTokenSeconds: 50 * DAY },
+      clients: [{ accessTokenSeconds: 50 * DAY }],
       want: 50 * DAY,
     },
     {
       name: 'what the most generous client says of refresh tokens',
       policy: { refreshTokenValidity: 60 },
-      clients: { refreshTokenSeconds: 51 * DAY },
+      clients: [{ refreshTokenSeconds: 51 * DAY }],
       want: 51 * DAY,
     },
     {
+      name: 'what the server says where a client goes by that',
+      policy: { refreshTokenValidity: 60 },
+      clients: [{ refreshTokenSeconds: 60 }, { refreshTokenSeconds: -1 }],
+      want: 30 * DAY,
+    },
+    {
       name: 'no less than the zone says where clients say less',
-      clients: { accessTokenSeconds: 1, refreshTokenSeconds: 1 },
+      clients: [{ accessTokenSeconds: 1, refreshTokenSeconds: 1 }],
       want: 30 * DAY,
     },
   ]
-  for (const { name, policy, clients = {}, want } of cases) {
+  for (const { name, policy, clients = [], want } of cases) {
     it(name, () => {
       for (const mode of MODES) assert.equal(maxTokenSeconds(zone(policy), clients, behaviourOf(mode)), want)
     })
@@ -182,7 +188,7 @@ describe('how long a retired key is kept', () => {
       ['standard', 3600],
       ['uaa', 43_200],
     ] as const) {
-      assert.equal(maxTokenSeconds(zone({ refreshTokenValidity: 1 }), {}, behaviourOf(mode)), want)
+      assert.equal(maxTokenSeconds(zone({ refreshTokenValidity: 1 }), [], behaviourOf(mode)), want)
     }
   })
 })
