@@ -497,7 +497,7 @@ for (const kind of DATABASE_KINDS) {
         const members = ['team', 'name', 'access_token_validity', 'refresh_token_validity']
         assert.deepEqual(
           members.map(name => at(app, name)),
-          ['blue', 'The app', 600, undefined],
+          ['blue', 'The app', 600, -1],
         )
         assert.equal(at(await get('/oauth/clients/app/meta'), 'createdBy'), OPS)
         // The API adds refresh_token to a client with the password grant; an import adds nothing.

@@ -35,7 +35,7 @@ describe('clientFromJson', () => {
     },
     {
       name: 'a negative lifetime',
-      json: { refresh_token_validity: -1 },
+      json: { refresh_token_validity: -2 },
       key: 'refresh_token_validity',
       message: /positive number of seconds/,
     },

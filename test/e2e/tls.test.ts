@@ -141,7 +141,7 @@ describe('a server with TLS', () => {
       {},
       /encrypted\.pem is encrypted: it must have no passphrase/,
     ],
-    ['a key that is none', { ...files, private_key_file: 'cert.pem' }, {}, /cert\.pem is no private key in PEM/],
+    ['a key that is none', { ...files, private_key_file: 'cert.pem' }, {}, /cert\.pem is not a private key in PEM/],
     ['a certificate that is none', { ...files, certificate_file: 'latchkey.json' }, {}, /is not a certificate in PEM/],
     ['a base URL without https', files, { base_url: 'http://127.0.0.1:1' }, /base_url: must begin with https:/],
     ['no key', { certificate_file: 'cert.pem' }, {}, /private_key_file/],
