@@ -13,6 +13,7 @@ export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
+  readonly not?: { readonly const: number }
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: boolean | Schema
   readonly required?: readonly string[]
@@ -59,6 +60,7 @@ export function checkSchema(value: unknown, schema: Schema): readonly SchemaProb
     if (schema.enum !== undefined && !schema.enum.includes(value)) {
       refuse('enum', `must be one of ${schema.enum.join(', ')}`)
     }
+    if (schema.not !== undefined && value === schema.not.const) refuse('not', `must not be ${schema.not.const}`)
     if (typeof value === 'string') checkString(value, schema, refuse)
     if (typeof value === 'number') checkNumber(value, schema, refuse)
     if (Array.isArray(value)) {

@@ -49,21 +49,19 @@ export const SERVER_LIFETIME = -1
 
 const LIFETIME = 'must be a positive number of seconds, or -1'
 
-/** Whole seconds or `SERVER_LIFETIME`; also in decimal digits, which `uaac client add` and `uaac client update` send. */
-export const lifetime = v.pipe(
-  v.union(
-    [
-      v.pipe(v.number(), v.integer(LIFETIME), v.minValue(SERVER_LIFETIME, LIFETIME), v.maxValue(MAX_SECONDS, LIFETIME)),
-      v.pipe(v.string(), v.regex(/^(?:-1|[1-9][0-9]{0,9})$/, LIFETIME)),
-    ],
-    LIFETIME,
-  ),
-  v.transform(Number),
+const lifetimeNumber = v.pipe(
   v.number(),
-  v.integer(),
-  v.minValue(SERVER_LIFETIME),
+  v.integer(LIFETIME),
+  v.minValue(SERVER_LIFETIME, LIFETIME),
   v.maxValue(MAX_SECONDS, LIFETIME),
   v.notValue(0, LIFETIME),
+)
+
+/** Whole seconds or `SERVER_LIFETIME`; also in decimal digits, which `uaac client add` and `uaac client update` send. */
+export const lifetime = v.pipe(
+  v.union([lifetimeNumber, v.pipe(v.string(), v.regex(/^(?:-1|[1-9][0-9]{0,9})$/, LIFETIME))], LIFETIME),
+  v.transform(Number),
+  lifetimeNumber,
 )
 
 /** Each is compared with others at every request. */

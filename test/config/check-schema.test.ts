@@ -44,7 +44,7 @@ describe('the check of the configuration', () => {
   it('understands every keyword of the schema', () => {
     const understood = new Set(
       (
-        '$schema title description default definitions $ref type enum properties additionalProperties required ' +
+        '$schema title description default definitions $ref type enum not properties additionalProperties required ' +
         'minProperties maxProperties items minItems maxItems minimum maximum minLength maxLength pattern ' +
         'patternErrorMessage'
       ).split(' '),

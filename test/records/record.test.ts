@@ -15,6 +15,7 @@ import {
   wireNames,
 } from '../../src/records/record.ts'
 import type { RecordOf } from '../../src/records/record.ts'
+import { validatorOf } from '../support/openapi-cases.ts'
 
 /** A client with two fields that the real one lacks: one in a column, one among the attributes. */
 const fields = describeRecord({
@@ -120,6 +121,14 @@ describe('a description', () => {
     assert.deepEqual(showRecord(small, kept), { id: 'a', groups: ['g'], made: 5 })
     assert.deepEqual(showRecord(small, kept, { inList: true }), { id: 'a', made: 5 })
     assert.equal(Object.hasOwn(shownSchemas(small).properties, 'secret'), false)
+  })
+
+  it('calls the same lifetimes valid in its schema and when it is read', () => {
+    const isValid = validatorOf(sentSchemas(small)['life'] ?? {}, undefined)
+    for (const life of [-2, -1, 0, 0.5, 1, 2 ** 31 - 1, 2 ** 31, '-2', '-1', '0', '1', '01', true, []]) {
+      const { problems } = readRecord(small, { id: 'a', life })
+      assert.equal(isValid(life), problems.length === 0, JSON.stringify(life))
+    }
   })
 
   it('ignores what a request must not send, and members of prototypes', () => {
