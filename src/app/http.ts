@@ -155,6 +155,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
       reply.headers(refusalHeaders(request, urls.isHttps))
+      reply.header('connection', 'close') // no hook limits what the connection sends
       await cors.letRead(request, reply)
       await handleError(error, request, reply)
     } catch (cause) {

@@ -144,6 +144,22 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
+    attack: 'sends thousands of requests with a malformed path by one connection at once',
+    outcome: 'the first is answered, then the connection ends',
+    attempt: () =>
+      withServer(async server => {
+        const [socket] = await socketsTo(server, 1)
+        assert.ok(socket)
+        let answers = ''
+        socket.setEncoding('latin1').on('data', (part: string) => (answers += part))
+        socket.write('GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000))
+        await once(socket, 'close')
+        const heads = answers.match(/^HTTP\/1\.1 400 [^]*?\r\n\r\n/gm) ?? []
+        assert.equal(heads.length, 1)
+        assert.match(heads[0] ?? '', /^connection: close\r$/im)
+      }),
+  },
+  {
     attack: 'sends many long bodies but for their last byte, so that the memory runs out',
     outcome: 'a network has 16 MB of them at once, others are served, and the places come back',
     attempt: () =>
