@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TlsFiles } from '../base/certificates/tls-files.ts'
@@ -20,12 +21,14 @@ const NO_COMPILERS = { buildValidator: refuseSchema, buildSerializer: refuseSche
 const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 }
 
 /**
- * Requests of one connection that are answered at a time. Browsers and libraries send one after the other; what a caller sends at
- * once and does not read the answers to is kept in memory.
+ * Responses of one connection that may wait for the one before. Browsers and libraries send one request after the other; what a
+ * caller sends at once and does not read the answers to is kept in memory.
  */
-const MAX_PIPELINED = 8
+const MAX_QUEUED = 7
 /** A connection ends if the caller reads nothing of a response for this long. */
 const UNREAD_MS = 30_000
+/** Characters that the operating system takes over, whether or not the caller reads them. */
+const MAX_UNTIMED = 4096
 
 /** Options of `node:tls`. A caller's certificate is only requested here: the code that uses it decides on access. */
 interface ServerTls {
@@ -113,11 +116,15 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
   raw.socket.destroy()
 }
 
-/** Node.js sets another limit once the response was sent. */
-function endUnread({ raw: { socket } }: FastifyRequest, _reply: unknown, _payload: unknown, done: () => void): void {
-  if ('setTimeout' in socket) socket.setTimeout(UNREAD_MS) // a request without a connection has none
+/** Only for what the network does not take at once: a timer for every response is felt. Node.js sets another limit afterwards. */
+function endUnread({ raw }: FastifyRequest, { raw: response }: FastifyReply, payload: unknown, done: () => void): void {
+  const fits = typeof payload === 'string' && payload.length < MAX_UNTIMED
+  if ((!fits || isQueued(response)) && 'setTimeout' in raw.socket) raw.socket.setTimeout(UNREAD_MS) // none where it is injected
   done()
 }
+
+/** Whether the caller sent the request before it got the answers to earlier ones. */
+const isQueued = (response: ServerResponse): boolean => response.socket === null
 
 /**
  * Closes the connection after too many requests that are not answered yet, and after one whose end is uncertain, because the
@@ -127,18 +134,25 @@ function endUnread({ raw: { socket } }: FastifyRequest, _reply: unknown, _payloa
  */
 function createConnectionGuard() {
   const closing = new WeakSet<object>()
-  const unanswered = new WeakMap<object, number>()
+  const queued = new WeakMap<object, number>()
+
+  /** How many responses of the connection wait for the one before, with this one. */
+  function enqueue(socket: object, response: ServerResponse): number {
+    const count = (queued.get(socket) ?? 0) + 1
+    queued.set(socket, count)
+    response.once('close', () => queued.set(socket, (queued.get(socket) ?? 1) - 1))
+    return count
+  }
+
   return ({ raw }: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { socket } = raw
     if (closing.has(socket)) {
       reply.hijack() // the connection ends with the response before
       return
     }
-    const count = (unanswered.get(socket) ?? 0) + 1
-    unanswered.set(socket, count)
-    reply.raw.once('close', () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1))
+    const isTooMany = isQueued(reply.raw) && enqueue(socket, reply.raw) >= MAX_QUEUED
     const isUpgrade = raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')
-    if (isUpgrade || hasUnclearEnd(raw) || count >= MAX_PIPELINED) {
+    if (isUpgrade || hasUnclearEnd(raw) || isTooMany) {
       closing.add(socket)
       reply.header('connection', 'close')
     }
