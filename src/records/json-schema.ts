@@ -52,17 +52,18 @@ const described = (schema: JsonSchema, { about, schema: more }: Field): JsonSche
   ...(about !== undefined && { description: about }),
 })
 
-/** The schemas of request members by wire name; `nullable` if null counts as absent. */
+/** The schemas of request members by wire name; `nullable` if null, and a blank where it keeps the value, counts as absent. */
 export const sentSchemas = (
   fields: Fields,
   { nullable = false }: { readonly nullable?: boolean } = {},
 ): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries(
     Object.values(fields).flatMap(field => {
-      const { wire, sent, kind, required } = field
+      const { wire, sent, kind, required, keptBy } = field
       if (wire === undefined || sent === 'never') return []
       const schema = described(schemaOf(kind, 'input'), field)
-      return [[wire, nullable && !required ? orNull(schema) : schema] as const]
+      if (!nullable || required) return [[wire, schema] as const]
+      return [[wire, orNull(keptBy === 'null or blank' ? orBlank(schema) : schema)] as const]
     }),
   )
 
@@ -70,6 +71,11 @@ const orNull = (schema: JsonSchema): JsonSchema => ({
   ...schema,
   ...(schema['type'] !== undefined && { type: [schema['type'], 'null'].flat() }),
   ...(Array.isArray(schema['enum']) && { enum: [...schema['enum'], null] }),
+})
+
+const orBlank = (schema: JsonSchema): JsonSchema => ({
+  ...schema,
+  ...(typeof schema['pattern'] === 'string' && { pattern: `^$|${schema['pattern']}` }),
 })
 
 /** The schemas of response members by wire name, and which are always present. */

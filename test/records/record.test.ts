@@ -104,7 +104,14 @@ describe('a description', () => {
     secret: { wire: 'secret', kind: string, column: 'secret', storage: 'text', optional: true, shown: 'never' },
     tags: { wire: 'tags', kind: list, column: 'tags', storage: 'json', shown: 'unless empty', keptBy: 'empty' },
     groups: { wire: 'groups', kind: list, column: 'groups', storage: 'json', shown: 'alone' },
-    life: { wire: 'life', kind: lifetime, column: 'life', storage: 'integer', optional: true },
+    life: {
+      wire: 'life',
+      kind: lifetime,
+      column: 'life',
+      storage: 'integer',
+      optional: true,
+      keptBy: 'null or blank',
+    },
     madeAt: {
       wire: 'made',
       sent: 'never',
@@ -124,8 +131,8 @@ describe('a description', () => {
   })
 
   it('calls the same lifetimes valid in its schema and when it is read', () => {
-    const isValid = validatorOf(sentSchemas(small)['life'] ?? {}, undefined)
-    for (const life of [-2, -1, 0, 0.5, 1, 2 ** 31 - 1, 2 ** 31, '-2', '-1', '0', '1', '01', true, []]) {
+    const isValid = validatorOf(sentSchemas(small, { nullable: true })['life'] ?? {}, undefined)
+    for (const life of [null, '', ' ', -2, -1, 0, 0.5, 1, 2 ** 31 - 1, 2 ** 31, '-2', '-1', '0', '1', '01', true, []]) {
       const { problems } = readRecord(small, { id: 'a', life })
       assert.equal(isValid(life), problems.length === 0, JSON.stringify(life))
     }

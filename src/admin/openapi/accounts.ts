@@ -66,7 +66,8 @@ export function accountsArea(): Area {
           client_id: mayBe('The client whose providers are used; default: that of the token.'),
         },
         json: {
-          schema: open({ emails: { type: 'array', items: text, maxItems: 1000 } }, ['emails']),
+          // Any string: what is not an address is among `failed_invites`.
+          schema: open({ emails: { type: 'array', items: { ...text, pattern: '^' }, maxItems: 1000 } }, ['emails']),
           example: { emails: ['kai@shop.example'] },
         },
         answers: {
