@@ -25,7 +25,10 @@ const CONNECTIONS = { headersTimeout: 10_000, connectionsCheckingInterval: 2000 
  * caller sends at once and does not read the answers to is kept in memory.
  */
 const MAX_QUEUED = 7
-/** A connection ends if the caller reads nothing of a response for this long. */
+/**
+ * A connection ends if the caller reads nothing of a response for this long, or at first for twice as long: Node.js compares what
+ * is left when the time is up. Over TLS it only sees that a whole write is complete, so one that takes longer is cut off.
+ */
 const UNREAD_MS = 30_000
 /** Characters that the operating system takes over, whether or not the caller reads them. */
 const MAX_UNTIMED = 4096

@@ -125,6 +125,10 @@ export const overloadAttacks: readonly Attack[] = [
       withServer(async server => {
         const [socket] = await socketsTo(server, 1)
         assert.ok(socket)
+        const timeouts = new Set<number | undefined>()
+        server.app.http.server.on('request', (request, response) =>
+          response.once('prefinish', () => timeouts.add(request.socket.timeout)),
+        )
         socket.pause()
         socket.write('GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20_000))
         for (let attempt = 0; attempt < 50; attempt += 1) {
@@ -135,6 +139,7 @@ export const overloadAttacks: readonly Attack[] = [
         socket.setEncoding('latin1').on('data', (part: string) => (answers += part))
         socket.resume()
         await once(socket, 'close')
+        assert.ok(timeouts.has(30_000))
         const heads = answers.match(/^HTTP\/1\.1 200 [^]*?\r\n\r\n/gm) ?? []
         assert.equal(heads.length, 8)
         assert.deepEqual(
