@@ -215,6 +215,7 @@ describe('a drawn page', () => {
   it('is walked through by keyboard in the order of its tasks', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/login-providers`)
+    await waitUntilTrue(page, 'document.activeElement !== document.body') // the browser sets the focus when it draws
     const visited: unknown[] = []
     for (let step = 0; step < 8; step++) {
       visited.push(
