@@ -119,7 +119,10 @@ function dropClosedConnection({ raw }: FastifyRequest, reply: FastifyReply, done
   raw.socket.destroy()
 }
 
-/** Only for what the network does not take at once: a timer for every response is felt. Node.js sets another limit afterwards. */
+/**
+ * Only for what the network may not take at once: a timer for every response costs throughput. Node.js sets another limit once the
+ * response was sent.
+ */
 function endUnread({ raw }: FastifyRequest, { raw: response }: FastifyReply, payload: unknown, done: () => void): void {
   const fits = typeof payload === 'string' && payload.length < MAX_UNTIMED
   if ((!fits || isQueued(response)) && 'setTimeout' in raw.socket) raw.socket.setTimeout(UNREAD_MS) // none where it is injected
