@@ -11,7 +11,7 @@ import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { CookieAttributes } from './cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
-import { isOwnOrigin, isScript } from './request-origin.ts'
+import { isOwnOrigin, isScript } from '../requests/request-origin.ts'
 import { createVisitors, VISITOR_SECONDS } from './visitors.ts'
 import { bodyForm } from '../route.ts'
 
