@@ -73,7 +73,7 @@ const SETTLING_MS = 500
 
 // A page of an attacker can have a person click or hold a key in a window above this one, and close it in between, so that the
 // rest meets the button that approves ("double clickjacking"). So nothing presses it until the page has been in front for a
-// moment, and no presses came meanwhile. Programs that drive a browser are as fast as that; no page can pretend to be one.
+// moment without any press. Browsers that a program drives (WebDriver) are exempt; no page can pretend to be one.
 for (const button of document.querySelectorAll('button[data-deliberate]')) {
   if (navigator.webdriver) break
   let settledAt = 0

@@ -1,11 +1,11 @@
 'use strict'
-// Ends this process, as SIGTERM does, when the one that started it is gone without a word: a launcher that was killed, or `npx`,
-// whose shell passes no signal on. Written for whatever old Node.js happens to start it.
+// Stops this process, as SIGTERM does, when the one that started it has ended without passing a signal on: a launcher that was
+// killed, or `npx`, whose shell passes none on. Written for whatever old Node.js happens to start it.
 const { readFileSync } = require('fs')
 
 const CHECK_MS = 500
 
-/** Tells the process that the launcher starts whom to watch. */
+/** Names the process id of the launcher to the process that it starts. */
 const LAUNCHER = 'LATCHKEY_LAUNCHER'
 
 /** The environment for a process that ends with this one. */

@@ -42,7 +42,7 @@ export function enterpriseInvitationHandler(
     const userName = form.get('enterprise_username') ?? ''
     const password = form.get('enterprise_password') ?? ''
     const from = contextOf(request)
-    // The sign-in that follows asks for what is owed, such as a second factor.
+    // The sign-in that follows requires what is still outstanding, such as a second factor.
     const signIn = { userName, password, origin: LDAP_ORIGIN, invited: invitation.user, opensSession: true }
     const result = await limitedSignIn(limits, { from, userName }, () => identity.signInWithPassword(from, signIn))
     if (result.outcome === 'no-provider') return refuse(request, reply, 'no_suitable_idp')

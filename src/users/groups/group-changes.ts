@@ -58,7 +58,7 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
     checkDraft(zone, draft, deps)
     checkMembers(members.add)
     if (draft.displayName !== before.displayName) {
-      // Providers name groups: with another name, users whom nobody meant would reach what it is nested in.
+      // Providers assign groups by name: a new name could give other users the groups that it is nested in.
       await rights.checkGroup(zone, before, by)
       rights.checkNames(zone, [draft.displayName], by)
     }
