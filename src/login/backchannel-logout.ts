@@ -6,7 +6,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import { endAccessAtProviderRequest } from '../users/access.ts'
 import type { ProviderAccessDeps } from '../users/access.ts'
 import { bodyForm } from '../web/route.ts'
-import { obeyOnce } from './logout-once.ts'
+import { processOnce } from './logout-once.ts'
 
 interface BackchannelLogoutDeps extends ProviderAccessDeps {
   readonly identity: Identity
@@ -43,7 +43,7 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
       const { id, usableUntil } = result.notice
       const by = { origin, remoteAddress: request.ip }
       const work = (): Promise<void> => endAccessAtProviderRequest(zone, result.notice, by, deps) // §2.7
-      const isNew = await obeyOnce(zone.id, { key: ['logout', origin, id], usableUntil }, work, deps)
+      const isNew = await processOnce(zone.id, { key: ['logout', origin, id], usableUntil }, work, deps)
       if (!isNew) throw refusal('The logout token was already used.')
       return reply.send()
     },

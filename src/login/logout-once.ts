@@ -13,7 +13,7 @@ interface LogoutMessageId {
  * Processes the message; false if that was done before. The message counts as used when the work is done, so that a
  * provider may repeat one whose work failed halfway. Of two concurrent ones, both do the work, and one gets false.
  */
-export async function obeyOnce(
+export async function processOnce(
   zoneId: string,
   { key, usableUntil }: LogoutMessageId,
   work: () => Promise<void>,

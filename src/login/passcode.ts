@@ -15,6 +15,7 @@ import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { isLoadedInAdvance } from '../web/requests/navigation.ts'
+import { isOwnSite } from '../web/requests/request-origin.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { SignedInUser } from '../web/sessions/current-session.ts'
 import type { Sessions } from '../web/sessions/session.ts'
@@ -81,7 +82,5 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
  * programs and from browsers over plain http, where the worst outcome is an invalidated code.
  */
 function isUserInitiated(request: FastifyRequest): boolean {
-  if (isLoadedInAdvance(request)) return false
-  const site = request.headers['sec-fetch-site']
-  return site === undefined || site === 'same-origin' || site === 'none'
+  return !isLoadedInAdvance(request) && (isOwnSite(request) ?? true)
 }

@@ -16,7 +16,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
-import { obeyOnce } from '../logout-once.ts'
+import { processOnce } from '../logout-once.ts'
 
 interface SamlLogoutDeps extends ProviderAccessDeps {
   readonly identity: Identity
@@ -121,7 +121,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
       if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
       for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
     }
-    if (!(await obeyOnce(zone.id, { key: ['SAML logout', origin, id], usableUntil }, work, deps))) return false
+    if (!(await processOnce(zone.id, { key: ['SAML logout', origin, id], usableUntil }, work, deps))) return false
     // Expires the cookies of this browser, if its session was among them.
     if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
     return true

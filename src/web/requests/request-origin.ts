@@ -4,8 +4,8 @@ import type { Urls } from '../../model/urls.ts'
 
 type Headers = Pick<FastifyRequest, 'headers'>
 
-/** By `Sec-Fetch-Site` (Fetch Metadata); undefined for a request without it. */
-function isOwnSite({ headers }: Headers): boolean | undefined {
+/** Whether our own pages or the user sent the request, by `Sec-Fetch-Site` (Fetch Metadata); undefined without that header. */
+export function isOwnSite({ headers }: Headers): boolean | undefined {
   const site = headers['sec-fetch-site']
   // `none`: typed, from a bookmark, or a form that was resubmitted after restarting the browser.
   return site === undefined ? undefined : site === 'same-origin' || site === 'none'
