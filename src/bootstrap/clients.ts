@@ -1,6 +1,6 @@
 import { newClient } from '../clients/changes.ts'
 import { newSecret } from '../clients/secrets.ts'
-import type { ClientRecord } from '../config/records.ts'
+import type { ClientRecord } from '../config/records/records.ts'
 import type { ClientRules } from '../clients/client-rules.ts'
 import { clientFromJson } from '../clients/client-json.ts'
 import { takeHomePage } from '../model/clients/client-metadata.ts'

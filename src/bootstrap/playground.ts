@@ -1,8 +1,8 @@
 // Playground mode creates accounts with published secrets. These must not stay usable when the database is later started
 // with a configuration file.
 import type { BootstrapDeps } from './deps.ts'
-import { playgroundBootstrap } from '../config/playground.ts'
-import type { ClientRecord, UserRecord } from '../config/records.ts'
+import { playgroundBootstrap } from '../config/records/playground.ts'
+import type { ClientRecord, UserRecord } from '../config/records/records.ts'
 import type { Ledger } from './ledger.ts'
 import { userKey } from './users.ts'
 

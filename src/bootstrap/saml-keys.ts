@@ -1,5 +1,5 @@
 import type { Vault } from '../base/secrets.ts'
-import type { SamlKeys } from '../config/saml.ts'
+import type { SamlKeys } from '../config/sections/saml.ts'
 import type { SamlConfig, Zone } from '../model/zones/zone.ts'
 
 /** The key pairs of a zone, and which of them is active. */

@@ -1,6 +1,6 @@
 import type { BootstrapDeps } from './deps.ts'
-import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records.ts'
-import { profileOf } from '../config/user-profile.ts'
+import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records/records.ts'
+import { profileOf } from '../config/records/user-profile.ts'
 import type { Group } from '../model/users/group.ts'
 import type { User } from '../model/users/user.ts'
 import { userNameKey } from '../model/users/user.ts'

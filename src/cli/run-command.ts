@@ -3,7 +3,7 @@
 import { reasonOf } from '../base/file-error.ts'
 import { MissingMasterKey } from '../base/secrets.ts'
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
-import { MasterKeyUnavailable } from '../config/master-key.ts'
+import { MasterKeyUnavailable } from '../config/keys/master-key.ts'
 import { ConfigError } from '../config/problems.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Command } from './command.ts'

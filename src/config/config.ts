@@ -8,23 +8,17 @@ import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import type { RateLimitSettings } from '../model/zones/rate-limit.ts'
 import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
-import type { DatabaseSettings } from './database.ts'
-import type { Environment } from './file.ts'
-import type { LogSettings } from './log.ts'
-import type { MasterKeySource } from './master-key.ts'
-import type { OperationsSettings } from './operations.ts'
-import type { PasskeySettings } from './passkeys.ts'
-import type { Bootstrap } from './records.ts'
-import type { SamlSettings } from './saml.ts'
-import type { SigningKeys } from './signing-keys.ts'
-
-/** TLS without a proxy in front: paths of PEM files. */
-export interface TlsSettings {
-  readonly certificate: string
-  readonly privateKey: string
-  /** Whether callers are requested to send a certificate. */
-  readonly asksForCertificates: boolean
-}
+import type { DatabaseSettings } from './sections/database.ts'
+import type { Environment } from './environment.ts'
+import type { LogSettings } from './sections/log.ts'
+import type { MasterKeySource } from './keys/master-key.ts'
+import type { OperationsSettings } from './sections/operations.ts'
+import type { PasskeySettings } from './sections/passkeys.ts'
+import type { Bootstrap } from './records/records.ts'
+import type { SamlSettings } from './sections/saml.ts'
+import type { SigningKeys } from './keys/signing-keys.ts'
+import type { ManagementSettings } from './sections/management.ts'
+import type { TlsSettings } from './sections/tls.ts'
 
 /** The validated configuration. */
 export interface Config {
@@ -36,8 +30,8 @@ export interface Config {
     readonly trustedProxies: readonly string[]
     /** Absent: plain HTTP. */
     readonly tls?: TlsSettings
-    /** Where metrics are served; absent: they are not collected. */
-    readonly management?: { readonly host: string; readonly port: number }
+    /** Absent: metrics are not collected. */
+    readonly management?: ManagementSettings
   }
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
   readonly database: string

@@ -5,28 +5,29 @@ import { isStorable } from '../base/storable-text.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import { UNKEEPABLE } from '../records/kinds.ts'
 import { checkSchema, type Schema, type SchemaProblem } from './check-schema.ts'
-import type { AuditFile } from './audit.ts'
-import type { CorsFile } from './cors.ts'
-import type { HashCostFile } from './hash-cost.ts'
-import type { LogFile } from './log.ts'
-import type { DatabaseOptionsFile } from './database.ts'
-import type { ManagementFile } from './management.ts'
-import type { MasterKeyFile } from './master-key.ts'
-import type { MutualTlsFile } from './mutual-tls.ts'
-import type { OperationsFile } from './operations.ts'
-import type { PagesFile } from './pages.ts'
-import type { PasskeysFile } from './passkeys.ts'
-import type { Pkcs11File } from './pkcs11.ts'
-import type { PoliciesFile } from './policies.ts'
+import type { AuditFile } from './sections/audit.ts'
+import type { CorsFile } from './sections/cors.ts'
+import type { HashCostFile } from './sections/hash-cost.ts'
+import type { LogFile } from './sections/log.ts'
+import type { DatabaseOptionsFile } from './sections/database.ts'
+import type { ManagementFile } from './sections/management.ts'
+import type { MasterKeyFile } from './keys/master-key.ts'
+import type { SigningKeysFile } from './keys/signing-keys.ts'
+import type { MutualTlsFile } from './sections/mutual-tls.ts'
+import type { OperationsFile } from './sections/operations.ts'
+import type { PagesFile } from './sections/pages.ts'
+import type { PasskeysFile } from './sections/passkeys.ts'
+import type { PoliciesFile } from './sections/policies.ts'
 import type { Problems } from './problems.ts'
-import { SECRETS_IN_FILES } from './program-environment.ts'
+import { type Environment, SECRETS_IN_FILES } from './environment.ts'
 import type { SecretFile } from './secret-files.ts'
-import type { RateLimitFile } from './ratelimit.ts'
-import type { BootstrapFile } from './records.ts'
-import type { SettingsFile } from './settings.ts'
-import type { SmtpFile } from './smtp.ts'
-import type { TlsFile } from './tls.ts'
-import type { TracingFile } from './tracing.ts'
+import type { RateLimitFile } from './sections/ratelimit.ts'
+import type { SamlFile } from './sections/saml.ts'
+import type { BootstrapFile } from './records/records.ts'
+import type { SettingsFile } from './sections/settings.ts'
+import type { SmtpFile } from './sections/smtp.ts'
+import type { TlsFile } from './sections/tls.ts'
+import type { TracingFile } from './sections/tracing.ts'
 import { fillVariables, nameOf } from './variables.ts'
 import type { VariableSources } from './variables.ts'
 
@@ -50,28 +51,8 @@ export interface ConfigFile
     readonly management?: ManagementFile
   }
   readonly smtp?: SmtpFile
-  readonly signing_keys?: {
-    readonly active: string
-    readonly keys: Readonly<
-      Record<
-        string,
-        {
-          readonly alg: string
-          readonly pem?: string
-          readonly secret?: string
-          readonly pkcs11?: Pkcs11File
-          readonly cert?: string
-        }
-      >
-    >
-  }
-  readonly saml?: {
-    readonly entity_id?: string
-    readonly active?: string
-    readonly keys?: Readonly<
-      Record<string, { readonly pem?: string; readonly passphrase?: string; readonly cert?: string }>
-    >
-  }
+  readonly signing_keys?: SigningKeysFile
+  readonly saml?: SamlFile
   readonly passkeys?: PasskeysFile
   readonly mutual_tls?: MutualTlsFile
   readonly audit?: AuditFile
@@ -86,9 +67,6 @@ export interface ConfigFile
   readonly zone_config?: ZoneConfig
   readonly bootstrap?: BootstrapFile
 }
-
-/** Environment variables that strings may reference. */
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Members that may be given as `<name>_file`. */
 const IN_FILES = new Set([...SECRETS_IN_FILES, 'attestation_roots', 'cert', 'trusted_ca'])

@@ -1,9 +1,9 @@
 // Files with one secret each, and warnings about them. Their folders also determine who can read them.
 import { constants, realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { TlsSettings } from './config.ts'
-import { masterKeyPath } from './master-key.ts'
-import type { MasterKeySource } from './master-key.ts'
+import type { TlsSettings } from './sections/tls.ts'
+import { masterKeyPath } from './keys/master-key.ts'
+import type { MasterKeySource } from './keys/master-key.ts'
 
 /** A `…_file` of the configuration that was read. */
 export interface SecretFile {

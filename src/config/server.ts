@@ -3,8 +3,9 @@
 import { isLoopbackHost } from '../base/loopback.ts'
 import type { CompatibilityMode } from '../model/compatibility.ts'
 import type { Config } from './config.ts'
-import type { ConfigFile, Environment } from './file.ts'
-import { LOOPBACK_ONLY } from './playground.ts'
+import type { Environment } from './environment.ts'
+import type { ConfigFile } from './file.ts'
+import { LOOPBACK_ONLY } from './records/playground.ts'
 import type { Problems } from './problems.ts'
 
 /** Options of the command line, unparsed. */

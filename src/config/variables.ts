@@ -1,7 +1,8 @@
 // Variables in the strings of the configuration file: `${NAME}` and `${NAME:-default}`.
-import type { Environment, SecretOrigins } from './file.ts'
+import type { Environment } from './environment.ts'
+import type { SecretOrigins } from './file.ts'
 import type { Problems } from './problems.ts'
-import { isSecret } from './program-environment.ts'
+import { isSecret } from './environment.ts'
 
 /** The source of variables, and the collected problems. */
 export interface VariableSources {

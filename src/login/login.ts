@@ -20,11 +20,11 @@ import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/sessions/session.ts'
-import { MAX_PATH_LENGTH } from './attempts.ts'
-import { createTypedNames } from './typed-name.ts'
+import { MAX_PATH_LENGTH } from './external/attempts.ts'
+import { createTypedNames } from './sign-in/typed-name.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-import { showSignInPage } from './sign-in-page.ts'
-import type { SignInPageDeps } from './sign-in-page.ts'
+import { showSignInPage } from './sign-in/sign-in-page.ts'
+import type { SignInPageDeps } from './sign-in/sign-in-page.ts'
 
 /** Dependencies of `loginEndpoints`. */
 interface LoginDeps extends SignInPageDeps {

@@ -1,7 +1,7 @@
 // Paths outside of /resources that browsers and old pages request. Without routes, `uaa` would redirect them to sign-in, and
 // after it the browser would return to an image.
 import type { FastifyInstance } from 'fastify'
-import { pngDataUri } from '../pages/foreign.ts'
+import { pngDataUri } from '../pages/parts/foreign.ts'
 import { PageError } from '../web/answers.ts'
 import type { PageWriter } from '../web/pages.ts'
 

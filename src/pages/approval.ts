@@ -1,8 +1,8 @@
 import { leavesDevice } from '../model/safe-uri.ts'
 import { type Html, html } from '../base/html.ts'
-import { clientPicture, tick } from './components.ts'
-import { isolated, plain } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { clientPicture, tick } from './parts/components.ts'
+import { isolated, plain } from './parts/foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './parts/layout.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** One requested scope. */

@@ -1,9 +1,9 @@
 // The pages of the device grant (RFC 8628 §3.3): a code is entered, a user decides, and goes back to the device.
 import { type Html, html } from '../base/html.ts'
-import { alertBox, MESSAGE_ID } from './alert.ts'
-import { clientPicture, field, submit, tick, time } from './components.ts'
-import { isolated, plain } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './layout.ts'
+import { alertBox, MESSAGE_ID } from './parts/alert.ts'
+import { clientPicture, field, submit, tick, time } from './parts/components.ts'
+import { isolated, plain } from './parts/foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout } from './parts/layout.ts'
 
 /** Why a code is not accepted. */
 export type DeviceProblem =

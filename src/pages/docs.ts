@@ -1,5 +1,5 @@
 import { type Html, html } from '../base/html.ts'
-import { type Chrome, layout, siteName } from './layout.ts'
+import { type Chrome, layout, siteName } from './parts/layout.ts'
 import { textsIn } from './texts/texts.ts'
 
 /** A group of endpoints. */

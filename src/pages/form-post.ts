@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import type { PostedForm } from '../model/sessions/destination.ts'
-import { isolated } from './foreign.ts'
-import { type Chrome, hiddenField, layout } from './layout.ts'
+import { isolated } from './parts/foreign.ts'
+import { type Chrome, hiddenField, layout } from './parts/layout.ts'
 
 /** Properties of the page that posts an authorization response. */
 interface FormPostProps extends PostedForm {

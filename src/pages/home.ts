@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
-import { clientPicture } from './components.ts'
-import { isolated, safeLink } from './foreign.ts'
-import { type Chrome, layout } from './layout.ts'
+import { clientPicture } from './parts/components.ts'
+import { isolated, safeLink } from './parts/foreign.ts'
+import { type Chrome, layout } from './parts/layout.ts'
 
 /** An application that the user can open. */
 export interface Tile {

@@ -1,6 +1,6 @@
 import { type Html, html } from '../base/html.ts'
-import { isolated } from './foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, siteName } from './layout.ts'
+import { isolated } from './parts/foreign.ts'
+import { type Chrome, csrfField, hiddenField, layout, siteName } from './parts/layout.ts'
 
 /** Properties of the logout confirmation page. */
 interface LogoutConfirmationProps {

@@ -1,6 +1,6 @@
 import { type Html, html } from '../base/html.ts'
-import { plain } from './foreign.ts'
-import { type Chrome, layout, siteName } from './layout.ts'
+import { plain } from './parts/foreign.ts'
+import { type Chrome, layout, siteName } from './parts/layout.ts'
 
 /** Properties of the passcode page. */
 interface PasscodeProps {

@@ -1,7 +1,7 @@
 import { type Html, html } from '../base/html.ts'
 import type { Destination } from '../model/sessions/destination.ts'
-import { type Chrome, hiddenField, layout, siteName } from './layout.ts'
-import { safeLink } from './foreign.ts'
+import { type Chrome, hiddenField, layout, siteName } from './parts/layout.ts'
+import { safeLink } from './parts/foreign.ts'
 
 /** Properties of the page after a logout. */
 interface SignedOutProps {

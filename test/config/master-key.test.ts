@@ -39,7 +39,7 @@ describe('the master key', () => {
     const database = `sqlite:${join(folder, 'race', 'latchkey.db')}`
     const program = `
       import { createRandom } from ${JSON.stringify(new URL('../../src/base/random.ts', import.meta.url).href)}
-      import { masterKeysFor } from ${JSON.stringify(new URL('../../src/config/master-key.ts', import.meta.url).href)}
+      import { masterKeysFor } from ${JSON.stringify(new URL('../../src/config/keys/master-key.ts', import.meta.url).href)}
       process.stdout.write((await masterKeysFor({ database: process.argv[1] }, createRandom()))[0].toString('hex'))`
     const start = (): Promise<string> =>
       new Promise((resolve, reject) => {

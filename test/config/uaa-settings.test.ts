@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { parse } from 'yaml'
-import { flatSettings, translateSettings } from '../../src/config/uaa-settings.ts'
+import { flatSettings, translateSettings } from '../../src/config/uaa/uaa-settings.ts'
 import { loadText, temporaryFolder } from '../support/config.ts'
 import { runToEnd } from '../support/process.ts'
 

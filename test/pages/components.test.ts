@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { field, passwordField, submit, time } from '../../src/pages/components.ts'
+import { field, passwordField, submit, time } from '../../src/pages/parts/components.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
 
 const texts = textsIn('en')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isolated, plain, pngDataUri, safeLink } from '../../src/pages/foreign.ts'
+import { isolated, plain, pngDataUri, safeLink } from '../../src/pages/parts/foreign.ts'
 
 describe('a text from outside', () => {
   const cases = [

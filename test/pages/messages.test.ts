@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { LANGUAGES } from '../../src/model/language.ts'
-import { messageFor } from '../../src/pages/messages.ts'
-import { profileMessage } from '../../src/pages/profile.ts'
+import { messageFor } from '../../src/pages/parts/messages.ts'
+import { profileMessage } from '../../src/pages/accounts/profile.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
 
 const english = textsIn('en')

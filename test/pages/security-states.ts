@@ -1,16 +1,16 @@
 // The pages of one's own second factors in every state that looks different.
 import type { Html } from '../../src/base/html.ts'
 import type { Passkey, Totp } from '../../src/model/users/passkey.ts'
-import type { Chrome } from '../../src/pages/layout.ts'
+import type { Chrome } from '../../src/pages/parts/layout.ts'
 import {
   newPasskeyPage,
   offerPage,
   removeFactorPage,
   renamePasskeyPage,
   renewCodesPage,
-} from '../../src/pages/security-forms.ts'
-import { securityPage } from '../../src/pages/security.ts'
-import type { SecurityProps } from '../../src/pages/security.ts'
+} from '../../src/pages/accounts/security-forms.ts'
+import { securityPage } from '../../src/pages/accounts/security.ts'
+import type { SecurityProps } from '../../src/pages/accounts/security.ts'
 import { securityTexts } from '../../src/pages/texts/security-texts.ts'
 
 const now = new Date('2026-01-15T12:00:00Z')

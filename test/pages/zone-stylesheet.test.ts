@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { zoneStylesheet } from '../../src/pages/zone-stylesheet.ts'
+import { zoneStylesheet } from '../../src/pages/parts/zone-stylesheet.ts'
 
 const rule = (background: string, text: string): string =>
   `:root {\n  --banner-background: ${background};\n  --banner-text: ${text};\n}\n`

@@ -8,9 +8,9 @@ import { type HomePageMembers, takeHomePage } from '../../model/clients/client-m
 import type { CompatibilityMode } from '../../model/compatibility.ts'
 import type { ZoneConfig } from '../../model/zones/zone.ts'
 import { nearest } from '../nearest.ts'
-import { clientRules } from '../records.ts'
-import type { Bootstrap, ClientRecord } from '../records.ts'
-import type { SigningKeys } from '../signing-keys.ts'
+import { clientRules } from '../records/records.ts'
+import type { Bootstrap, ClientRecord } from '../records/records.ts'
+import type { SigningKeys } from '../keys/signing-keys.ts'
 
 const HOME_PAGE_MEMBERS: readonly (keyof HomePageMembers)[] = ['showOnHomePage', 'appLaunchUrl', 'appIcon']
 

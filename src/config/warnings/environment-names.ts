@@ -1,4 +1,4 @@
-import type { Environment } from '../file.ts'
+import type { Environment } from '../environment.ts'
 import { nearest } from '../nearest.ts'
 
 const PREFIX = 'LATCHKEY_'

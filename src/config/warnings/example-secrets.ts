@@ -1,6 +1,6 @@
 // Secrets that the documentation prints, so anyone can know them. Operators may forget to replace them.
 import { isLoopbackHost } from '../../base/loopback.ts'
-import type { Bootstrap } from '../records.ts'
+import type { Bootstrap } from '../records/records.ts'
 
 const EXAMPLES: ReadonlySet<string> = new Set([
   'a-good-password',

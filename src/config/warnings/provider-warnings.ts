@@ -4,7 +4,7 @@ import { addressKind } from '../../base/network-address.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import { providerFromJson } from '../../providers/provider-json.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
-import type { Bootstrap, ZoneBootstrap } from '../records.ts'
+import type { Bootstrap, ZoneBootstrap } from '../records/records.ts'
 
 /** Warnings about identity providers of the configuration with which sign-in is not possible yet, and about groups of none. */
 export async function providerWarnings(

@@ -1,9 +1,9 @@
 import { isLoopbackHost } from '../../base/loopback.ts'
 import type { Config } from '../config.ts'
-import { exposedDatabaseHost } from '../database.ts'
+import { exposedDatabaseHost } from '../sections/database.ts'
 import type { SmtpSettings } from '../../model/mail.ts'
-import { openToEveryPage } from '../cors.ts'
-import { isCheap } from '../hash-cost.ts'
+import { openToEveryPage } from '../sections/cors.ts'
+import { isCheap } from '../sections/hash-cost.ts'
 
 /** Warnings about valid but probably unintended settings. */
 export function warningsOf({

@@ -13,8 +13,8 @@ import {
   activationSentPage,
   createAccountPage,
   verifyAccountPage,
-} from '../../pages/create-account.ts'
-import type { CreateAccountProps } from '../../pages/create-account.ts'
+} from '../../pages/accounts/create-account.ts'
+import type { CreateAccountProps } from '../../pages/accounts/create-account.ts'
 import { passwordProblem } from '../../users/password-rules.ts'
 import type { PasswordRuleDeps } from '../../users/password-rules.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'

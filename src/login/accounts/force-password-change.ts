@@ -7,7 +7,7 @@ import { passwordPolicy, policyDemands } from '../../model/users/password-policy
 import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
-import { forcePasswordChangePage } from '../../pages/force-password-change.ts'
+import { forcePasswordChangePage } from '../../pages/accounts/force-password-change.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'

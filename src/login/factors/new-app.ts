@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
-import { appPage } from '../../pages/second-factor.ts'
+import { appPage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { createAfterAdding } from './after-adding.ts'

@@ -1,9 +1,9 @@
 // The two pages on which a browser creates a passkey for an account: at the user's request, and as an offer after a sign-in.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Passkeys } from '../../factors/passkeys.ts'
-import { siteName } from '../../pages/layout.ts'
-import type { Chrome } from '../../pages/layout.ts'
-import { newPasskeyPage, offerPage } from '../../pages/security-forms.ts'
+import { siteName } from '../../pages/parts/layout.ts'
+import type { Chrome } from '../../pages/parts/layout.ts'
+import { newPasskeyPage, offerPage } from '../../pages/accounts/security-forms.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { ceremonyOf, nameOfBrowser } from './second-factor-task.ts'
 import type { Problem, SecurityAccess, SecurityDeps } from './security-access.ts'

@@ -29,7 +29,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
-import type { SignInTargets } from '../sign-in-target.ts'
+import type { SignInTargets } from '../sign-in/sign-in-target.ts'
 
 /** Dependencies of `passkeySignInHandlers`. */
 export interface PasskeySignInDeps {

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
 import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
-import type { Failure, Refused } from '../external-failures.ts'
+import type { Failure, Refused } from '../external/external-failures.ts'
 import { deniedUrl } from './denial.ts'
 import type { SamlDeps } from './saml.ts'
 

@@ -5,7 +5,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Urls } from '../../model/urls.ts'
-import { authorizationQuery } from '../sign-in-target.ts'
+import { authorizationQuery } from '../sign-in/sign-in-target.ts'
 import type { Store } from '../../store/store.ts'
 
 /** Dependencies of the denial. */

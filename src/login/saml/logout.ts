@@ -16,7 +16,7 @@ import type { PageWriter } from '../../web/pages.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
-import { processOnce } from '../logout-once.ts'
+import { processOnce } from '../external/logout-once.ts'
 
 interface SamlLogoutDeps extends ProviderAccessDeps {
   readonly identity: Identity

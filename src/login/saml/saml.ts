@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../../model/audit/event.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { ExternalSignIn } from '../external.ts'
-import type { ExternalDeps, Returns } from '../returns.ts'
+import type { ExternalSignIn } from '../external/external.ts'
+import type { ExternalDeps, Returns } from '../external/returns.ts'
 
 /** Dependencies of sign-in at SAML providers. */
 export interface SamlDeps extends ExternalDeps {

@@ -1,0 +1,62 @@
+import type { Problems } from '../problems.ts'
+
+/** As in the file. */
+export interface SamlFile {
+  readonly entity_id?: string
+  readonly active?: string
+  readonly keys?: Readonly<
+    Record<string, { readonly pem?: string; readonly passphrase?: string; readonly cert?: string }>
+  >
+}
+
+/** The SAML service provider of the default zone in the configuration. */
+export interface SamlSettings {
+  readonly entityId: string
+  /** Absent: what is in the database stays. */
+  readonly keys?: SamlKeys
+}
+
+/** Key pairs, unencrypted, by id. */
+export interface SamlKeys {
+  /** Id of the key that signs. */
+  readonly active: string
+  readonly pairs: Readonly<Record<string, SamlKeyPair>>
+}
+
+interface SamlKeyPair {
+  /** PKCS#8. */
+  readonly privateKey: string
+  /** X.509 certificates, its own first. */
+  readonly certificate: string
+}
+
+/** Reads `saml`; an invalid key is a problem of its path. */
+export async function samlOf(file: SamlFile | undefined, problems: Problems): Promise<SamlSettings> {
+  const entityId = (problems.hasValidTypes('saml.entity_id') ? file?.entity_id : undefined) ?? 'latchkey'
+  if (!problems.hasValidTypes('saml.keys') || !problems.hasValidTypes('saml.active')) return { entityId }
+  const { active, keys: given } = file ?? {}
+  const ids = Object.keys(given ?? {})
+  if (given === undefined || ids.length === 0) {
+    if (active !== undefined) problems.add('saml.active', 'names a key, but there are no saml.keys')
+    return { entityId, ...(given && { keys: { active: '', pairs: {} } }) }
+  }
+  const [only = ''] = ids
+  if (active === undefined && ids.length > 1) problems.add('saml.active', 'is missing')
+  else if (active !== undefined && !ids.includes(active)) problems.add('saml.active', `${active} is not among the keys`)
+  const { readCertifiedKey } = await import('../../base/certificates/certified-key.ts') // only needed with keys
+  const pairs: [string, SamlKeyPair][] = []
+  for (const [id, key] of Object.entries(given)) {
+    const path = `saml.keys.${id}`
+    for (const part of ['pem', 'cert'] as const) {
+      if (key[part] === undefined) problems.add(path, `needs ${part} or ${part}_file`)
+    }
+    const { pem, passphrase, cert: certificate } = key
+    if (pem === undefined || certificate === undefined) continue
+    if (problems.list.some(problem => problem.key.startsWith(`${path}.`))) continue // such as a file that cannot be read
+    const privateKey = await readCertifiedKey({ key: pem, passphrase, certificate })
+    if (privateKey === undefined) {
+      problems.add(path, 'must be an RSA or EC key with its passphrase, if it has one, and its own certificate first')
+    } else pairs.push([id, { privateKey, certificate }])
+  }
+  return { entityId, keys: { active: active ?? only, pairs: Object.fromEntries(pairs) } }
+}

@@ -1,0 +1,158 @@
+// Pending sign-ins at other providers. Their data is in a cookie, sealed for zone, provider and state, so that a state of
+// another browser, zone or provider is not accepted. Each can be used once.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Vault } from '../../base/secrets.ts'
+import type { Service } from '../../model/service.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import type { Store } from '../../store/store.ts'
+import type { CookieAttributes } from '../../web/sessions/cookies.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+
+/** A pending sign-in. */
+export interface Attempt {
+  readonly nonce: string
+  readonly codeVerifier: string
+  /** The provider at the start: a response of another one with the same name is not accepted. */
+  readonly provider: string
+  /** The start, in milliseconds. */
+  readonly beganAt: number
+  /** Maximum age of the sign-in at the provider, in seconds; 0: it must be after the start. */
+  readonly maxAge?: number
+  /** Path to continue with, if it differs from the session's saved request. */
+  readonly path?: string
+  /** The code of the invitation that the user accepts by signing in. */
+  readonly invitation?: string
+}
+
+/** Identifies a pending sign-in. */
+interface AttemptKey {
+  readonly origin: string
+  readonly state: string
+  /** The path of the provider's responses, below the zone's base URL. */
+  readonly callback: string
+}
+
+/** Stores pending sign-ins. */
+export interface Attempts {
+  /** Starts one in the current session, which must exist. */
+  begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    to: {
+      readonly origin: string
+      readonly callback: string
+      readonly provider: string
+      readonly path?: string | undefined
+      readonly invitation?: string | undefined
+      readonly maxAge?: number | undefined
+    },
+  ): Promise<Attempt & AttemptKey>
+  /** Whether the browser sent the cookie of one; it does not with a form of another site. */
+  wasSent(request: FastifyRequest, key: AttemptKey): boolean
+  /** Consumes one; undefined if it is unknown to this browser's session, was already used, or has expired. */
+  take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
+}
+
+/** Time that a user may spend at the provider. */
+const LIFE_SECONDS = 600
+const STATE_LENGTH = 43 // 258 bits
+
+/** Whether it looks like the state of a pending sign-in. */
+export const isState = (text: string): boolean => text.length === STATE_LENGTH && /^[\w-]+$/.test(text)
+const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
+/** Maximum number of such cookies; more, left by abandoned tabs, would exceed the size of a request head. */
+const PLACES = 8
+/** Longer paths are stored in the session only. */
+export const MAX_PATH_LENGTH = 500
+
+/** The contents of the cookie. */
+interface Sealed extends Attempt {
+  /** Digest of the id of the session that started it. */
+  readonly session: string
+  readonly until: number
+}
+
+/** One instance serves every zone. */
+export function createAttempts(deps: {
+  store: Store
+  sessions: Sessions
+  vault: Vault
+  clock: Clock
+  random: Random
+  service: Service
+  urls: Urls
+}): Attempts {
+  const { store, sessions, vault, clock, random, service, urls } = deps
+  const attributesIn = (zone: AddressedZone, callback: string) =>
+    ({
+      path: urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/')), // without the name of one provider
+      httpOnly: true,
+      sameSite: 'lax', // the provider's answer is a navigation from another site
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
+  const nameFor = (zone: AddressedZone, state: string): string =>
+    cookieNameIn(
+      zone,
+      `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`,
+    )
+  const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
+    JSON.stringify(['sign-in attempt', id, origin, state])
+
+  function open(request: FastifyRequest, key: AttemptKey): Sealed | undefined {
+    const sealed = cookieOf(request, nameFor(request.zone, key.state))
+    if (sealed === undefined) return undefined
+    try {
+      return JSON.parse(vault.open(sealed, contextOf(request.zone, key))) as Sealed // sealed by us, below
+    } catch {
+      return undefined // sealed for another state, or not by us
+    }
+  }
+
+  return {
+    async begin(request, reply, { origin, callback, provider, path, invitation, maxAge }) {
+      const session = await sessions.of(request)
+      if (!session) throw new Error('a sign-in elsewhere is begun in a session')
+      const key = { origin, callback, state: random.urlSafe(STATE_LENGTH) }
+      const now = clock.now()
+      const attempt = {
+        provider,
+        beganAt: now.getTime(),
+        nonce: random.urlSafe(STATE_LENGTH),
+        codeVerifier: random.urlSafe(VERIFIER_LENGTH),
+        ...(path !== undefined && { path }),
+        ...(invitation !== undefined && { invitation }),
+        ...(maxAge !== undefined && { maxAge }),
+      }
+      const until = addSeconds(now, LIFE_SECONDS).getTime()
+      const sealed: Sealed = { ...attempt, session: session.idDigest, until }
+      const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
+      setCookie(reply, nameFor(request.zone, key.state), text, {
+        ...attributesIn(request.zone, callback),
+        maxAge: LIFE_SECONDS,
+      })
+      return { ...key, ...attempt }
+    },
+    wasSent: (request, key) => open(request, key) !== undefined,
+    async take(request, reply, key) {
+      const sealed = open(request, key)
+      if (!sealed) return undefined
+      setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone, key.callback), maxAge: 0 })
+      if (sealed.until <= clock.now().getTime()) return undefined
+      // Bound to the session too: a cookie planted by a sibling host belongs to another session.
+      if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined
+      // Of two parallel callbacks exactly one succeeds.
+      const isFirst = await store.assertions.use(
+        request.zone.id,
+        digest(contextOf(request.zone, key)),
+        new Date(sealed.until),
+      )
+      return isFirst ? sealed : undefined
+    },
+  }
+}

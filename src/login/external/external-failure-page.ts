@@ -1,0 +1,54 @@
+// Answers a failed sign-in at another provider: with a page in place, or with a redirect to one.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Urls } from '../../model/urls.ts'
+import { describedIn, errorPage } from '../../pages/error.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import type { Failure } from './external-failures.ts'
+import type { SamlFailures } from '../saml/failures.ts'
+
+interface FailurePageDeps {
+  readonly sessions: Sessions
+  readonly samlFailures: SamlFailures
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+}
+
+/** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
+export type FailurePath = '/oauth_error' | '/saml_error'
+
+/** Shows the failure. */
+export type ShowFailure = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  why: { readonly failure: Failure; readonly failurePath: FailurePath },
+) => Promise<FastifyReply>
+
+/** One instance serves every zone. */
+export function createFailurePage(deps: FailurePageDeps): ShowFailure {
+  const { sessions, samlFailures, pages, urls, behaviour } = deps
+
+  return async (request, reply, { failure, failurePath }) => {
+    if (!behaviour.externalFailureInPlace) {
+      if (failurePath === '/saml_error') samlFailures.keep(reply, failure.description)
+      return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
+    }
+    // The user may be signed in already if the callback is opened a second time.
+    const isSignedIn = (await sessions.signedIn(request)) !== undefined
+    const chrome = await pages.chrome(request, reply)
+    const { basePath } = chrome
+    const texts = chrome.texts.error
+    const back = isSignedIn
+      ? { text: texts.start, url: `${basePath}/` }
+      : { text: texts.again, url: `${basePath}/login` }
+    const page = errorPage(chrome, {
+      ...failure,
+      ...describedIn(chrome.texts, failure.description),
+      title: texts.titles.signInRefused,
+      back,
+    })
+    return pages.send(reply.status(failure.status), page)
+  }
+}

@@ -1,0 +1,221 @@
+// The return of a browser from another provider: what it must prove, which user it signs in, where it continues, and which message a
+// failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mayBeLinked, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
+import type { OpenDeps, OpenInvitation } from '../../accounts/accept-invitation.ts'
+import { returnUrl } from '../../accounts/return-url.ts'
+import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
+import { addSeconds } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { digest } from '../../base/secrets.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
+import type { AnswerShape } from '../../identity/source.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import type { Urls } from '../../model/urls.ts'
+import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import type { Store } from '../../store/store.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { ownPath } from '../../web/requests/own-path.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import type { Attempt, Attempts } from './attempts.ts'
+import { createFailurePage } from './external-failure-page.ts'
+import type { FailurePath, ShowFailure } from './external-failure-page.ts'
+import { detailOf, failureOf, LOST } from './external-failures.ts'
+import type { Failure, Refused } from './external-failures.ts'
+import type { SignInTargets } from '../sign-in/sign-in-target.ts'
+import type { SamlFailures } from '../saml/failures.ts'
+
+/** Dependencies of sign-in at other providers. */
+export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDeps, 'settings'> {
+  readonly store: Store
+  readonly identity: Identity
+  readonly sessions: Sessions
+  readonly attempts: Attempts
+  readonly signInTargets: SignInTargets
+  readonly samlFailures: SamlFailures
+  readonly pages: PageWriter
+  readonly urls: Urls
+  readonly behaviour: Behaviour
+  readonly clock: Clock
+  readonly log: { refusal(message: string): void }
+}
+
+/** The response of a provider, as received from the browser. */
+interface Return {
+  readonly origin: string
+  readonly form: Form
+  readonly failurePath: FailurePath
+  /** The path that received it, below the zone's base URL; by default that of the provider. */
+  readonly path?: string
+  /** Called for a response without a pending request; returns the message for the log. */
+  readonly lost?: () => string
+  /** Overrides the answer to a refusal, with another text or a redirect; `path` is the target of the sign-in. */
+  readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
+}
+
+/** The sign-in that an answer completes. */
+interface Completion {
+  readonly provider: IdentityProvider
+  readonly shape: AnswerShape
+  readonly redirectUri: string
+  /** Absent where the sign-in began at the provider. */
+  readonly attempt?: Attempt
+  readonly invitation?: OpenInvitation | undefined
+  /** The target, unless there is an invitation. */
+  readonly path: string | undefined
+}
+
+/** Completes sign-ins at other providers. */
+export interface Returns {
+  /** The fields of the provider's responses. */
+  shapeOf(zone: Zone, origin: string): Promise<AnswerShape>
+  /** Signs the user in and continues, if this browser started the sign-in. */
+  finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply>
+  /** Signs the user in who started at the provider, regardless of the browser's session and its pending sign-ins. */
+  acceptUnsolicited(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: Return & { readonly target?: string },
+  ): Promise<FastifyReply>
+  readonly fail: ShowFailure
+}
+
+/** The path of a provider's responses, below the zone's base URL, unless its protocol has another one. */
+export const callbackPath = (origin: string): string => `/login/callback/${encodeURIComponent(origin)}`
+
+/** Settings that identify the provider and our client there. */
+const ADDRESSES = [
+  'issuer',
+  'relyingPartyId',
+  'authUrl',
+  'tokenUrl',
+  'tokenKeyUrl',
+  'userInfoUrl',
+  'discoveryUrl',
+  'responseType',
+  'metaDataLocation',
+] as const
+
+/** Changes if another provider gets this name, or the record points to another server. */
+export const fingerprint = ({ id, config }: IdentityProvider): string =>
+  digest(JSON.stringify([id, ...ADDRESSES.map(name => config[name])]))
+
+/** For a deleted provider, so that its response is refused like any other without a pending request. */
+const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
+
+/** Every field of the response. */
+export const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
+
+/** Whether no field was sent twice (RFC 6749 §3.1). */
+export const isPlain = (form: Form, shape: AnswerShape): boolean =>
+  namesOf(shape).every(name => form.all(name).length <= 1)
+
+/** One instance serves every zone. */
+export function createReturns(deps: ExternalDeps): Returns {
+  const { store, identity, sessions, attempts, signInTargets, urls, log, behaviour } = deps
+  const fail = createFailurePage(deps)
+
+  async function finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
+    const { origin, form } = given
+    const { zone } = request
+    const answers = await identity.answersOf(zone, origin)
+    const shape = answers?.shape ?? NO_ANSWER
+    const callback = answers?.path ?? callbackPath(origin)
+    const state = form.get(shape.state)
+    const attempt =
+      isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state, callback }) : undefined
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
+      return fail(request, reply, { ...given, failure: LOST })
+    }
+    const invitation =
+      attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
+    const isOpen = invitation?.user.origin === origin && (await mayBeLinked(invitation, provider, deps))
+    if (attempt.invitation !== undefined && !isOpen) {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is no longer valid`)
+      return fail(request, reply, { ...given, failure: LOST })
+    }
+    const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
+    const redirectUri = urls.ofZone(zone) + (given.path ?? callback)
+    return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
+  }
+
+  async function acceptUnsolicited(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    given: Return & { readonly target?: string },
+  ): Promise<FastifyReply> {
+    const { origin, form, target } = given
+    const { zone } = request
+    const answers = await identity.answersOf(zone, origin)
+    const provider = await store.providers.findByOrigin(zone.id, origin)
+    if (!answers || !provider || !isPlain(form, answers.shape)) return fail(request, reply, { ...given, failure: LOST })
+    // A form of another site sends no cookies anyway, and a pending request of this browser may belong to another user.
+    sessions.forget(request)
+    const redirectUri = urls.ofZone(zone) + (given.path ?? answers.path ?? callbackPath(origin))
+    const to = { provider, shape: answers.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
+    return complete(request, reply, { given, to })
+  }
+
+  async function complete(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { given, to }: { readonly given: Return; readonly to: Completion },
+  ): Promise<FastifyReply> {
+    const { origin, form } = given
+    const { zone } = request
+    const { provider, shape, redirectUri, attempt, invitation, path } = to
+    const result = await identity.finishRedirect(contextOf(request), {
+      origin,
+      answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
+      attempt: attempt ? { ...attempt, redirectUri } : { redirectUri },
+      client: await signInTargets.clientOf(zone, path),
+      invited: invitation?.user,
+      ...(attempt && recency(attempt)),
+    })
+    if (result.outcome !== 'signed-in') {
+      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
+      const answer = await given.refused?.(result, path)
+      if (typeof answer === 'string') return reply.redirect(answer, 302)
+      const failure = answer ?? failureOf(result, provider.name)
+      return fail(request, reply, { ...given, failure })
+    }
+    // Linking the account has ended its codes; this is for one that was linked before.
+    if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
+    const { amr, acr, authenticatedAt, upstream } = result
+    const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
+    await sessions.signIn(request, reply, result.user, {
+      amr,
+      upstream,
+      ...(acr && { acr }),
+      ...(since && { authenticatedAt: since }),
+    })
+    if (invitation) {
+      const url = await returnUrl(zone, invitation.requestedReturn, deps)
+      return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)
+    }
+    const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
+    const target = path === undefined || path === '/' ? start : path
+    return reply.redirect(urls.ofZone(zone) + target, 302)
+  }
+
+  /** How recent the sign-in at the provider must be; a provider that was sent `max_age` must say (OpenID Connect Core §2). */
+  function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
+    if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
+    const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
+    return { authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS), mayOmitTime: maxAge === 0 }
+  }
+
+  return {
+    shapeOf: async (zone, origin) => (await identity.answersOf(zone, origin))?.shape ?? NO_ANSWER,
+    finishAttempt,
+    acceptUnsolicited,
+    fail,
+  }
+}

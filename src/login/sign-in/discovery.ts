@@ -1,0 +1,102 @@
+// Finds a user's provider by e-mail address or by origin.
+import type { FastifyInstance } from 'fastify'
+import type { Identity } from '../../identity/identity.ts'
+import { discover } from '../../identity/login-policy.ts'
+import { selfServiceLinksIn } from '../../identity/self-service.ts'
+import { displayName } from '../../model/clients/client.ts'
+import type { Service } from '../../model/service.ts'
+import type { PageSettings } from '../../model/zones/settings.ts'
+import { linkIn } from '../../model/urls.ts'
+import type { Urls } from '../../model/urls.ts'
+import { discoveryPasswordPage } from '../../pages/sign-in/idp-discovery.ts'
+import type { Store } from '../../store/store.ts'
+import { PageError } from '../../web/answers.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { ExternalSignIn } from '../external/external.ts'
+import type { SignInTargets } from './sign-in-target.ts'
+
+/** Dependencies of `discoveryEndpoints`. */
+interface DiscoveryDeps {
+  readonly store: Store
+  readonly identity: Identity
+  readonly external: ExternalSignIn
+  readonly signInTargets: SignInTargets
+  readonly pages: PageWriter
+  readonly csrf: Csrf
+  readonly denial: Denial
+  readonly urls: Urls
+  readonly service: Service
+  readonly pageSettings: PageSettings
+}
+
+/** Characters; the value becomes part of a URL. */
+const MAX_PARAMETER_LENGTH = 255
+
+/** `POST /login/idp_discovery` and `POST /origin-chooser`. */
+export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): void {
+  const { identity, external, signInTargets, pages, csrf, denial, urls, service } = deps
+  const config = { access: { by: 'anyone', because: 'it is a step of signing in' }, audience: 'page' } as const
+
+  app.post('/login/idp_discovery', { config }, async (request, reply) => {
+    const form = bodyForm(request) ?? EMPTY_FORM
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const email = short(form, 'email')?.trim()
+    const username = short(form, 'username')
+    const loginHint = short(form, 'login_hint')
+    if (email === undefined) throw new PageError(400, 'The email is missing.', { code: 'invalid_request' })
+    const { zone } = request
+    const signInTarget = await signInTargets.of(request, form)
+    const providers = await identity.loginProviders(zone)
+    const found = discover({ providers, allowed: signInTarget.client?.allowedProviders }, email, service.name)
+    if (found.kind === 'redirect' && !form.get('skipDiscovery')) {
+      const userName = username || email
+      const started = await external.start(request, reply, { origin: found.origin, signInTarget, userName })
+      if (started) return reply
+    }
+    if (found.kind === 'password' && !form.get('skipDiscovery')) {
+      const { path, client } = signInTarget
+      const page = discoveryPasswordPage(await pages.chrome(request, reply, { form: true }), {
+        userName: email,
+        loginHint: JSON.stringify({ origin: found.origin }),
+        clientName: client && displayName(client),
+        formRedirectUri: path === undefined ? undefined : urls.ofZone(zone) + path,
+        resetPassword: linkIn(
+          urls.pathOf(zone),
+          (await selfServiceLinksIn(zone, { ...deps, serviceName: service.name })).passwd,
+        ),
+      })
+      return pages.send(reply, page)
+    }
+    await signInTargets.keep(request, reply, signInTarget)
+    const query = queryOf({ email, username, login_hint: loginHint })
+    return reply.redirect(`${urls.ofZone(zone)}/login?${query}`, 302)
+  })
+
+  app.post('/origin-chooser', { config }, async (request, reply) => {
+    const form = bodyForm(request) ?? EMPTY_FORM
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
+    const origin = short(form, 'login_hint')?.trim()
+    await signInTargets.keep(request, reply, await signInTargets.of(request, form))
+    const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })
+    return reply.redirect(`${urls.ofZone(request.zone)}/login?${query}`, 302)
+  })
+}
+
+function short(form: Form, name: string): string | undefined {
+  const value = form.get(name)
+  if (value !== undefined && value.length > MAX_PARAMETER_LENGTH) {
+    throw new PageError(400, `The ${name} is too long.`, { code: 'invalid_request' })
+  }
+  return value
+}
+
+/** The query for the sign-in page after discovery; omits empty values. */
+function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  return ['discoveryPerformed=true', ...given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')
+}

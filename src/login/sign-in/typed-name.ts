@@ -1,0 +1,40 @@
+// The user name of a failed sign-in, for the page that the browser is redirected to. It travels in a cookie: URLs end up in
+// logs and histories. Like every cookie it is untrusted input, and only pre-fills a field.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AddressedZone } from '../../model/request.ts'
+import type { Urls } from '../../model/urls.ts'
+import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
+import { signInCookie } from './sign-in-cookie.ts'
+
+const MAX_LENGTH = 255
+/** Enough for a redirect on a slow connection. */
+const SECONDS = 60
+
+/** Keeps the name in the browser until the next page; see `createTypedNames`. */
+interface TypedNames {
+  /** Sets the cookie, unless the name is too long or not a string. */
+  keep(reply: FastifyReply, userName: string): void
+  /** The name of the cookie, which is expired. */
+  take(request: FastifyRequest, reply: FastifyReply): string | undefined
+}
+
+const nameIn = (zone: AddressedZone): string => cookieNameIn(zone, 'Typed-Name')
+const isUsable = (name: string): boolean =>
+  name.trim() !== '' && name.length <= MAX_LENGTH && name.isWellFormed() && !/\p{Cc}/u.test(name)
+
+/** One instance serves every zone; only `/login` of the zone gets the cookie. */
+export function createTypedNames({ urls }: { urls: Urls }): TypedNames {
+  return {
+    keep(reply, userName) {
+      const { zone } = reply.request
+      if (isUsable(userName)) setCookie(reply, nameIn(zone), userName, { ...signInCookie(urls, zone), maxAge: SECONDS })
+    },
+    take(request, reply) {
+      const { zone } = request
+      const name = cookieOf(request, nameIn(zone))
+      if (name === undefined) return undefined
+      setCookie(reply, nameIn(zone), '', { ...signInCookie(urls, zone), maxAge: 0 })
+      return isUsable(name) ? name : undefined
+    },
+  }
+}

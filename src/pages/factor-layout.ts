@@ -1,6 +1,0 @@
-import type { Html } from '../base/html.ts'
-import { type Chrome, layout, type Page } from './layout.ts'
-
-/** The layout of second-factor pages, which have additional style rules. */
-export const factorLayout = (chrome: Chrome, page: Page): Html =>
-  layout(chrome, { ...page, stylesheet: chrome.assets.factorStylesheet })

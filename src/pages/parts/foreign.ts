@@ -1,0 +1,43 @@
+// Untrusted values on pages: names chosen by clients and users, links and images of operators, descriptions with
+// parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
+// links cannot run scripts, images must be PNG.
+import { base64In } from '../../base/base64.ts'
+import { type Html, html } from '../../base/html.ts'
+import { isParsableUrl } from '../../base/parsable-url.ts'
+
+/** Control characters and line separators: invisible, or harmful to the text around them. */
+const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu
+/** Explicit embeddings, overrides and isolates: right-to-left scripts do not need them, forged names do. */
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/g
+
+/** Text that needs no change: the common case, up to a thousand times on a page. */
+const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+/** The text without control and direction characters, truncated to `limit` UTF-16 units; for titles and attributes. */
+export function plain(text: string, limit = 200): string {
+  if (text.length <= limit && PRINTABLE.test(text)) return text
+  const clean = text.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
+  if (clean.length <= limit) return clean
+  const half = /[\ud800-\udbff]$/ // a cut through a pair leaves its first half
+  return `${clean.slice(0, limit).replace(half, '').trimEnd()}…`
+}
+
+/** `plain` in an element of its own direction, so that it cannot reorder the words around it. */
+export const isolated = (text: string, limit?: number): Html => html`<bdi>${plain(text, limit)}</bdi>`
+
+const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
+/** Unambiguous for every browser. Avoids parsing, which is slow for a thousand links, or for a hundred with long host names. */
+const PLAIN_LINK = /^(?:\/|https?:\/\/[^\s/\\])/
+
+/** The link if it is http, https or mailto; undefined for every other scheme, such as `javascript:`. */
+export function safeLink(url: string | undefined): string | undefined {
+  if (url === undefined || PLAIN_LINK.test(url)) return url
+  if (!isParsableUrl(url, 'https://relative.invalid')) return undefined
+  return LINK_SCHEMES.has(new URL(url, 'https://relative.invalid').protocol) ? url : undefined
+}
+
+/** A base64 PNG as a data URI; undefined if it is absent or not base64. */
+export function pngDataUri(base64: string | null | undefined): string | undefined {
+  const digits = base64In(base64 ?? '')
+  return digits ? `data:image/png;base64,${digits}` : undefined
+}

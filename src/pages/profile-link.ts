@@ -1,6 +1,0 @@
-import { type Html, html } from '../base/html.ts'
-import type { Chrome } from './layout.ts'
-
-/** The link back to the profile, below a form that was opened from there. */
-export const profileLink = ({ basePath, texts }: Chrome): Html =>
-  html`<p class="below"><a href="${basePath}/profile">${texts.profile.heading}</a></p>\n`
