@@ -53,6 +53,18 @@ describe('ratelimit', () => {
     })
   })
 
+  it('takes the kind of a selector in any case, and spaces around both parts', async () => {
+    const pathSelectors = ['Equals : /a', 'STARTSWITH:/b ', ' Contains:c d', 'Other:', 'ALL']
+    const { rateLimit } = await load({ limiterMappings: [{ ...other, pathSelectors }] })
+    assert.deepEqual(rateLimit?.mappings[0]?.selectors, [
+      { kind: 'equals', text: '/a' },
+      { kind: 'startsWith', text: '/b' },
+      { kind: 'contains', text: 'c d' },
+      { kind: 'other' },
+      { kind: 'all' },
+    ])
+  })
+
   const credentials = [
     ['JWT', { kind: 'token' }],
     ['JWT:Header', { kind: 'section', section: 0 }],
@@ -105,7 +117,7 @@ describe('ratelimit', () => {
       section: {
         limiterMappings: [
           { ...other, pathSelectors: ['other', 'equals:/a'] },
-          { ...other, pathSelectors: ['equals:/a', 'equals:/b', 'equals:/b'] },
+          { ...other, pathSelectors: ['Equals: /a', 'equals:/b', 'equals:/b'] },
         ],
       },
       want: [
@@ -124,13 +136,11 @@ describe('ratelimit', () => {
       section: { limiterMappings: [{ ...other, withCallerCredentialsID: '1r/s' }] },
       want: [`${mapping}.withCallerCredentialsID: needs ratelimit.credentialID`],
     },
-    ...['', 'other:', 'equals:', 'equals:token', 'startsWith:x', 'contains:', 'Equals:/a', 'regex:/a', 'ALL'].map(
-      bad => ({
-        name: `the selector ${JSON.stringify(bad)}`,
-        section: { limiterMappings: [{ ...other, pathSelectors: [bad] }] },
-        want: [`${mapping}.pathSelectors[0]: ${selector}`],
-      }),
-    ),
+    ...['', 'other:x', 'equals:', 'equals:token', 'startsWith:x', 'contains: ', 'regex:/a', 'equals /a'].map(bad => ({
+      name: `the selector ${JSON.stringify(bad)}`,
+      section: { limiterMappings: [{ ...other, pathSelectors: [bad] }] },
+      want: [`${mapping}.pathSelectors[0]: ${selector}`],
+    })),
     ...['50', '50r', '50r/', 'r/s', '-1r/s', '1.5r/s', '50r/0s', '50r/1801s', '50r/m', '50 r/s', '9999999999r/s'].map(
       bad => ({
         name: `the rate ${bad}`,

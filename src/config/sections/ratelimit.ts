@@ -74,15 +74,13 @@ export function rateLimitOf(file: RateLimitFile | undefined, problems: Problems)
   if (file === undefined || !problems.hasValidTypes('ratelimit')) return undefined
   const { loggingOption = RATE_LIMIT_LOGGING[0], credentialID, limiterMappings } = file
   const credential = credentialID === undefined ? undefined : credentialOf(credentialID, problems)
-  const selectors = new Map<string, string>()
+  const used = new Map<string, string>()
   const names = new Map<string, string>()
   const mappings = limiterMappings.map((mapping, index) => {
     const key = `ratelimit.limiterMappings[${index}]`
     refuseDuplicate(names, { value: mapping.name, key: `${key}.name`, problems })
-    for (const [index, selector] of mapping.pathSelectors.entries()) {
-      refuseDuplicate(selectors, { value: selector, key: `${key}.pathSelectors[${index}]`, problems })
-    }
-    return mappingOf(mapping, { key, problems, hasCredential: credentialID !== undefined })
+    const selectors = selectorsOf(mapping, { key: `${key}.pathSelectors`, problems, used })
+    return { ...limitsOf(mapping, { key, problems, hasCredential: credentialID !== undefined }), selectors }
   })
   return { logging: loggingOf(loggingOption, problems), ...(credential && { credential }), mappings }
 }
@@ -93,10 +91,23 @@ function loggingOf(option: string, problems: Problems): RateLimitLogging {
   return chosen ?? RATE_LIMIT_LOGGING[0]
 }
 
-function mappingOf(
+function selectorsOf(
+  { pathSelectors }: MappingFile,
+  { key, problems, used }: { key: string; problems: Problems; used: Map<string, string> },
+): readonly PathSelector[] {
+  return pathSelectors.flatMap((text, index) => {
+    const place = { key: `${key}[${index}]`, problems }
+    const selector = selectorOf(text)
+    if (selector) refuseDuplicate(used, { value: JSON.stringify(selector), ...place })
+    else problems.add(place.key, 'must be equals:/path, startsWith:/path, contains:text, other or all')
+    return selector ?? []
+  })
+}
+
+function limitsOf(
   mapping: MappingFile,
   { key, problems, hasCredential }: { key: string; problems: Problems; hasCredential: boolean },
-): LimiterMapping {
+): Omit<LimiterMapping, 'selectors'> {
   const limits = LIMIT_KINDS.flatMap(kind => {
     const text = mapping[kind]
     const rate = text === undefined ? undefined : rateOf(text, `${key}.${kind}`, problems)
@@ -108,10 +119,7 @@ function mappingOf(
   if (mapping.withCallerCredentialsID !== undefined && !hasCredential) {
     problems.add(`${key}.withCallerCredentialsID`, 'needs ratelimit.credentialID')
   }
-  const selectors = mapping.pathSelectors.flatMap(
-    (selector, index) => selectorOf(selector, `${key}.pathSelectors[${index}]`, problems) ?? [],
-  )
-  return { name: mapping.name, selectors, limits: Object.fromEntries(limits) }
+  return { name: mapping.name, limits: Object.fromEntries(limits) }
 }
 
 function refuseDuplicate(
@@ -123,13 +131,24 @@ function refuseDuplicate(
   else problems.add(key, `is already used by ${other}`)
 }
 
-function selectorOf(text: string, key: string, problems: Problems): PathSelector | undefined {
-  if (text === 'other' || text === 'all') return { kind: text }
-  const [, kind, path = ''] = /^(equals|startsWith|contains):(.+)$/s.exec(text) ?? []
-  if (kind === 'contains') return { kind, text: path }
-  if ((kind === 'equals' || kind === 'startsWith') && path.startsWith('/')) return { kind, text: path }
-  problems.add(key, 'must be equals:/path, startsWith:/path, contains:text, other or all')
-  return undefined
+/** As in UAA, the kind in any case, with spaces around both parts. */
+function selectorOf(selector: string): PathSelector | undefined {
+  const [, name = '', rest = ''] = /^\s*(\w+)\s*(?::(.*))?$/s.exec(selector) ?? []
+  const text = rest.trim()
+  switch (name.toLowerCase()) {
+    case 'equals':
+      return text.startsWith('/') ? { kind: 'equals', text } : undefined
+    case 'startswith':
+      return text.startsWith('/') ? { kind: 'startsWith', text } : undefined
+    case 'contains':
+      return text === '' ? undefined : { kind: 'contains', text }
+    case 'other':
+      return text === '' ? { kind: 'other' } : undefined
+    case 'all':
+      return text === '' ? { kind: 'all' } : undefined
+    default:
+      return undefined
+  }
 }
 
 const MAX_SECONDS = 1800
