@@ -46,8 +46,13 @@ const NEVER_V6: readonly Block[] = [
   ['2002::', 16], // 6to4
   ['2620:4f:8000::', 48],
   ['3fff::', 20],
-  ['fd00:ec2::254', 128], // metadata of two clouds
+  // Of clouds: metadata, and in the first block the credentials of pods, too.
+  ['fd00:ec2::', 32],
   ['fd20:ce::254', 128],
+  ['fd00:c1::a9fe:a9fe', 128],
+  ['fd00:42::42', 128],
+  ['fd00:a9fe:a9fe::1', 128],
+  ['fd00:100::100:200', 128],
 ]
 
 function listOf(blocks: readonly Block[], family: 'ipv4' | 'ipv6'): BlockList {
