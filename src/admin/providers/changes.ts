@@ -50,10 +50,17 @@ export interface Written {
   readonly copy?: ProviderChange
 }
 
+interface SentProvider {
+  readonly json: JsonRecord
+  readonly caller: ProviderCaller
+}
+
 /** Changes of one zone's providers; each refusal is an `OAuthError`, an `AlreadyExists` or a `ChangedMeanwhile`. */
 interface ProviderChanges {
-  create(zoneId: string, json: JsonRecord, caller: ProviderCaller): Promise<Written>
-  replace(zoneId: string, id: string, change: { json: JsonRecord; caller: ProviderCaller }): Promise<Written>
+  create(zoneId: string, change: SentProvider): Promise<Written>
+  /** Creates the provider that an idle row stands for, with the id of the row. */
+  fillRow(row: IdentityProvider, change: SentProvider): Promise<Written>
+  replace(zoneId: string, id: string, change: SentProvider): Promise<Written>
   /** Does not delete the internal provider. */
   delete(zoneId: string, id: string, caller: AliasCaller): Promise<Written & { readonly deleted: boolean }>
   /** Expires all current passwords of the internal accounts. */
@@ -117,20 +124,32 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
 
   const sealed = (provider: IdentityProvider): IdentityProvider => sealProviderSecrets(provider, vault)
 
+  async function insert(
+    { zoneId, id }: Pick<IdentityProvider, 'zoneId' | 'id'>,
+    { json, caller }: SentProvider,
+  ): Promise<Written> {
+    const given = readProvider(json, { serviceName, behaviour })
+    const others = await othersIn(zoneId)
+    if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
+    await rights.checkListed({ id: zoneId, config: given.config }, caller)
+    await rights.checkAccounts({ ...given, zoneId }, caller)
+    const now = clock.now()
+    const definition = await identified(zoneId, given, others)
+    const wanted = { ...definition, zoneId, id, createdAt: now, updatedAt: now }
+    const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
+    await rights.checkCopy(provider, caller, { changesTrust: true })
+    await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
+    return { provider, ...(copy && { copy }) }
+  }
+
   return {
-    async create(zoneId, json, caller) {
-      const given = readProvider(json, { serviceName, behaviour })
-      const others = await othersIn(zoneId)
-      if (others.some(({ originKey }) => originKey === given.originKey)) throw refuseRecord(409, 'the origin is taken')
-      await rights.checkListed({ id: zoneId, config: given.config }, caller)
-      await rights.checkAccounts({ ...given, zoneId }, caller)
-      const now = clock.now()
-      const definition = await identified(zoneId, given, others)
-      const wanted = { ...definition, zoneId, id: random.uuid(), createdAt: now, updatedAt: now }
-      const { provider, copy } = await aliases.forWrite(wanted, undefined, caller)
-      await rights.checkCopy(provider, caller, { changesTrust: true })
-      await store.providers.apply(zoneId, { kind: 'insert', provider: sealed(provider) }, copy)
-      return { provider, ...(copy && { copy }) }
+    create: (zoneId, change) => insert({ zoneId, id: random.uuid() }, change),
+
+    async fillRow(row, change) {
+      const { type, originKey } = row
+      if (change.json['type'] !== type) throw refuseRecord(422, `type must be ${type}`)
+      if (change.json['originKey'] !== originKey) throw refuseRecord(422, `originKey must be ${originKey}`)
+      return insert(row, change)
     },
 
     async replace(zoneId, id, { json, caller }) {

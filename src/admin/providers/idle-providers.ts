@@ -1,5 +1,5 @@
-// UAA: its initial database has three unused providers in the default zone. They appear in lists only: they are not
-// found by id and do not block a provider with the same origin. See docs/compatibility.md, C13.
+// UAA: its initial database has three unused providers in the default zone. They can be listed, read and replaced, and do not block
+// a provider with the same origin. See docs/compatibility.md, C13.
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 
 const ROWS = [
@@ -29,3 +29,7 @@ export function withIdleRows(
   for (const row of rows) made.add(row)
   return [...stored, ...rows].toSorted((left, right) => (left.originKey < right.originKey ? -1 : 1))
 }
+
+/** The idle row with this id, unless its origin has a provider. */
+export const findIdleRow = (id: string, ...zone: Parameters<typeof withIdleRows>): IdentityProvider | undefined =>
+  withIdleRows(...zone).find(row => row.id === id && isIdleRow(row))

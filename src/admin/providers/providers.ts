@@ -10,7 +10,7 @@ import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm, refuseRepeated } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { serverCallerOf } from '../resources/caller.ts'
-import { isIdleRow, withIdleRows } from './idle-providers.ts'
+import { findIdleRow, isIdleRow, withIdleRows } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
 import { providerTestHandler } from './directory-test.ts'
@@ -62,6 +62,12 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     return named
   }
 
+  async function idleRow({ zone, params }: FastifyRequest<ById>): Promise<IdentityProvider | undefined> {
+    if (behaviour.storedProvidersOnly) return undefined
+    const stored = (await store.providers.list(zone.id)).map(({ provider }) => provider)
+    return findIdleRow(params.id, stored, zone.id, serviceName)
+  }
+
   /** Sends the result of `work`; a refusal repeats `sent`. */
   async function answer(
     request: FastifyRequest,
@@ -84,8 +90,9 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     answer(request, reply, {
       async work() {
         const found = await store.providers.findForChange(request.zone.id, request.params.id)
-        if (!found) throw refuseWith(404, 'Provider not found.')
-        return writerFor(request)(found.provider)
+        const provider = found?.provider ?? (await idleRow(request))
+        if (!provider) throw refuseWith(404, 'Provider not found.')
+        return writerFor(request)(provider)
       },
     }),
   )
@@ -96,7 +103,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
       sent: sentRecord,
       async work() {
         const show = writerFor(request)
-        const written = await changes.create(request.zone.id, jsonBody(request), callerOf(request))
+        const written = await changes.create(request.zone.id, { json: jsonBody(request), caller: callerOf(request) })
         report(request, 'IdentityProviderCreatedEvent', written)
         return show(written.provider)
       },
@@ -109,8 +116,11 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
       async work() {
         const show = writerFor(request)
         const change = { json: jsonBody(request), caller: callerOf(request) }
-        const written = await changes.replace(request.zone.id, request.params.id, change)
-        report(request, 'IdentityProviderModifiedEvent', written)
+        const row = await idleRow(request)
+        const written = row
+          ? await changes.fillRow(row, change)
+          : await changes.replace(request.zone.id, request.params.id, change)
+        report(request, row ? 'IdentityProviderCreatedEvent' : 'IdentityProviderModifiedEvent', written)
         return show(written.provider)
       },
     }),

@@ -328,6 +328,44 @@ for (const mode of MODES) {
       })
     })
 
+    describe('the providers that UAA has from the start', () => {
+      const rows = async () => (await api.call({})).json<readonly ProviderAnswer[]>()
+      const record = ldap()
+
+      it('have no row in standard, and can be read and set up in uaa', async () => {
+        const row = (await rows()).find(({ originKey }) => originKey === 'ldap')
+        const filled = await put('ldap', record)
+        if (mode === 'standard') {
+          assert.equal(row, undefined)
+          assert.equal(filled.status, 404)
+          return
+        }
+        assert.deepEqual([row?.id, row?.active], ['ldap', false])
+        assert.equal(filled.status, 200, filled.text)
+        assert.equal(last()?.type, 'IdentityProviderCreatedEvent')
+        const read = await api.call({ path: '/ldap' })
+        assert.deepEqual(read.json<ProviderAnswer>(), filled.json<ProviderAnswer>())
+        assert.equal(read.json<ProviderAnswer>().name, 'Directory')
+        assert.equal((await put('ldap', { ...record, name: 'Renamed' })).json<ProviderAnswer>().name, 'Renamed')
+        assert.equal((await api.call({ method: 'DELETE', path: '/ldap' })).status, 200)
+      })
+
+      it('are set up only as what they are, by callers who may create providers', async () => {
+        if (mode === 'standard') return
+        const keystone = await api.call({ path: '/keystone' })
+        assert.deepEqual([keystone.status, keystone.json<ProviderAnswer>().active], [200, false])
+        for (const wrong of [
+          { ...record, type: 'saml' },
+          { ...record, originKey: 'other' },
+        ]) {
+          assert.equal((await put('ldap', wrong)).status, 422)
+        }
+        assert.equal((await api.call({ method: 'PUT', path: '/ldap', json: record, bearer: 'none' })).status, 401)
+        assert.equal((await api.call({ method: 'DELETE', path: '/keystone' })).status, 404)
+        assert.equal((await rows()).find(({ originKey }) => originKey === 'ldap')?.active, false)
+      })
+    })
+
     describe('reading', () => {
       // Covers Identity provider record: active
       // Covers GET /identity-providers: active_only
