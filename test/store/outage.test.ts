@@ -81,6 +81,20 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await postgres.restart()
   })
 
+  it('answers from its caches until the database is used again', async () => {
+    const known = await findClient()
+    await postgres.kill()
+    await inTime(true, () => Promise.resolve(store.isUnreachable()))
+    const back = postgres.restart()
+    let found: unknown = known
+    while (found === known) {
+      found = await findClient() // rejects if the caches were cleared too early
+      await pause(2)
+    }
+    assert.deepEqual(found, known)
+    await back
+  })
+
   it('is not away while a single statement waits for a lock', async t => {
     const lock = administer(postgres.url, `begin; lock table clients; select pg_sleep(3); commit`)
     t.after(() => lock)

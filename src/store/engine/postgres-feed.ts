@@ -122,12 +122,17 @@ export function createFeed(deps: FeedDeps): Feed {
       timer.clear()
     }
     if (opened !== client) return
-    listener.missed() // changes before this moment may be lost
     retryMs = 0
-    current = true
     // A database that has just resumed would spend its processor time on hundreds of new connections.
-    if (isDown) retry = setTimeout(() => opened === client && decide(false), spread(RETURN_MS)).unref()
-    else decide(false)
+    if (isDown) retry = setTimeout(() => opened === client && resume(), spread(RETURN_MS)).unref()
+    else resume()
+  }
+
+  /** From now on the database is used: until then, during an outage, the caches stand in. */
+  function resume(): void {
+    listener.missed() // changes before the connection was made may be lost
+    current = true
+    decide(false)
   }
 
   async function beat(): Promise<void> {
