@@ -108,10 +108,10 @@ const METHODS: ReadonlyMap<string, { readonly needs: 'secret' | 'keys' | 'nothin
 
 /** Checks the metadata. Throws `invalid_client_metadata` or `invalid_redirect_uri`. */
 export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedClient {
-  if ((memberOf(sent, 'software_statement') ?? null) !== null) {
+  if (isSent(sent, 'software_statement')) {
     throw invalidMetadata('Software statements are not accepted', 'unapproved_software_statement')
   }
-  const encrypted = Object.keys(sent).find(name => ENCRYPTED.test(name))
+  const encrypted = Object.keys(sent).find(name => ENCRYPTED.test(name) && isSent(sent, name))
   if (encrypted !== undefined) throw invalidMetadata(`${encrypted} is not supported`)
   const members = readMembers(sent, rules)
   const { grantTypes, responseTypes } = readTypes(sent, rules)
@@ -121,8 +121,10 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
   if (!found || (found.protocol && !supportsProtocol(rules.zone, found.protocol, rules.behaviour))) {
     throw invalidMetadata('token_endpoint_auth_method is not supported')
   }
-  if (found.needs === 'keys' && members['jwks'] === undefined && members['jwks_uri'] === undefined) {
-    throw invalidMetadata(`token_endpoint_auth_method ${method} needs jwks or jwks_uri`)
+  if (members['jwks'] === undefined && members['jwks_uri'] === undefined) {
+    if (found.needs === 'keys') throw invalidMetadata(`token_endpoint_auth_method ${method} needs jwks or jwks_uri`)
+    const isSigning = members['require_signed_request_object'] === true
+    if (isSigning) throw invalidMetadata('require_signed_request_object needs jwks or jwks_uri')
   }
   const clientName = stringOf(sent, 'client_name')
   if (clientName !== undefined && (clientName.trim() === '' || clientName.length > MAX_NAME_LENGTH)) {
@@ -185,9 +187,11 @@ function typed(sent: JsonRecord, name: string, needed: string, fits: (value: unk
   return value
 }
 
-/** Libraries send an empty string for absent values. */
+/** Libraries send null or an empty string for absent values. */
+const isSent = (sent: JsonRecord, name: string): boolean => (memberOf(sent, name) ?? '') !== ''
+
 function stringOf(sent: JsonRecord, name: string): string | undefined {
-  if (memberOf(sent, name) === '') return undefined
+  if (!isSent(sent, name)) return undefined
   const isString = (value: unknown): boolean => typeof value === 'string' && value.length <= MAX_LENGTH
   return typed(sent, name, `a string of at most ${MAX_LENGTH} characters`, isString) as string | undefined // checked
 }

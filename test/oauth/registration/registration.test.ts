@@ -270,12 +270,34 @@ for (const mode of MODES) {
     })
 
     it('takes the empty string and null for nothing', async () => {
-      const nothing = { logo_uri: '', policy_uri: null, scope: '', jwks_uri: '', contacts: null, jwks: null }
+      const nothing = {
+        logo_uri: '',
+        policy_uri: null,
+        scope: '',
+        jwks_uri: '',
+        contacts: null,
+        jwks: null,
+        software_statement: '',
+        id_token_encrypted_response_alg: null,
+        userinfo_encrypted_response_enc: '',
+      }
       const reported = registered(await register(server, { ...METADATA, ...nothing, client_name: '' }))
       assert.equal(reported.scope, 'openid profile email phone address')
       for (const name of ['client_name', ...Object.keys(nothing).filter(each => each !== 'scope')]) {
         assert.equal(Reflect.get(reported, name), undefined, name)
       }
+    })
+
+    it('refuses to require signatures of a client without keys, where requests can be signed', async () => {
+      const metadata = { ...METADATA, require_signed_request_object: true }
+      const answer = await register(server, metadata)
+      if (mode === 'uaa') {
+        assert.equal(answer.status, 201, answer.text)
+        return
+      }
+      assert.equal(errorOf(answer), '400 invalid_client_metadata')
+      assert.match(answer.text, /require_signed_request_object needs jwks or jwks_uri/)
+      assert.equal((await register(server, { ...metadata, jwks: keys(1) })).status, 201)
     })
 
     it('takes what command line tools and agents send', async () => {
