@@ -66,11 +66,12 @@ export async function authenticate(
   const question = { sent, challenge, passkey, verifiesUser: !user }
   const verified = await verify(at, question).catch((cause: unknown) => refused('invalid', cause))
   if (verified.outcome === 'refused') return verified
+  // §4, uvInitialized: whoever finds an authenticator without a PIN can give it one. The password has to come first once.
+  if (!user && !passkey.hasVerifiedUser) return refused('never-verified')
   if (!(await challenges.use(challenge, of))) return refused('used')
   const { counter, isBackedUp, isUserVerified } = verified
-  if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, { counter, isBackedUp, at: clock.now() }))) {
-    return refused('counter')
-  }
+  const use = { counter, isBackedUp, isUserVerified, at: clock.now() }
+  if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, use))) return refused('counter')
   return {
     outcome: 'proved',
     userId: passkey.userId,

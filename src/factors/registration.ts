@@ -79,7 +79,10 @@ export async function readRegistration(
 /** The library's result for a valid response. */
 interface VerifiedRegistration {
   readonly outcome: 'verified'
-  readonly facts: Pick<Passkey, 'credentialId' | 'publicKey' | 'counter' | 'aaguid' | 'isBackedUp' | 'isAttested'>
+  readonly facts: Pick<
+    Passkey,
+    'credentialId' | 'publicKey' | 'counter' | 'aaguid' | 'isBackedUp' | 'isAttested' | 'hasVerifiedUser'
+  >
 }
 
 /** Depends only on the response and the roots. The response is invalid if it throws anything. */
@@ -111,7 +114,7 @@ async function verify(
     supportedAlgorithmIDs: ALGORITHMS,
   })
   if (!verified) return refused('invalid')
-  const { credential, aaguid, credentialBackedUp: isBackedUp, credentialDeviceType } = registrationInfo
+  const { credential, aaguid, credentialBackedUp: isBackedUp, credentialDeviceType, userVerified } = registrationInfo
   if (!isValidCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
   return {
     outcome: 'verified',
@@ -123,6 +126,7 @@ async function verify(
       isBackedUp,
       // A synchronized passkey is not bound to this hardware.
       isAttested: use.kind === 'verified' && use.provesHardware && credentialDeviceType === 'singleDevice',
+      hasVerifiedUser: userVerified,
     },
   }
 }

@@ -58,6 +58,7 @@ export interface PasskeyRow {
   aaguid: string
   is_backed_up: Flag
   is_attested: Flag
+  has_verified_user: Flag | null
   name: string
   created_at: number
   last_used_at: number | null
@@ -74,6 +75,7 @@ export const PASSKEY_COLUMNS = [
   'aaguid',
   'is_backed_up',
   'is_attested',
+  'has_verified_user',
   'name',
   'created_at',
   'last_used_at',

@@ -145,6 +145,7 @@ describe('passkeys', () => {
         aaguid: '00000000-0000-0000-0000-000000000000',
         isBackedUp: true,
         isAttested: false,
+        hasVerifiedUser: true,
         name: NAME,
       })
     })
@@ -509,6 +510,18 @@ describe('passkeys', () => {
       const [passkey] = await server.store.factors.passkeysOf('svc', marissa.id)
       assert.equal(passkey?.counter, 6)
       assert.equal(reasonOf(await prove(credential, { counter: 4_294_967_295 })), 'accepted')
+    })
+
+    // Web Authentication Level 3 §4, uvInitialized: anyone who finds a security key without a PIN can give it one.
+    it('signs in alone only after it has verified the user with another factor', async () => {
+      const credential = await enrol({ userVerified: false })
+      assert.equal(reasonOf(await prove(credential)), 'never-verified')
+      assert.equal(reasonOf(await prove(credential, { userVerified: false }, { user: marissa })), 'accepted')
+      assert.equal(reasonOf(await prove(credential)), 'never-verified')
+      assert.equal(reasonOf(await prove(credential, {}, { user: marissa })), 'accepted')
+      assert.equal(reasonOf(await prove(credential)), 'accepted')
+      assert.equal(reasonOf(await prove(credential, { userVerified: false }, { user: marissa })), 'accepted')
+      assert.equal(reasonOf(await prove(credential)), 'accepted', 'it has not forgotten')
     })
 
     it('says that a user was not verified, and whether the key is backed up now', async () => {

@@ -10,6 +10,7 @@ const english = textsIn('en')
 describe('the message for a code', () => {
   const errors = [
     'passkey_refused',
+    'passkey_needs_password',
     'login_failure',
     'account_locked',
     'account_not_verified',

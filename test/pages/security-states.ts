@@ -24,6 +24,7 @@ const passkey: Passkey = {
   aaguid: '',
   isBackedUp: true,
   isAttested: false,
+  hasVerifiedUser: true,
   name: 'Chrome on Linux',
   createdAt: new Date('2026-01-03T12:00:00Z'),
   lastUsedAt: new Date('2026-01-15T10:00:00Z'),

@@ -18,6 +18,7 @@ export function factorCases({ store, newZone }: Lent): void {
     aaguid: '00000000-0000-0000-0000-000000000000',
     isBackedUp: false,
     isAttested: false,
+    hasVerifiedUser: true,
     name: 'Phone “ünï”',
     createdAt: at(1),
     ...given,
@@ -41,6 +42,7 @@ export function factorCases({ store, newZone }: Lent): void {
         counter: 7,
         isBackedUp: true,
         isAttested: true,
+        hasVerifiedUser: true,
         createdAt: at(2),
       })
       assert.equal(await factors.addPasskey(z, second, 20), true)
@@ -69,7 +71,8 @@ export function factorCases({ store, newZone }: Lent): void {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey({ counter: 5 }), 20)
-      const use = (counter: number) => factors.usePasskey(z, 'credential-1', { counter, isBackedUp: true, at: at(9) })
+      const seen = { isUserVerified: false, at: at(9) }
+      const use = (counter: number) => factors.usePasskey(z, 'credential-1', { ...seen, counter, isBackedUp: true })
       assert.equal(await use(5), false)
       assert.equal(await use(4), false)
       assert.equal(await use(0), false)
@@ -79,8 +82,19 @@ export function factorCases({ store, newZone }: Lent): void {
         passkey({ counter: 6, isBackedUp: true, lastUsedAt: at(9) }),
       )
       await factors.addPasskey(z, passkey({ id: 'k2', credentialId: 'c2' }), 20)
-      assert.equal(await factors.usePasskey(z, 'c2', { counter: 0, isBackedUp: false, at: at(9) }), true)
-      assert.equal(await factors.usePasskey(newZone(), 'c2', { counter: 1, isBackedUp: false, at: at(9) }), false)
+      assert.equal(await factors.usePasskey(z, 'c2', { ...seen, counter: 0, isBackedUp: false }), true)
+      assert.equal(await factors.usePasskey(newZone(), 'c2', { ...seen, counter: 1, isBackedUp: false }), false)
+    })
+
+    it('are remembered to have verified their user from the first time on', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      await factors.addPasskey(z, passkey({ hasVerifiedUser: false }), 20)
+      const use = async (isUserVerified: boolean) => {
+        await factors.usePasskey(z, 'credential-1', { counter: 0, isBackedUp: false, isUserVerified, at: at(9) })
+        return (await factors.findPasskey(z, 'credential-1'))?.hasVerifiedUser
+      }
+      assert.deepEqual([await use(false), await use(true), await use(false)], [false, true, true])
     })
 
     it('are renamed and removed by their own user alone; a removal ends what browsers remember', async () => {

@@ -28,7 +28,7 @@ async function revertMigration({ url }: TestDatabase): Promise<void> {
     ...CLASSES.map(
       (words, number) => `update sessions set acr = '${JSON.stringify(words)}' where id_digest = 's${number}'`,
     ),
-    `delete from migrations where id = '0020-second-factors'`,
+    `delete from migrations where id in ('0020-second-factors', '0035-passkeys-that-verified')`,
   ]
   if (!url.startsWith('sqlite:')) return administer(url, ...statements)
   const raw = new DatabaseSync(url.slice('sqlite:'.length))
@@ -72,7 +72,14 @@ for (const kind of DATABASE_KINDS) {
       const [passkey] = [
         { id: 'p', userId: 'u1', credentialId: 'c', publicKey: 'k', counter: 0, transports: [], aaguid: '' },
       ]
-      const added = { ...passkey, isBackedUp: false, isAttested: false, name: 'Key', createdAt: at(0) }
+      const added = {
+        ...passkey,
+        isBackedUp: false,
+        isAttested: false,
+        hasVerifiedUser: true,
+        name: 'Key',
+        createdAt: at(0),
+      }
       assert.equal(await store.factors.addPasskey('z1', added, 1, []), true)
       assert.deepEqual((await store.users.find('z1', 'u1'))?.factors?.methods, ['passkey'])
       await store.close()

@@ -17,6 +17,7 @@ export async function givePasskey(
   { store, clock, baseUrl }: TestServer,
   user: User,
   zoneId = 'svc',
+  { hasVerifiedUser = true } = {},
 ): Promise<Credential> {
   const asked = { challenge: '', rp: { id: new URL(baseUrl).hostname }, user: { id: userHandle(zoneId, user.id) } }
   const { credential } = createAuthenticator(new URL(baseUrl).origin).create(asked)
@@ -30,6 +31,7 @@ export async function givePasskey(
     aaguid: '00000000-0000-0000-0000-000000000000',
     isBackedUp: false,
     isAttested: false,
+    hasVerifiedUser,
     name: 'Key',
     createdAt: clock.now(),
   }

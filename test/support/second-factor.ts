@@ -69,7 +69,11 @@ export async function giveFactor(
     return
   }
   const key = { id: userId, userId, credentialId: userId, publicKey: '', counter: 0, transports: [], aaguid: '' }
-  await store.factors.addPasskey('svc', { ...key, isBackedUp: false, isAttested: false, name: 'Key', createdAt }, 1)
+  await store.factors.addPasskey(
+    'svc',
+    { ...key, isBackedUp: false, isAttested: false, hasVerifiedUser: true, name: 'Key', createdAt },
+    1,
+  )
 }
 
 /** Makes the sign-in of the browser's session one of these classes, as after a second factor. */

@@ -111,7 +111,9 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     const at = await ceremonyOf(request)
     const proof = at && (await passkeys.authenticate(at, { answer }))
     if (proof?.outcome !== 'proved') {
-      return refuse('passkey_refused', { type, principal: 'passkey', data: `passkey: ${proof?.reason ?? 'no cookie'}` })
+      const reason = proof?.reason ?? 'no cookie'
+      const message = reason === 'never-verified' ? 'passkey_needs_password' : 'passkey_refused'
+      return refuse(message, { type, principal: 'passkey', data: `passkey: ${reason}` })
     }
     const { userId: principal } = proof
     const user = await store.users.findWithGroups(zone.id, principal)

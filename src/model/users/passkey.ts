@@ -16,6 +16,8 @@ export interface Passkey {
   readonly isBackedUp: boolean
   /** Whether a trusted attestation says that hardware protects the private key. */
   readonly isAttested: boolean
+  /** Whether it has verified its user in a ceremony that another factor protected: only then can it sign in alone (`uvInitialized`). */
+  readonly hasVerifiedUser: boolean
   /** The name given by the user. */
   readonly name: string
   readonly createdAt: Date

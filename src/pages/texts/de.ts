@@ -38,6 +38,8 @@ export const de: Texts = {
   errors: {
     passkey_refused:
       'Dieser Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder melden Sie sich anders an.',
+    passkey_needs_password:
+      'Mit diesem Passkey allein können Sie sich noch nicht anmelden. Melden Sie sich mit Benutzername und Passwort an, und verwenden Sie ihn dann als zweiten Schritt.',
     login_failure: 'Benutzername oder Passwort ist falsch. Prüfen Sie beides und versuchen Sie es erneut.',
     account_locked:
       'Zu viele Versuche sind fehlgeschlagen, daher ist dieses Konto vorübergehend gesperrt. Warten Sie einige Minuten und versuchen Sie es dann erneut.',

@@ -37,6 +37,8 @@ export const en: Texts = {
   },
   errors: {
     passkey_refused: 'That passkey was not accepted. Try again, or sign in another way.',
+    passkey_needs_password:
+      'This passkey cannot sign you in on its own yet. Sign in with your user name and password, then use it as the second step.',
     login_failure: 'Incorrect user name or password. Check both, then try again.',
     account_locked:
       'Too many attempts failed, so this account is locked for a while. Wait a few minutes, then try again.',

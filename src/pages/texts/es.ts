@@ -37,6 +37,8 @@ export const es: Texts = {
   },
   errors: {
     passkey_refused: 'Esa clave de acceso no se aceptó. Inténtelo de nuevo o inicie sesión de otra forma.',
+    passkey_needs_password:
+      'Esta clave de acceso aún no basta por sí sola. Inicie sesión con su nombre de usuario y contraseña y úsela después como segundo paso.',
     login_failure: 'El nombre de usuario o la contraseña no son correctos. Compruebe ambos e inténtelo de nuevo.',
     account_locked:
       'Ha habido demasiados intentos fallidos, por lo que esta cuenta está bloqueada temporalmente. Espere unos minutos e inténtelo de nuevo.',

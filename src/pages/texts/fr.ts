@@ -37,6 +37,8 @@ export const fr: Texts = {
   },
   errors: {
     passkey_refused: 'Cette clé d’accès n’a pas été acceptée. Réessayez, ou connectez-vous autrement.',
+    passkey_needs_password:
+      'Cette clé d’accès ne suffit pas encore à elle seule. Connectez-vous avec votre nom d’utilisateur et votre mot de passe, puis utilisez-la comme deuxième étape.',
     login_failure: 'Nom d’utilisateur ou mot de passe incorrect. Vérifiez-les, puis réessayez.',
     account_locked:
       'Trop de tentatives ont échoué\u00a0: ce compte est temporairement verrouillé. Attendez quelques minutes, puis réessayez.',

@@ -307,6 +307,7 @@ type SignInError =
   | 'password_expired'
   | 'account_not_precreated'
   | 'passkey_refused'
+  | 'passkey_needs_password'
   | 'invalid_login_request'
   | 'invalid_login_hint'
   | 'invalid_idp'

@@ -37,6 +37,7 @@ export const zh: Texts = {
   },
   errors: {
     passkey_refused: '该通行密钥未被接受。请重试，或以其他方式登录。',
+    passkey_needs_password: '此通行密钥尚不能单独用于登录。请先使用用户名和密码登录，然后将其作为第二步验证。',
     login_failure: '用户名或密码不正确。请检查后重试。',
     account_locked: '失败次数过多，此账号已被暂时锁定。请等待几分钟后重试。',
     account_not_verified: '此账号尚未验证。请打开您收到的邮件中的链接；如果找不到，请再次创建账号以获取新邮件。',

@@ -47,6 +47,7 @@ interface PasskeyOfUser {
 interface PasskeyUse {
   readonly counter: number
   readonly isBackedUp: boolean
+  readonly isUserVerified: boolean
   readonly at: Date
 }
 

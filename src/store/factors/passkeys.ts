@@ -2,7 +2,7 @@ import type { Passkey } from '../../model/users/passkey.ts'
 import { type Database, isStorable, statement } from '../database.ts'
 import type { FactorStore } from './factor-store.ts'
 import { flag, fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
-import { insertInto, list, PASSKEY_COLUMNS, type PasskeyRow } from '../schema.ts'
+import { type Flag, insertInto, list, PASSKEY_COLUMNS, type PasskeyRow } from '../schema.ts'
 import { changeFactors, COUNT_PASSKEYS, leavesOne, OF_USER, type UserKey } from './factor-changes.ts'
 
 type PasskeyKey = UserKey & { id: string }
@@ -22,8 +22,9 @@ const FIND_PASSKEY = statement<CredentialKey, PasskeyRow>(
 const ADD_PASSKEY = statement<PasskeyRow>(
   `${insertInto('passkeys', PASSKEY_COLUMNS)} on conflict (zone_id, credential_id) do nothing`,
 )
-const USE_PASSKEY = statement<CredentialKey & { counter: number; is_backed_up: number; at: number }>(
-  `update passkeys set counter = :counter, is_backed_up = :is_backed_up, last_used_at = :at
+const USE_PASSKEY = statement<CredentialKey & { counter: number; is_backed_up: Flag; verified: Flag; at: number }>(
+  `update passkeys set counter = :counter, is_backed_up = :is_backed_up, last_used_at = :at,
+     has_verified_user = case when :verified = 1 then 1 else has_verified_user end
    where ${OF_CREDENTIAL} and (counter < :counter or (counter = 0 and :counter = 0))`,
 )
 const RENAME_PASSKEY = statement<PasskeyKey & { name: string }>(
@@ -58,9 +59,10 @@ export function createPasskeys(db: Database): PasskeyStore {
         },
       })
     },
-    async usePasskey(zoneId, credentialId, { counter, isBackedUp, at }) {
+    async usePasskey(zoneId, credentialId, { counter, isBackedUp, isUserVerified, at }) {
       const key = { zone_id: zoneId, credential_id: credentialId }
-      const use = { ...key, counter, is_backed_up: flag(isBackedUp), at: at.getTime() }
+      const flags = { is_backed_up: flag(isBackedUp), verified: flag(isUserVerified) }
+      const use = { ...key, ...flags, counter, at: at.getTime() }
       return (await db.write(USE_PASSKEY, use)).changes > 0
     },
     async renamePasskey(zoneId, { userId, id }, name) {
@@ -91,6 +93,7 @@ const toRow = (zoneId: string, passkey: Passkey): PasskeyRow => ({
   aaguid: passkey.aaguid,
   is_backed_up: flag(passkey.isBackedUp),
   is_attested: flag(passkey.isAttested),
+  has_verified_user: flag(passkey.hasVerifiedUser),
   name: passkey.name,
   created_at: passkey.createdAt.getTime(),
   last_used_at: timeOrNull(passkey.lastUsedAt),
@@ -107,6 +110,7 @@ const toPasskey = (row: PasskeyRow): Passkey =>
     aaguid: row.aaguid,
     isBackedUp: row.is_backed_up === 1,
     isAttested: row.is_attested === 1,
+    hasVerifiedUser: row.has_verified_user === 1,
     name: row.name,
     createdAt: new Date(row.created_at),
     lastUsedAt: row.last_used_at === null ? null : new Date(row.last_used_at),

@@ -235,4 +235,9 @@ export const MIGRATIONS: readonly Migration[] = [
       `create index identity_providers_deleted on identity_providers (zone_id, origin_key) where deleted is not null`,
     ],
   },
+  {
+    id: '0035-passkeys-that-verified',
+    kind: 'expand',
+    statements: ({ flag }) => [`alter table passkeys add column has_verified_user ${flag}`],
+  },
 ]

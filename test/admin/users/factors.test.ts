@@ -379,7 +379,11 @@ for (const mode of MODES) {
           aaguid: '',
           name: 'Key',
         }
-        await factors.addPasskey(zoneId, { ...key, isBackedUp: false, isAttested: false, createdAt }, 1)
+        await factors.addPasskey(
+          zoneId,
+          { ...key, isBackedUp: false, isAttested: false, hasVerifiedUser: true, createdAt },
+          1,
+        )
         return id
       }
       const left = async (zoneId: string, id: string) => [

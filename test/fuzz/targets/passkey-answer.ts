@@ -36,6 +36,7 @@ const STORED: Passkey = {
   aaguid: '',
   isBackedUp: false,
   isAttested: false,
+  hasVerifiedUser: true,
   name: 'Key',
   createdAt: new Date(0),
 }

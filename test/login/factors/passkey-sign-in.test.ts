@@ -245,6 +245,26 @@ for (const mode of MODES) {
       assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
     })
 
+    it('is told to enter the password where the passkey has never verified its user, until it has as the second step', async () => {
+      const made = { hasVerifiedUser: false }
+      const found = await givePasskey(server, await userNamed(server, 'sam'), 'svc', made)
+      const start = server.events.length
+      const refused = await signInWithPasskey(server, server.browser(), { credential: found })
+      assert.equal(errorOf(refused), 'passkey_needs_password')
+      assert.deepEqual(eventsSince(start), [['PrincipalAuthenticationFailure', 'passkey', 'passkey: never-verified']])
+      const browser = server.browser()
+      await browser.signIn('sam', 'dingo')
+      const page = (await browser.send('/second_factor')).text
+      const [, text = ''] = /data-options="([^"]*)"/.exec(page) ?? []
+      const asked: unknown = JSON.parse(unescaped(text))
+      const answer = createAuthenticator(BASE).get(asked, found)
+      const form = { ...hiddenFields(page), credential: JSON.stringify(answer) }
+      assert.equal((await browser.send('/second_factor', { form })).status, 302)
+      const alone = await signInWithPasskey(server, server.browser(), { credential: found })
+      assert.equal(alone.headers['location'], `${BASE}/`)
+      await server.store.factors.reset('svc', (await userNamed(server, 'sam')).id)
+    })
+
     it('as the second step, is not failed by a user who gives up', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')

@@ -176,7 +176,7 @@ describe('one’s own second factors in a browser', () => {
         ['p2', 'W'.repeat(64)],
       ] as const) {
         const made = { ...key, id: `${passkey}${id}`, credentialId: `${passkey}${id}`, name: called, createdAt }
-        await server.store.factors.addPasskey('svc', { ...made, isAttested: false }, 20)
+        await server.store.factors.addPasskey('svc', { ...made, isAttested: false, hasVerifiedUser: true }, 20)
       }
       server.clock.advance(120)
       const of = `passkey=p1${id}`
