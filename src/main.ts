@@ -17,7 +17,7 @@ import { appliedText, migrationProgress, newerText, openAwaitedStorage, whileUnr
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { openLog } from './main/log.ts'
-import { listenFailure, withUsablePort } from './main/port.ts'
+import { listenFailure, MANAGEMENT_SETTINGS, withUsablePort } from './main/port.ts'
 import { listenForStop } from './main/stopping.ts'
 import type { Stopping } from './main/stopping.ts'
 import { startTasks } from './main/tasks.ts'
@@ -194,7 +194,7 @@ async function listenForManagement({ management, config, log }: Parts): Promise<
     const port = await management.listen()
     log.info(`metrics are on port ${port} of ${config.listen.management.host}, at /metrics`)
   } catch (error) {
-    throw listenFailure(error, config.listen.management)
+    throw listenFailure(error, config.listen.management, MANAGEMENT_SETTINGS)
   }
 }
 

@@ -21,23 +21,43 @@ export async function withUsablePort(config: Config): Promise<Config> {
   return { ...config, listen: { ...config.listen, port: usable }, baseUrl: config.baseUrl.replace(/:0$/, `:${usable}`) }
 }
 
+/** What an operator changes when the server cannot listen. */
+interface Settings {
+  readonly host: string
+  readonly port: string
+}
+
+const SETTINGS: Settings = { host: '--host or listen.host', port: '--port or listen.port' }
+/** The settings of the management port. */
+export const MANAGEMENT_SETTINGS: Settings = { host: 'listen.management.host', port: 'listen.management.port' }
+
 /** Replaces a system error of `listen` by a message for operators. */
-export function listenFailure(error: unknown, { host, port }: Pick<Config['listen'], 'host' | 'port'>): unknown {
+export function listenFailure(
+  error: unknown,
+  { host, port }: Pick<Config['listen'], 'host' | 'port'>,
+  settings = SETTINGS,
+): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const problem = problemOf(code, { host, port }, settings)
+  return problem === undefined ? error : new StartFailure(problem, { cause: error })
+}
+
+function problemOf(
+  code: unknown,
+  { host, port }: Pick<Config['listen'], 'host' | 'port'>,
+  settings: Settings,
+): string | undefined {
   switch (code) {
     case 'EADDRINUSE':
-      return new StartFailure(
-        `port ${port} of ${host} is in use (${code}); stop that program, or choose another port with --port or listen.port`,
-        { cause: error },
-      )
+      return `port ${port} of ${host} is in use (${code}); stop that program, or choose another port with ${settings.port}`
     case 'EADDRNOTAVAIL':
-      return new StartFailure(`${host} is not an address of this machine (${code})`, { cause: error })
+      return `${host} is not an address of this machine (${code}); change ${settings.host}`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new StartFailure(`cannot listen on ${host}: unknown host (${code})`, { cause: error })
+      return `cannot listen on ${host}: unknown host (${code}); change ${settings.host}`
     case 'EACCES':
-      return new StartFailure(`this user may not listen on port ${port} of ${host} (${code})`, { cause: error })
+      return `this user may not listen on port ${port} of ${host} (${code}); choose a port above 1023 with ${settings.port}, or give the process CAP_NET_BIND_SERVICE`
     default:
-      return error
+      return undefined
   }
 }

@@ -193,7 +193,10 @@ describe('latchkey', () => {
 
   it('says in one line that the host to listen on is unknown, with status 1', () => {
     const { status, stderr } = latchkey(['--config', 'good.yml', '--host', 'no such host', '--port', '0'])
-    assert.match(stderr, /^latchkey: cannot listen on no such host: unknown host \(ENOTFOUND\)\n$/)
+    assert.match(
+      stderr,
+      /^latchkey: cannot listen on no such host: unknown host \(ENOTFOUND\); change --host or listen\.host\n$/,
+    )
     assert.equal(status, 1)
   })
 

@@ -73,6 +73,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       JSON.stringify({ listen: { port: 'x' }, compatibility: 'no', colour: 1, bootstrap: { users: [{}] } }),
     )
     writeFileSync(inRoot('right.json'), JSON.stringify({ bootstrap }))
+    writeFileSync(inRoot('metrics.json'), JSON.stringify({ bootstrap, listen: { management: { port } } }))
   })
   after(() => occupied.close())
 
@@ -100,12 +101,18 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
         /^latchkey: port \d+ of 127\.0\.0\.1 is in use \(EADDRINUSE\); stop that program, or choose another port with --port or listen\.port$/,
       ],
     },
+    {
+      name: 'names the setting of the management port if that is in use',
+      args: () => ['serve', '--config', inRoot('metrics.json'), '--port', '0', '--database', 'sqlite::memory:'],
+      status: 1,
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use .*choose another port with listen\.management\.port$/],
+    },
     // Covers latchkey serve: --host
     {
       name: 'reports in one line that it cannot listen on an address of another machine',
       args: () => ['serve', '--config', inRoot('right.json'), '--host', '192.0.2.1', '--database', 'sqlite::memory:'],
       status: 1,
-      lines: [/^latchkey: .*192\.0\.2\.1/],
+      lines: [/^latchkey: 192\.0\.2\.1 is not .*; change --host or listen\.host$/],
     },
     {
       name: 'reports in one line, without the password, that PostgreSQL cannot be reached, after it waited',
