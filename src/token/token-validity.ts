@@ -124,14 +124,14 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
     if (claims['revocable'] === true && !stored) throw refuseToken('token-unknown', REVOKED)
     checkKind(claims, stored, expected)
     const expiresAt = expiryOf(claims, expected, clock.now())
-    // A refresh token is compared by its grant, with what the token request proved.
-    if (expected === 'access_token') await senders.check(presentation, token, claims['cnf'])
     const client = await store.clients.find(zone.id, String(claims['client_id']))
     if (!client)
       throw refuseToken(
         'unknown-client',
         `The token refers to a non-existent client: ${shown(String(claims['client_id']))}`,
       )
+    // A refresh token is compared by its grant, with what the token request proved.
+    if (expected === 'access_token') await senders.check(presentation, { token, cnf: claims['cnf'], client })
     if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims, urls)
     if (await isRevoked(zone, held, store)) throw refuseToken('token-revoked', REVOKED)
     const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })

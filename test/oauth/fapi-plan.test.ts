@@ -1,7 +1,7 @@
 // The modules of the OpenID Foundation's plans for FAPI 2.0, Security Profile and Message Signing, by their names: clients
 // that authenticate by keys or by certificates, with tokens that are bound to keys or to certificates.
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import type { JWTPayload } from 'jose'
@@ -101,6 +101,11 @@ class Bank {
     this.variant = variant
     this.browser = browser
     this.key = key
+  }
+
+  /** The same client with another key. */
+  withKey(key: DpopKey): Bank {
+    return new Bank(this.server, this.variant, { browser: this.browser, key })
   }
 
   get id(): string {
@@ -237,6 +242,9 @@ class Bank {
   }
 }
 
+/** A pair that signs by either RSA algorithm. */
+const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
 const refused = (answer: TestAnswer): void =>
   assert.ok(answer.status === 400 || answer.status === 401, `${answer.status} ${answer.text}`)
 
@@ -303,6 +311,19 @@ const MODULES: readonly Module[] = [
         assert.equal((await bank.resource(token, scheme)).status, 200, scheme)
       }
     },
+  ],
+  [
+    'dpop-negative-tests',
+    async bank => {
+      const [ps256, rs256] = [await dpopKey(rsaPair, 'PS256'), await dpopKey(rsaPair, 'RS256')]
+      const owner = bank.withKey(ps256)
+      const { access_token: token = '' } = (await owner.redeem(await owner.authorized())).json<Record<string, string>>()
+      const answer = await bank.withKey(rs256).resource(token)
+      assert.equal(answer.status, 401, answer.text)
+      assert.match(String(answer.headers['www-authenticate']), /^DPoP .*error="invalid_dpop_proof"/)
+      assert.equal((await owner.resource(token)).status, 200)
+    },
+    ({ bound }) => bound === 'DPoP',
   ],
   [
     'refresh-token',

@@ -2,6 +2,7 @@
 import { loadOnce } from '../../base/load-once.ts'
 import { digest } from '../../base/secrets.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
 import type { ProofId } from '../../model/tokens/token.ts'
@@ -53,6 +54,20 @@ export function tokenByDpop({ headers: { authorization } }: Pick<SentRequest, 'h
 export const mentionsDpop = ({ headers }: Pick<SentRequest, 'headers'>): boolean =>
   headers['dpop'] !== undefined || tokenByDpop({ headers }) !== undefined
 
+/** Refuses a proof that is not signed by an algorithm of the client's profile. */
+function requireAlgorithm(
+  { alg }: Proof,
+  { request, client, status }: { readonly request: SentRequest; readonly client: Client; readonly status: 400 | 401 },
+): void {
+  const { algorithms } = demandsOn(request.zone, client)
+  const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864: the same for this curve
+  if (!algorithms || algorithms.some(each => each === name)) return
+  throw new OAuthError(
+    { error: 'invalid_dpop_proof', status },
+    `This client must sign with one of ${algorithms.join(', ')}`,
+  )
+}
+
 /** Binds tokens to the key of the header `DPoP`. */
 export const dpop: SenderProof = {
   member: 'jkt',
@@ -64,25 +79,22 @@ export const dpop: SenderProof = {
     if (request.headers['dpop'] === undefined) {
       throw new OAuthError('invalid_request', 'This client must send a DPoP proof')
     }
-    const { jkt, alg } = await proofOf(request, { status: 400, keepsProof }, deps)
-    const { algorithms } = demandsOn(request.zone, client)
-    const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864: the same for this curve
-    if (algorithms && !algorithms.some(each => each === name)) {
-      throw new OAuthError('invalid_dpop_proof', `This client must sign with one of ${algorithms.join(', ')}`)
-    }
-    return jkt
+    const proof = await proofOf(request, { status: 400, keepsProof }, deps)
+    requireAlgorithm(proof, { request, client, status: 400 })
+    return proof.jkt
   },
-  async check(request, { token, thumbprint }, deps) {
+  async check(request, { token, thumbprint, client }, deps) {
     if (tokenByDpop(request) !== token) {
       throw new OAuthError('invalid_token', 'The token is bound to a key: send it by Authorization: DPoP, with a proof')
     }
-    const { jkt, ath } = await proofOf(request, { status: 401 }, deps)
-    if (ath !== digest(token)) {
+    const proof = await proofOf(request, { status: 401 }, deps)
+    requireAlgorithm(proof, { request, client, status: 401 })
+    if (proof.ath !== digest(token)) {
       throw new OAuthError(
         { error: 'invalid_dpop_proof', status: 401 },
         'The ath of the proof does not match the token',
       )
     }
-    if (jkt !== thumbprint) throw new OAuthError('invalid_token', 'The token is bound to another key')
+    if (proof.jkt !== thumbprint) throw new OAuthError('invalid_token', 'The token is bound to another key')
   },
 }

@@ -55,10 +55,18 @@ export interface ProvingRequest {
   readonly keepsProof?: boolean | undefined
 }
 
-/** A token and the thumbprint that it is bound to. */
+/** A token, the thumbprint that it is bound to, and the client that it was issued to. */
 interface BoundToken {
   readonly token: string
   readonly thumbprint: string
+  readonly client: Client
+}
+
+/** A token, its claim `cnf`, and the client that it was issued to. */
+interface PresentedToken {
+  readonly token: string
+  readonly cnf: unknown
+  readonly client: Client
 }
 
 const SENDER_PROOFS: readonly SenderProof[] = [dpop, mutualTls]
@@ -75,7 +83,7 @@ export interface Senders {
    */
   keyOfPushed(request: SentRequest, client: Client, named: string | undefined): Promise<string | undefined>
   /** Refuses a token that is not presented by the sender it is bound to. */
-  check(presentation: TokenPresentation, token: string, cnf: unknown): Promise<void>
+  check(presentation: TokenPresentation, presented: PresentedToken): Promise<void>
 }
 
 /** Fails closed: a token bound to anything that cannot be checked is refused. */
@@ -109,7 +117,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
       throw new OAuthError('invalid_dpop_proof', 'The key of the proof is not that of dpop_jkt')
     },
 
-    async check(presentation, token, cnf) {
+    async check(presentation, { token, cnf, client }) {
       if ('inspected' in presentation) return
       const confirmation = confirmationIn(cnf)
       if (confirmation === 'unknown') throw otherSender()
@@ -121,7 +129,7 @@ export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
       for (const [member, thumbprint] of Object.entries(confirmation)) {
         const proof = SENDER_PROOFS.find(each => each.member === member)
         if (!proof || !supportsProtocol(presentation.zone, proof.protocol, behaviour)) throw otherSender()
-        await proof.check(presentation, { token, thumbprint }, deps)
+        await proof.check(presentation, { token, thumbprint, client }, deps)
       }
     },
   }

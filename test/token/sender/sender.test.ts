@@ -75,16 +75,17 @@ describe('senders', () => {
 
   it('refuse a token that is bound to something unknown, or to several things of which one is missing', async () => {
     const sent = request({ authorization: 'DPoP abc', ...(await proven()) })
+    const client = await clientNamed(server, 'app')
     for (const cnf of [{}, { jwk: {} }, { jkt: 1 }, 'x', null, [], { jkt: key.jkt, kid: 'x' }]) {
-      await assert.rejects(senders.check(sent, 'abc', cnf), refused('invalid_token'))
+      await assert.rejects(senders.check(sent, { token: 'abc', cnf, client }), refused('invalid_token'))
     }
     const both = { jkt: key.jkt, 'x5t#S256': 'x' }
     const headers = {
       authorization: 'DPoP abc',
       dpop: await proof(key, { url: 'http://localhost:8080/oauth/par', at: server.clock.now(), token: 'abc' }),
     }
-    await senders.check(request(headers), 'abc', { jkt: key.jkt })
-    await assert.rejects(senders.check(request(headers), 'abc', both), refused('invalid_token'))
+    await senders.check(request(headers), { token: 'abc', cnf: { jkt: key.jkt }, client })
+    await assert.rejects(senders.check(request(headers), { token: 'abc', cnf: both, client }), refused('invalid_token'))
   })
 
   it('load what verifies proofs with the first of them', () => {
@@ -94,6 +95,7 @@ describe('senders', () => {
   })
 
   it('require no proof of a caller that inspects a token', async () => {
-    await senders.check({ zone, inspected: true }, 'abc', { jkt: key.jkt })
+    const client = await clientNamed(server, 'app')
+    await senders.check({ zone, inspected: true }, { token: 'abc', cnf: { jkt: key.jkt }, client })
   })
 })
