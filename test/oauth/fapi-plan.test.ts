@@ -224,8 +224,12 @@ class Bank {
     return this.token({ grant_type: 'client_credentials', ...redeeming.form }, redeeming)
   }
 
-  /** The protected resource of the plan. */
-  async resource(token: string, scheme = this.variant.bound === 'DPoP' ? 'DPoP' : 'Bearer'): Promise<TestAnswer> {
+  /** The protected resource of the plan, by a client whose clock is off by some minutes. */
+  async resource(
+    token: string,
+    scheme = this.variant.bound === 'DPoP' ? 'DPoP' : 'Bearer',
+    minutesOff = 0,
+  ): Promise<TestAnswer> {
     const path = this.variant.plan === 'SP-CC' ? OWN_RESOURCE : '/userinfo'
     const authorization = `${scheme} ${token}`
     if (this.variant.bound === 'mTLS') {
@@ -234,7 +238,7 @@ class Bank {
     const content = {
       method: 'GET',
       url: `${this.server.baseUrl}${path}`,
-      at: this.server.clock.now(),
+      at: new Date(this.server.clock.now().getTime() + minutesOff * 60_000),
       nonce: await nonceOf(this.server),
       token,
     }
@@ -321,7 +325,7 @@ const MODULES: readonly Module[] = [
       const answer = await bank.withKey(rs256).resource(token)
       assert.equal(answer.status, 401, answer.text)
       assert.match(String(answer.headers['www-authenticate']), /^DPoP .*error="invalid_dpop_proof"/)
-      assert.equal((await owner.resource(token)).status, 200)
+      for (const minutes of [0, -60, 60]) assert.equal((await owner.resource(token, 'DPoP', minutes)).status, 200)
     },
     ({ bound }) => bound === 'DPoP',
   ],

@@ -61,7 +61,7 @@ const MAX_JTI_LENGTH = 256
 /** How far the clocks of client and server may differ, and so how old a proof without a nonce may be. */
 const SKEW_SECONDS = 60
 /** The same for a proof with a nonce, which already proves that the proof is recent. */
-const SKEW_WITH_NONCE_SECONDS = 1800
+const SKEW_WITH_NONCE_SECONDS = 7200
 /** Longer than any proof is accepted, with or without a nonce. */
 const REMEMBERED_SECONDS = 3 * NONCE_SECONDS + SKEW_SECONDS
 

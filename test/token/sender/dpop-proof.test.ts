@@ -294,14 +294,14 @@ describe('a DPoP proof', () => {
       assert.ok(await verify(await proof(key, { ...content, nonce })))
     })
 
-    it('and then a clock that may be wrong by half an hour', async () => {
+    it('and then a clock that may be wrong by two hours', async () => {
       const { verify, nonces } = world()
       const nonce = nonces.current(lax)
       const by = (minutes: number) => new Date(START.getTime() + minutes * 60_000)
-      for (const minutes of [-30, -5, 5, 30]) {
+      for (const minutes of [-120, -60, -5, 5, 60, 120]) {
         assert.ok(await verify(await proof(key, { ...content, at: by(minutes), nonce })))
       }
-      for (const minutes of [-60, -31, 31, 60]) {
+      for (const minutes of [-180, -121, 121, 180]) {
         const sent = await proof(key, { ...content, at: by(minutes), nonce })
         await assert.rejects(verify(sent), problem('invalid_dpop_proof', /iat/))
       }
