@@ -106,7 +106,7 @@ function documentNote(texts: Texts['approval'], documentUrl: string, redirectUri
 }
 
 /** The APIs by their full URLs: two on one host may belong to different owners. */
-function resourcesNote(texts: Texts['approval'], resources: readonly string[]): Html {
+export function resourcesNote(texts: Texts['approval'], resources: readonly string[]): Html {
   const names = resources.map((name, index) => html`${index > 0 && ', '}<strong>${isolated(name, 1100)}</strong>`)
   return html`<p class="note" id="resources">${texts.forResources(names)}</p>
 `

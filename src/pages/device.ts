@@ -1,5 +1,6 @@
 // The pages of the device grant (RFC 8628 §3.3): a code is entered, a user decides, and goes back to the device.
 import { type Html, html } from '../base/html.ts'
+import { resourcesNote } from './approval.ts'
 import { alertBox, MESSAGE_ID } from './parts/alert.ts'
 import { clientPicture, field, submit, tick, time } from './parts/components.ts'
 import { isolated, plain } from './parts/foreign.ts'
@@ -43,6 +44,8 @@ interface DeviceDecisionProps {
   readonly program?: string | undefined
   readonly requestedAt: Date
   readonly isSelfRegistered: boolean
+  /** The APIs that the tokens are for, if the device names any (RFC 8707). */
+  readonly resources?: readonly string[] | undefined
   /** Each scope with its description. The form contains them, so that the user approves exactly these. */
   readonly scopes: readonly { readonly scope: string; readonly text: string }[]
 }
@@ -59,7 +62,7 @@ ${csrfField(chrome)}${hiddenField('user_code', props.userCode)}${hiddenField('sc
 <h2>${texts.asks}</h2>
 <ul class="choices">
 ${props.scopes.map(({ text }) => html`<li class="mandatory">${tick}<p>${isolated(text, 500)}</p></li>\n`)}</ul>
-${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval.selfRegistered}</p>\n`}<p class="note">${texts.warning}</p>
+${props.resources && resourcesNote(approval, props.resources)}${props.isSelfRegistered && html`<p class="note" id="self_registered">${approval.selfRegistered}</p>\n`}<p class="note">${texts.warning}</p>
 <p class="note">${approval.changeLater}</p>
 <div class="buttons">
 <button class="button" type="submit" id="authorize" name="user_oauth_approval" value="true" data-deliberate>${approval.allow}</button>

@@ -9,6 +9,8 @@ import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const PHOTOS = 'https://photos.example/'
+const PRINTS = 'https://prints.example/'
 const client = (id: string, more: object = {}) => ({
   client_id: id,
   name: `The ${id}`,
@@ -26,6 +28,7 @@ const bootstrap = {
     client('cli', { allowpublic: undefined, client_secret: 'cli-secret' }),
     client('ldaponly', { allowedproviders: ['ldap'] }),
     client('writer', { scope: ['cloud.write'] }),
+    client('frame', { resources: [PHOTOS, PRINTS] }),
   ],
   identity_zones: [
     { id: 'z1', subdomain: 'z1', name: 'One', bootstrap: { ...defaultBootstrap, clients: [client('tv')] } },
@@ -47,7 +50,7 @@ for (const mode of MODES) {
     before(async () => {
       server = await startServer({
         mode,
-        config: { bootstrap, zone_config: { protocols: { deviceGrant: true } } },
+        config: { bootstrap, zone_config: { protocols: { deviceGrant: true, resourceIndicators: true } } },
       })
     })
     after(async () => {
@@ -213,6 +216,37 @@ for (const mode of MODES) {
         assert.equal(page.status, 422)
         assert.ok(page.text.includes(`The ${id}`))
       }
+    })
+
+    it('gives tokens for the resources that the device named, which the page shows', async () => {
+      const browser = await signedIn(server)
+      const begin = { client_id: 'frame', resource: PHOTOS }
+      const audienceOf = (answer: TestAnswer): unknown => decodeJwt(tokensOf(answer).access_token).aud
+      const codes = await begun(begin)
+      const page = await enter(browser, codes.user_code)
+      assert.match(page.text, /<p class="note" id="resources">.*https:\/\/photos\.example\/.* only\./)
+      await decide(browser, page)
+      const answer = await poll(codes.device_code, { client_id: 'frame' })
+      assert.deepEqual(audienceOf(answer), [PHOTOS])
+      const refreshed = {
+        grant_type: 'refresh_token',
+        refresh_token: tokensOf(answer).refresh_token,
+        client_id: 'frame',
+      }
+      assert.deepEqual(audienceOf(await server.token(refreshed)), [PHOTOS])
+      const other = await begun(begin)
+      await allow(browser, other.user_code)
+      assert.equal(
+        await errorOf(poll(other.device_code, { client_id: 'frame', resource: PRINTS })),
+        '400 invalid_target',
+      )
+    })
+
+    it('refuses a device that names a resource which the client does not have', async () => {
+      assert.equal(
+        await errorOf(begin({ client_id: 'frame', resource: 'https://other.example/' })),
+        '400 invalid_target',
+      )
     })
 
     it('gives nothing to a device whose user or client has changed since', async () => {

@@ -29,10 +29,11 @@ export function deviceArea({ service }: Facts): Area {
           ...CLIENT_FIELDS,
           ...ASSERTION_FIELDS,
           scope: may('Space-separated scopes. Absent: all that the client may have.'),
+          resource: may('The URI of the API that the tokens are for (RFC 8707). May be repeated.'),
         },
         answers: {
           200: json('The codes.', ref('DeviceCodes')),
-          400: 'The request was refused: `invalid_request`, `invalid_scope` or `unauthorized_client`.',
+          400: 'The request was refused: `invalid_request`, `invalid_scope`, `invalid_target` or `unauthorized_client`.',
           404: OFF,
           429: 'Too many codes for this address.',
         },

@@ -24,6 +24,8 @@ export interface DeviceRequest {
   readonly clientId: string
   /** The requested scopes; empty for all that the client may have. */
   readonly scopes: readonly string[]
+  /** The resources that the tokens are for (RFC 8707), if the device names any. */
+  readonly resources?: readonly string[] | undefined
   readonly remoteAddress?: string | undefined
   readonly userAgent?: string | undefined
   readonly requestedAt: Date
@@ -34,6 +36,8 @@ export interface DeviceRequest {
 export interface DeviceDecision {
   readonly userId: string
   readonly scopes: readonly string[]
+  /** Those of the request, which the page showed. */
+  readonly resources?: readonly string[] | undefined
   readonly authenticatedAt: Date
   readonly amr: readonly string[]
   readonly acr?: readonly string[] | undefined

@@ -9,9 +9,12 @@ import type { Client } from '../../model/clients/client.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { DEVICE_CODE_SECONDS, newUserCode, POLL_SECONDS, shownUserCode } from '../../model/tokens/device-code.ts'
+import type { DeviceRequest } from '../../model/tokens/device-code.ts'
+import { namedResources } from '../../model/tokens/resources.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, requestableScopes } from '../../model/tokens/scopes.ts'
 import type { Urls } from '../../model/urls.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
@@ -66,8 +69,15 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
     }
     const scopes = parseScope(scope)
     requestableScopes(client, scopes, behaviour)
+    const resources = supportsProtocol(request.zone, 'resourceIndicators', behaviour)
+      ? namedResources(params.all('resource'), client)
+      : []
     await limits.deviceCodes.take(siteKey(context, 'device'))
-    const codes = await insert(request, client.clientId, scopes)
+    const codes = await insert(request, {
+      clientId: client.clientId,
+      scopes,
+      ...(resources.length > 0 && { resources }),
+    })
     const page = urls.ofZone(request.zone) + DEVICE_PATH
     const shown = shownUserCode(codes.user)
     return sendJson(reply, {
@@ -88,8 +98,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
 
   async function insert(
     request: FastifyRequest,
-    clientId: string,
-    scopes: readonly string[],
+    asked: Pick<DeviceRequest, 'clientId' | 'scopes' | 'resources'>,
     attempt = 1,
   ): Promise<{ readonly device: string; readonly user: string }> {
     const device = random.urlSafe(CODE_LENGTH)
@@ -99,8 +108,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
       await store.devices.insert(request.zone.id, {
         codeDigest: digest(device),
         userCodeDigest: digest(user),
-        clientId,
-        scopes,
+        ...asked,
         remoteAddress: request.ip,
         userAgent: userAgentIn(request.headers),
         requestedAt: now,
@@ -109,7 +117,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
       return { device, user }
     } catch (error) {
       if (!(error instanceof AlreadyExists) || attempt === MAX_ATTEMPTS) throw error
-      return insert(request, clientId, scopes, attempt + 1)
+      return insert(request, asked, attempt + 1)
     }
   }
 }

@@ -39,6 +39,7 @@ export async function decideOnce(
   const grant = {
     userId: user.id,
     scopes,
+    resources: device.resources,
     authenticatedAt,
     amr,
     acr,

@@ -147,6 +147,7 @@ async function askForDecision(
     program: programOf(device, chrome.texts),
     requestedAt: device.requestedAt,
     isSelfRegistered: client.registration !== undefined,
+    resources: device.resources,
     scopes: scopes.map(scope => ({ scope, text: descriptionOf(chrome.texts, scope) })),
   })
   return pages.send(reply, page)

@@ -40,7 +40,7 @@ export function authorizeByDecision(
     user,
     scopes,
   }: {
-    readonly decision: Pick<DeviceDecision, 'authenticatedAt' | 'amr' | 'acr' | 'grantId'>
+    readonly decision: Pick<DeviceDecision, 'authenticatedAt' | 'amr' | 'acr' | 'grantId' | 'resources'>
     readonly user: User
     readonly scopes: GrantedScopes
   },
@@ -62,6 +62,7 @@ export function authorizeByDecision(
     tokens: ['access_token', 'refresh_token', 'id_token'],
     grantId: decision.grantId,
     ...(format && { format }),
+    ...(decision.resources && { resources: decision.resources }),
     ...(clientAuthMethod !== undefined && { clientAuthMethod }),
   }
 }

@@ -35,7 +35,9 @@ const COLUMNS = [
   'expires_at',
 ] as const satisfies readonly (keyof DeviceRow)[]
 
-type StoredRequest = Pick<DeviceRequest, 'scopes' | 'remoteAddress' | 'userAgent'> & { readonly requestedAt: number }
+type StoredRequest = Pick<DeviceRequest, 'scopes' | 'resources' | 'remoteAddress' | 'userAgent'> & {
+  readonly requestedAt: number
+}
 type StoredDecision = Omit<DeviceDecision, 'authenticatedAt'> & { readonly authenticatedAt: number }
 
 interface UserKey {
@@ -142,9 +144,9 @@ export function createDevices(db: Database): DeviceStore {
 
 const toRow = (
   zoneId: string,
-  { scopes, remoteAddress, userAgent, requestedAt, ...request }: DeviceRequest,
+  { scopes, resources, remoteAddress, userAgent, requestedAt, ...request }: DeviceRequest,
 ): DeviceRow => {
-  const kept: StoredRequest = { scopes, remoteAddress, userAgent, requestedAt: requestedAt.getTime() }
+  const kept: StoredRequest = { scopes, resources, remoteAddress, userAgent, requestedAt: requestedAt.getTime() }
   return {
     zone_id: zoneId,
     code_digest: request.codeDigest,
