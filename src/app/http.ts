@@ -163,7 +163,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
       reply.raw.destroy()
     }
   }
-  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls }))
+  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls, log }))
   http.addHook('preParsing', createBodyShedding())
   const shedding = createLoadShedding()
   http.addHook('preValidation', shedding.enter)

@@ -21,23 +21,38 @@ export function createNoRouteHook(deps: {
   resolveZone: (request: FastifyRequest) => Promise<void>
   denial: Denial
   urls: Urls
+  log: { info(message: string): void }
 }) {
-  const { denial, urls } = deps
+  const { denial, urls, log } = deps
   let paths: readonly KnownPath[] | undefined // made on first use, when every route is registered
+  let hasLogged = false
 
-  function routesAt(request: FastifyRequest): readonly RegisteredRoute[] {
+  function routesAt(path: string): readonly RegisteredRoute[] {
     paths ??= knownPaths(deps.routes)
-    const path = pathOf(request.url)
     return paths.flatMap(({ pattern, routes }) => (pattern.test(path) ? routes : []))
+  }
+
+  /** Once per process: enough to find a proxy that removes the path of `base_url`, and callers can send any path. */
+  function logRemovedPath(path: string): void {
+    if (hasLogged || urls.basePath === '') return
+    const [route] = routesAt(urls.basePath + path)
+    if (!route) return
+    hasLogged = true
+    // Its pattern: the path of a request may contain a code.
+    log.info(
+      `${route.url.slice(urls.basePath.length)} was requested, and this server has ${route.url}: its paths begin with that of base_url. If a proxy removes that, let it pass the path on unchanged. Not logged again`,
+    )
   }
 
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(refusalHeaders(request, urls.isHttps))
     await deps.resolveZone(request)
-    const others = routesAt(request)
+    const path = pathOf(request.url)
+    const others = routesAt(path)
     if (others.length > 0) return refuseMethod(request, reply, others)
+    logRemovedPath(path)
     // UAA: files and /saml/web/ are not pages, which require a session. See docs/compatibility.md, M7.
-    const isPage = !/^\/(?:resources|saml\/web)\//.test(pathOf(request.url))
+    const isPage = !/^\/(?:resources|saml\/web)\//.test(path)
     if (isPage) {
       await denial.refuseUnknownPath(request, reply)
       return
