@@ -132,7 +132,9 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
       )
     // A refresh token is compared by its grant, with what the token request proved.
     if (expected === 'access_token') await senders.check(presentation, { token, cnf: claims['cnf'], client })
-    if (expected === 'access_token' && !('inspected' in presentation)) requireOwn(zone, claims, urls)
+    if (expected === 'access_token' && !('inspected' in presentation) && isForOthersOnly(zone, claims, urls)) {
+      throw refuseToken('token-audience', 'The token is for another resource')
+    }
     if (await isRevoked(zone, held, store)) throw refuseToken('token-revoked', REVOKED)
     const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })
     const scopes = scopesOf(claims, expected)
@@ -173,14 +175,13 @@ function expiryOf(claims: Claims, expected: Expected, now: Date): Date {
 }
 
 /**
- * A token that names only others as its audience is not for our own endpoints (RFC 8707 §2.2): a server that received it must
- * not be able to use it here. Other tokens have their client among them.
+ * Whether a token names only others as its audience. It is not for our own endpoints (RFC 8707 §2.2): a server that received
+ * it must not be able to use it here. Other tokens have their client among them.
  */
-function requireOwn(zone: AddressedZone, { aud, client_id: clientId }: Claims, urls: Urls): void {
+export function isForOthersOnly(zone: AddressedZone, { aud, client_id: clientId }: Claims, urls: Urls): boolean {
   const audience = stringsIn([aud].flat())
-  if (aud === undefined || (typeof clientId === 'string' && audience.includes(clientId))) return
-  if (urls.addressesOf(zone).some(address => audience.includes(address))) return
-  throw refuseToken('token-audience', 'The token is for another resource')
+  if (aud === undefined || (typeof clientId === 'string' && audience.includes(clientId))) return false
+  return !urls.addressesOf(zone).some(address => audience.includes(address))
 }
 
 /** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */

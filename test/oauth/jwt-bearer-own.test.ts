@@ -37,6 +37,7 @@ const bootstrap = {
     client('foreign', { allowedproviders: ['corp'] }),
     client('minimal', { id_token_minimal: true }),
     client('openid', { scope: ['openid'] }),
+    client('buyer', { resources: ['https://api.example/'] }),
     caller('root', 'svc.admin'),
   ],
   identity_zones: [
@@ -57,7 +58,10 @@ const invalidGrant = { want: '400 invalid_grant' } as const
 for (const mode of MODES) {
   describe(`grant_type=jwt-bearer with this server's own tokens, ${mode}`, () => {
     let server: TestServer
-    before(async () => (server = await startServer({ mode, config: { bootstrap } })))
+    before(async () => {
+      const zone_config = { protocols: { resourceIndicators: true } }
+      server = await startServer({ mode, config: { bootstrap, zone_config } })
+    })
     after(() => server.stop())
 
     const send = (assertion: string, basic: readonly [string, string] = PORTER, host?: string): Promise<TestAnswer> =>
@@ -86,6 +90,14 @@ for (const mode of MODES) {
 
     it('accepts an access token of the calling client', async () => {
       tokensOf(await send((await own()).access_token))
+    })
+
+    // Otherwise the resource could exchange it for a token with every audience of the user's scopes.
+    it('refuses a token that is only for another resource (RFC 8707)', async () => {
+      const buyer = ['buyer', 'secret'] as const
+      const { access_token: token } = await passwordTokens(server, { resource: 'https://api.example/' }, buyer)
+      await refuse(token, untrusted)
+      await refuse(token, untrusted, buyer)
     })
 
     it('counts as no sign-in', async () => {

@@ -5,6 +5,7 @@ import { jwtType } from '../../model/tokens/jwt-type.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
+import { isForOthersOnly } from '../../token/token-validity.ts'
 import { isExchanged, signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedUser } from './assertion.ts'
 import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
@@ -118,6 +119,7 @@ async function ownUser(
     throw assertionRefusal(behaviour.unverifiedAccount, 'Account not verified', { service })
   }
   if (behaviour.strictOwnAssertions) checkAudience(token, { zone, client }, deps)
+  else if (isForOthersOnly(zone, claims, deps.urls)) throw untrusted('The token is for another resource', deps)
   const authTime = claims['auth_time']
   const signIn = (token.kind === 'access_token' ? signInOf : signInOfIdToken)(claims, zone, behaviour)
   await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)
