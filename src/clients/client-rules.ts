@@ -79,7 +79,8 @@ export function checkRedirectUris(
   // UAA: validates them only on use. See docs/compatibility.md, A15.
   if (!exactRedirectUri && redirecting.length === 0) return
   const isUsable = exactRedirectUri ? isExactRedirectUri : isRedirectPattern
-  const rule = exactRedirectUri ? '; it must be an absolute URI without * and #, which is compared exactly' : '' // row M14
+  const form = '; it must be an absolute URI of ASCII characters without * and #, which is compared exactly'
+  const rule = exactRedirectUri ? form : '' // row M14
   for (const uri of uris) {
     if (!isUsable(uri)) refuse('redirect_uri', `One of the redirect_uri is invalid: ${uri}${rule}`)
   }

@@ -1,12 +1,13 @@
 // What a client may register as a redirect URI; redirect-uri.ts compares it with what a request names.
 import { isParsableUrl } from '../base/parsable-url.ts'
+import { isSafeUri } from '../model/safe-uri.ts'
 
 /** Schemes that contain a program or document: a redirect to one would execute it. */
 const UNSAFE_SCHEME = /^(?:javascript|data|vbscript):/i
 
-/** Row A15: an absolute URI for exact comparison: no wildcard, no fragment (RFC 6749 §3.1.2). */
+/** Row A15: an absolute URI for exact comparison that responses are sent to: no wildcard, no fragment (RFC 6749 §3.1.2). */
 export function isExactRedirectUri(uri: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && !UNSAFE_SCHEME.test(uri) && isParsableUrl(uri)
+  return /^[a-z][a-z0-9+.-]*:[^\s#*]+$/i.test(uri) && isParsableUrl(uri) && isSafeUri(uri)
 }
 
 /**

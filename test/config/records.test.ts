@@ -88,35 +88,35 @@ describe('bootstrap records', () => {
       name: 'a wildcard redirect',
       bootstrap: client({ ...code, redirect_uri: ['https://*.example/cb'] }),
       want: [
-        'clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.example/cb; it must be an absolute URI without * and #, which is compared exactly',
+        'clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.example/cb; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
       name: 'a redirect with a fragment',
       bootstrap: client({ ...code, redirect_uri: ['https://a.example/#x'] }),
       want: [
-        'clients[0].redirect_uri: One of the redirect_uri is invalid: https://a.example/#x; it must be an absolute URI without * and #, which is compared exactly',
+        'clients[0].redirect_uri: One of the redirect_uri is invalid: https://a.example/#x; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
       name: 'a redirect that runs a script',
       bootstrap: client({ ...code, redirect_uri: ['JavaScript:alert(1)'] }),
       want: [
-        'clients[0].redirect_uri: One of the redirect_uri is invalid: JavaScript:alert(1); it must be an absolute URI without * and #, which is compared exactly',
+        'clients[0].redirect_uri: One of the redirect_uri is invalid: JavaScript:alert(1); it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
       name: 'a redirect that is a document',
       bootstrap: client({ ...code, redirect_uri: ['data:text/html,x'] }),
       want: [
-        'clients[0].redirect_uri: One of the redirect_uri is invalid: data:text/html,x; it must be an absolute URI without * and #, which is compared exactly',
+        'clients[0].redirect_uri: One of the redirect_uri is invalid: data:text/html,x; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
       name: 'a relative redirect',
       bootstrap: client({ ...code, redirect_uri: ['/cb'] }),
       want: [
-        'clients[0].redirect_uri: One of the redirect_uri is invalid: /cb; it must be an absolute URI without * and #, which is compared exactly',
+        'clients[0].redirect_uri: One of the redirect_uri is invalid: /cb; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {

@@ -193,6 +193,23 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     mode: 'standard',
   },
   {
+    name: 'a redirect URI of other letters',
+    body: { redirect_uri: ['https://a.example/läden'] },
+    description: /^One of the redirect_uri is invalid/,
+    mode: 'standard',
+  },
+  {
+    name: 'a redirect URI that browsers read in another way',
+    body: { redirect_uri: ['https://a.example\\@b.example/'] },
+    description: /^One of the redirect_uri is invalid/,
+    mode: 'standard',
+  },
+  {
+    name: 'a redirect URI without a host',
+    body: { redirect_uri: ['https:a.example/cb'] },
+    description: /^One of the redirect_uri is invalid/,
+  },
+  {
     name: 'a redirect URI that is a program',
     body: { redirect_uri: ['javascript:alert(1)'] },
     description: /^One of the redirect_uri is invalid: javascript:alert\(1\)/,
@@ -417,7 +434,7 @@ for (const mode of MODES) {
 
       it('says what a redirect URI must be, in standard (M14)', async () => {
         const told = 'One of the redirect_uri is invalid: shop'
-        const rule = '; it must be an absolute URI without * and #, which is compared exactly'
+        const rule = '; it must be an absolute URI of ASCII characters without * and #, which is compared exactly'
         const answer = await post({ client_id: newId(), ...code, redirect_uri: ['shop'] })
         assertInvalid(answer, mode === 'standard' ? told + rule : told)
       })
