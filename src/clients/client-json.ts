@@ -11,7 +11,7 @@ import type { Service } from '../model/service.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { checkGrantTypes, checkId, checkRedirectUris, checkSecondFactor, checkSecrets } from './client-rules.ts'
 import type { ClientProblem, ClientReading, ClientRules, Refuse } from './client-rules.ts'
-import { metadataProblems } from './metadata-rules.ts'
+import { asksForEncryption, metadataProblems } from './metadata-rules.ts'
 import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
 
@@ -205,6 +205,7 @@ function additionalOf(json: JsonRecord, refuse: Refuse): JsonRecord {
   const entries = Object.entries(json).filter(([key, value]) => !CLIENT_MEMBERS.has(key) && value !== null)
   for (const [key, value] of entries) {
     if (!isKeepable(key) || !isKeepable(value)) refuse(key, `an additional attribute ${UNKEEPABLE}`)
+    else if (asksForEncryption(key, value)) refuse(key, `${key} is not supported`)
     else if (looksSecret(key, value)) refuse(key, `${key.slice(0, 100)} ${MUST_BE_SECRET}`)
   }
   return Object.fromEntries(entries)

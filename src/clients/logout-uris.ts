@@ -3,13 +3,16 @@ import { isLoopbackHost } from '../base/loopback.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 import type { MetadataRule } from './metadata-rules.ts'
 
-/** https, or http on the machine itself; no fragment and no credentials, which would not be sent. */
-function isPlainUri(uri: string): boolean {
+/** https, or http on the machine itself; no credentials, which would not be sent. */
+export function isProtectedUri(uri: string): boolean {
   if (!isSafeUri(uri)) return false
-  const { protocol, hostname, hash, username, password } = new URL(uri)
+  const { protocol, hostname, username, password } = new URL(uri)
   const isProtected = protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))
-  return isProtected && hash === '' && !uri.endsWith('#') && username === '' && password === ''
+  return isProtected && username === '' && password === ''
 }
+
+/** Nor a fragment. */
+const isPlainUri = (uri: string): boolean => isProtectedUri(uri) && !uri.includes('#')
 
 const message = (name: string): string => `${name} must be an https URL without a fragment`
 

@@ -2,7 +2,7 @@
 import { isAbsoluteUri } from '../base/absolute-uri.ts'
 import { subjectProblem } from '../model/clients/mutual-tls.ts'
 import { sectorProblem } from '../model/tokens/subject.ts'
-import { backchannelProblem, frontchannelProblem, initiateLoginProblem } from './logout-uris.ts'
+import { backchannelProblem, frontchannelProblem, initiateLoginProblem, isProtectedUri } from './logout-uris.ts'
 import type { ClientDefinition } from './client-json.ts'
 import type { ClientProblem } from './client-rules.ts'
 
@@ -24,6 +24,13 @@ const resources: MetadataRule = ({ resources: named = [] }) => {
   return position === -1 ? undefined : { key: 'resources', message }
 }
 
+/** RFC 9101 §5.2: nothing is fetched from any other address. A fragment is the digest of the content. */
+const requestUris: MetadataRule = ({ requestUris: named = [] }) => {
+  const position = named.findIndex(uri => !isProtectedUri(uri))
+  const message = `request_uris[${position}] must be an https URL without credentials`
+  return position === -1 ? undefined : { key: 'request_uris', message }
+}
+
 /** Every rule. A new protocol adds its own. */
 const RULES: readonly MetadataRule[] = [
   sector,
@@ -32,7 +39,18 @@ const RULES: readonly MetadataRule[] = [
   backchannelProblem,
   initiateLoginProblem,
   resources,
+  requestUris,
 ]
+
+const OF_ENCRYPTION =
+  /^(?:id_token|userinfo|request_object|authorization|introspection)_encrypt(?:ed_response|ion)_(?:alg|enc)$/
+
+/**
+ * Whether a member asks for encryption, which is not supported: whoever sets it would believe that responses are encrypted. `none`
+ * is what discovery offers.
+ */
+export const asksForEncryption = (name: string, value: unknown): boolean =>
+  OF_ENCRYPTION.test(name) && !['', 'none', null, undefined].some(absent => absent === value)
 
 /** The problem of the metadata of a client. */
 export const metadataProblems = (members: RuledMembers): readonly ClientProblem[] =>

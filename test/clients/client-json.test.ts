@@ -122,6 +122,22 @@ describe('clientFromJson', () => {
       key: 'jwks',
       message: /kid is required/,
     },
+    ...['not a uri', 'urn:example', 'http://a.example/request', 'https://me:pw@a.example/request'].map(uri => ({
+      name: `the address of request objects '${uri}'`,
+      json: { request_uris: ['https://a.example/request#hash', 'http://localhost:3000/request', uri] },
+      key: 'request_uris',
+      message: /^request_uris\[2\] must be an https URL without credentials$/,
+    })),
+    ...[
+      { id_token_encrypted_response_alg: 'RSA-OAEP' },
+      { userinfo_encrypted_response_enc: 'A128GCM' },
+      { request_object_encryption_alg: 'dir' },
+    ].map(json => ({
+      name: `the encryption ${JSON.stringify(json)}`,
+      json,
+      key: Object.keys(json)[0] ?? '',
+      message: /^\w+ is not supported$/,
+    })),
     { name: 'a relative key address', json: { jwks_uri: '/jwks' }, key: 'jwks_uri', message: /absolute URL/ },
     {
       name: 'a key address of another scheme',
@@ -177,6 +193,11 @@ describe('clientFromJson', () => {
       name: 'other properties are attributes',
       json: { signup_redirect_url: 'https://a.example' },
       want: { additional: { signup_redirect_url: 'https://a.example' } },
+    },
+    {
+      name: 'no encryption is what every client has',
+      json: { id_token_encrypted_response_alg: 'none' },
+      want: { additional: { id_token_encrypted_response_alg: 'none' } },
     },
     {
       name: 'names about secrets are no secrets',

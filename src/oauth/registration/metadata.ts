@@ -5,6 +5,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { asksForEncryption } from '../../clients/metadata-rules.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { Protocol } from '../../model/zones/protocols.ts'
 import type { RegistrationPolicy } from '../../model/clients/registration.ts'
@@ -91,10 +92,6 @@ export const REGISTERED_MEMBERS: ReadonlySet<string> = new Set([
   'allowpublic',
 ])
 
-/** Refused instead of ignored, because the client would believe that responses are encrypted. */
-const ENCRYPTED =
-  /^(?:id_token|userinfo|request_object|authorization|introspection)_encrypt(?:ed_response|ion)_(?:alg|enc)$/
-
 /** The methods, and whether each needs a secret or keys. */
 const METHODS: ReadonlyMap<string, { readonly needs: 'secret' | 'keys' | 'nothing'; readonly protocol?: Protocol }> =
   new Map([
@@ -111,7 +108,7 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
   if (isSent(sent, 'software_statement')) {
     throw invalidMetadata('Software statements are not accepted', 'unapproved_software_statement')
   }
-  const encrypted = Object.keys(sent).find(name => ENCRYPTED.test(name) && isSent(sent, name))
+  const encrypted = Object.keys(sent).find(name => asksForEncryption(name, memberOf(sent, name)))
   if (encrypted !== undefined) throw invalidMetadata(`${encrypted} is not supported`)
   const members = readMembers(sent, rules)
   const { grantTypes, responseTypes } = readTypes(sent, rules)

@@ -31,7 +31,7 @@ const RULES: readonly RegExp[] = [
   /(?:sector_identifier|initiate_login|frontchannel_logout|backchannel_logout)_uri must be an https URL/,
   /tls_client_auth_\w+ needs token_endpoint_auth_method/, // another member
   /frontchannel_logout_uri must have the scheme, host and port of a redirect URI/,
-  /resources\[\d+\] must be an absolute URI/,
+  /resources\[\d+\] must be an absolute URI|request_uris\[\d+\] must be an https URL/,
   /email must be provided|A (?:user)?name must be provided|Username must match|Invalid origin|alias|Password must/i, // of users
   /Only schema|There is no client|An approval must have|must be a date|cannot be removed|Can not drop/,
   /change user's origin|change origin in patch|already in use|Cannot set user account|cannot be removed via API/,

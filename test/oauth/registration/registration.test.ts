@@ -280,6 +280,7 @@ for (const mode of MODES) {
         software_statement: '',
         id_token_encrypted_response_alg: null,
         userinfo_encrypted_response_enc: '',
+        authorization_encrypted_response_alg: 'none',
       }
       const reported = registered(await register(server, { ...METADATA, ...nothing, client_name: '' }))
       assert.equal(reported.scope, 'openid profile email phone address')
