@@ -227,7 +227,7 @@ export const clientFields = describeRecord({
     kind: flag,
     storage: 'attribute',
     optional: true,
-    about: 'Whether ID tokens omit every claim that OpenID Connect does not require.',
+    about: 'Whether ID tokens omit every claim that OpenID Connect does not require; `acr` stays.',
   },
   requireNonce: {
     wire: 'require_nonce',

@@ -155,7 +155,7 @@ export function idTokenClaims(
     exp: epochSeconds(facts.expiresAt),
     auth_time: subject.authenticatedAt && epochSeconds(subject.authenticatedAt),
     amr: subject.amr.length > 0 && !isMinimal ? subject.amr : undefined,
-    acr: isMinimal ? undefined : acrClaim(subject.acr, authorization.zone, behaviour),
+    acr: acrClaim(subject.acr, authorization.zone, behaviour), // OpenID Connect Core §5.5.1.1: answers `acr_values`
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
