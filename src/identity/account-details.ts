@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import { placeholderAddress } from '../model/mail.ts'
 import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { newUser } from '../users/new-user.ts'
@@ -100,8 +101,4 @@ function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles)
 
 /** The address of a user whose provider names none: the name, if it is one, or else a placeholder. */
 export const assumedEmail = (userName: string, origin: string): string =>
-  nameAsEmail(userName) ?? placeholderEmail(userName, origin)
-
-/** Placeholder, because every account has an address; it cannot receive mail and is never used for look-ups. */
-const placeholderEmail = (userName: string, origin: string): string =>
-  `${userName.replaceAll('@', '')}@user.from.${origin}.cf`
+  nameAsEmail(userName) ?? placeholderAddress(userName, origin)

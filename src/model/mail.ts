@@ -53,6 +53,20 @@ function hasPlainDomain(text: string): boolean {
   return domain === ascii || domain === domainToUnicode(ascii)
 }
 
+/**
+ * The address of an account whose provider names none, because every account has one. It is not a mailbox of the user:
+ * whoever registers the domain would receive what is sent there.
+ */
+export const placeholderAddress = (userName: string, origin: string): string =>
+  `${userName.replaceAll('@', '')}@user.from.${origin}.cf`
+
+/** Those above, also of other servers, and those of UAA, whose domains cannot exist (RFC 2606 §2). */
+const isPlaceholder = (text: string): boolean => /@(?:user\.from\..+\.cf|.+\.invalid)$/is.test(text)
+
 /** Whether mail can be sent to the address. */
 export const isMailAddress = (text: string): boolean =>
-  text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !hasEmptyLabel(text) && hasPlainDomain(text)
+  text.length <= MAX_ADDRESS_LENGTH &&
+  ADDRESS.test(text) &&
+  !hasEmptyLabel(text) &&
+  hasPlainDomain(text) &&
+  !isPlaceholder(text)

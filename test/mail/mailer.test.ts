@@ -4,6 +4,7 @@ import { createRandom } from '../../src/base/random.ts'
 import { createVault } from '../../src/base/secrets.ts'
 import { createMailer, isMailAddress, openMail, UnusableAddress } from '../../src/mail/mailer.ts'
 import { mailIn } from '../../src/pages/mails/frame.ts'
+import { placeholderAddress } from '../../src/model/mail.ts'
 import { textsIn } from '../../src/pages/texts/texts.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import { startServer } from '../support/server.ts'
@@ -42,6 +43,9 @@ describe('the address of a mail', () => {
     'ann@example..org',
     'ann@example。org',
     'ann@ｅxample.org',
+    placeholderAddress('ann', 'corp'),
+    'Ann@User.From.Corp.CF',
+    'ann@this-default-was-not-configured.invalid',
   ]
   for (const address of none) {
     it(`is not ${JSON.stringify(address.slice(0, 80))}`, () => assert.ok(!isMailAddress(address)))
