@@ -23,6 +23,20 @@ const KEY_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2009/xmlenc11#rsa-oaep',
 ])
 
+/** Of OAEP (XML Encryption 1.1 §5.5.2): those that the library knows; another one it would take for SHA-1. */
+const OAEP_DIGESTS: ReadonlySet<string> = new Set([
+  'http://www.w3.org/2000/09/xmldsig#sha1',
+  'http://www.w3.org/2001/04/xmlenc#sha256',
+  'http://www.w3.org/2001/04/xmlenc#sha512',
+  // Misspellings that are in use, as is the last one of the masks.
+  'http://www.w3.org/2000/09/xmldsig#sha256',
+  'http://www.w3.org/2000/09/xmldsig#sha512',
+])
+const OAEP_MASKS: ReadonlySet<string> = new Set([
+  ...['sha1', 'sha224', 'sha256', 'sha384', 'sha512'].map(name => `http://www.w3.org/2009/xmlenc11#mgf1${name}`),
+  'http://www.w3.org/2001/04/xmlenc#MGF1withSHA1',
+])
+
 const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#'
 
 const failed = (detail: string): SamlProblem => new SamlProblem('decryption', detail)
@@ -42,7 +56,12 @@ export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): 
   if (!encryptedKey || otherKey) throw failed('there must be exactly one EncryptedKey')
   const content = partsOf(data)
   const key = partsOf(encryptedKey)
-  if (!CONTENT_ALGORITHMS.has(content.algorithm) || !KEY_ALGORITHMS.has(key.algorithm)) {
+  const isAllowed =
+    CONTENT_ALGORITHMS.has(content.algorithm) &&
+    KEY_ALGORITHMS.has(key.algorithm) &&
+    (key.digest === undefined || OAEP_DIGESTS.has(key.digest)) &&
+    (key.mask === undefined || OAEP_MASKS.has(key.mask))
+  if (!isAllowed) {
     throw new SamlProblem('algorithm', 'the encryption algorithm is not allowed')
   }
   const xml = rebuilt(content, key)
@@ -89,7 +108,8 @@ function attempt(xml: string, privateKey: KeyObject): string | undefined {
   let text: string | undefined
   let hasFailed = false
   const options = {
-    key: privateKey as unknown as Buffer, // node:crypto, which gets it, takes both
+    // No key object: where digest and mask differ, as they do by default with SHA-256, the library opens it itself.
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     disallowDecryptionWithInsecureAlgorithm: false, // the list above decides
     warnInsecureAlgorithm: false,
   }

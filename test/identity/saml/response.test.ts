@@ -65,6 +65,21 @@ describe('a response', () => {
     })
   }
 
+  const hashes = [
+    { keyAlgorithm: SAML.oaep, digest: 'sha1' },
+    { keyAlgorithm: SAML.oaep, digest: 'sha256' },
+    { keyAlgorithm: SAML.oaep, digest: 'sha512' },
+    { keyAlgorithm: SAML.oaep11, digest: 'sha256' },
+    { keyAlgorithm: SAML.oaep11, digest: 'sha256', mask: 'sha256' },
+    { keyAlgorithm: SAML.oaep11, digest: 'sha1', mask: 'sha512' },
+  ] as const
+  for (const { keyAlgorithm, ...each } of hashes) {
+    it(`is read where the key is encrypted by ${keyAlgorithm} with ${Object.values(each).join(' and ')}`, async () => {
+      const encrypts = { certificate: ours.certificate, keyAlgorithm, ...each }
+      assert.equal(read(await response({ encrypts })).nameId.value, 'person-1')
+    })
+  }
+
   it('is read with a key of elliptic curves, and with any of several keys', async () => {
     const key = samlTestKey('ec')
     const xml = await createSamlIdp({ clock, to, key }).response({ inResponseTo: '_request' })
@@ -204,6 +219,18 @@ describe('a response', () => {
     it(`is refused: ${name}`, async () => {
       const xml = await response(parts)
       refuses(reason, () => read(xml, changes))
+    })
+  }
+
+  for (const [name, url] of [
+    ['DigestMethod', 'http://www.w3.org/2001/04/xmlenc#sha256'],
+    ['MGF', 'http://www.w3.org/2009/xmlenc11#mgf1sha256'],
+  ] as const) {
+    it(`is refused where its key is encrypted with an unknown ${name}`, async () => {
+      const hash = { digest: 'sha256', mask: 'sha256' }
+      const xml = await response({ encrypts: { certificate: ours.certificate, keyAlgorithm: SAML.oaep11, ...hash } })
+      assert.ok(xml.includes(url))
+      refuses('algorithm', () => read(xml.replace(url, 'urn:md5')))
     })
   }
 

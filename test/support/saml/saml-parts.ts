@@ -1,6 +1,7 @@
 // The parts of SAML messages that a test can change; each has a default.
 import type { EncryptionAlgorithm, KeyEncryptionAlgorithm } from 'xml-encryption'
 import type { SamlTestKey } from './saml-signing.ts'
+import type { SAML } from './saml-xml.ts'
 
 /** An attribute of a user; several values give several `AttributeValue` elements. */
 export interface SamlTestAttribute {
@@ -53,7 +54,10 @@ export interface SigningParts {
 export interface EncryptionParts {
   readonly certificate: string
   readonly algorithm?: EncryptionAlgorithm
-  readonly keyAlgorithm?: KeyEncryptionAlgorithm
+  readonly keyAlgorithm?: KeyEncryptionAlgorithm | typeof SAML.oaep11
+  /** The hash of OAEP, and that of its mask, which only the newer algorithm names. */
+  readonly digest?: string
+  readonly mask?: string
 }
 
 /** A response around one assertion. */

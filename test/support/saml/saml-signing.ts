@@ -3,6 +3,7 @@ import type { BinaryLike, KeyLike } from 'node:crypto'
 import { createHash, createPrivateKey, createPublicKey, createSign } from 'node:crypto'
 import { SignedXml } from 'xml-crypto'
 import { encrypt } from 'xml-encryption'
+import type { KeyEncryptionAlgorithm } from 'xml-encryption'
 import { certificateOf } from '../certificate.ts'
 import { privatePem } from '../config.ts'
 import { inTurn } from '../rsa-keys.ts'
@@ -73,14 +74,16 @@ export function signed(xml: string, key: SamlTestKey, signing: SigningParts = {}
 /** Encrypts text to the certificate; the result is an `EncryptedData` element. */
 export const encrypted = (
   xml: string,
-  { certificate, algorithm = SAML.gcm, keyAlgorithm = SAML.oaep }: EncryptionParts,
+  { certificate, algorithm = SAML.gcm, keyAlgorithm = SAML.oaep, digest, mask }: EncryptionParts,
 ): Promise<string> =>
   new Promise((resolve, reject) => {
     const options = {
       rsa_pub: createPublicKey(certificate).export({ type: 'spki', format: 'pem' }),
       pem: certificate,
       encryptionAlgorithm: algorithm,
-      keyEncryptionAlgorithm: keyAlgorithm,
+      keyEncryptionAlgorithm: keyAlgorithm as KeyEncryptionAlgorithm, // its types lack those of XML Encryption 1.1
+      ...(digest !== undefined && { keyEncryptionDigest: digest }),
+      ...(mask !== undefined && { keyEncryptionMgf: mask }),
       disallowEncryptionWithInsecureAlgorithm: false,
       warnInsecureAlgorithm: false,
     }

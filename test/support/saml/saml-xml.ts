@@ -33,6 +33,7 @@ export const SAML = {
   gcm: 'http://www.w3.org/2009/xmlenc11#aes256-gcm',
   cbc: 'http://www.w3.org/2001/04/xmlenc#aes256-cbc',
   oaep: 'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
+  oaep11: 'http://www.w3.org/2009/xmlenc11#rsa-oaep',
 } as const
 
 /** As a form field of the POST binding. */
