@@ -41,7 +41,9 @@ describe('the files of a cluster', () => {
     const env = { NODE_ADDRESS: address, CREDENTIALS_DIRECTORY: join(folder, 'credentials') }
     const { warnings, listen, operations } = await loadConfig({ options: { config: 'latchkey.yml' }, env, cwd: folder })
     assert.deepEqual(warnings, [])
-    assert.ok(operations.stoppingMilliseconds > 0, 'the proxy notices that a node stops')
+    const [idleSeconds = ''] = all(nginx, /^ +keepalive_timeout (\d+)s;/gm)
+    assert.ok(Number(idleSeconds) > 0)
+    assert.ok(Number(idleSeconds) * 1000 < operations.stoppingMilliseconds, 'a stopping node closes no idle connection')
     const nodes = all(nginx, /^ +server ([\d.]+:\d+) /gm)
     assert.equal(nodes.length, 3)
     assert.ok(nodes.includes(`${address}:${listen.port}`))
