@@ -212,6 +212,10 @@ describe('the sector of a client', () => {
   const wrong = [
     ['two hosts and no list', { ...pairwise, redirectUris: ['https://a.example/', 'https://b.example/'] }],
     ['no host', { ...pairwise, redirectUris: ['com.example.app:/cb'] }],
+    // Other applications have the same there, and would share the subjects.
+    ['a path that looks like a host', { ...pairwise, redirectUris: ['com.example.app://callback'] }],
+    ['the user’s machine', { ...pairwise, redirectUris: ['http://127.0.0.1/cb'] }],
+    ['the user’s machine by name', { ...pairwise, redirectUris: ['http://localhost:3000/cb'] }],
     ['a list without TLS', { redirectUris: [], sectorIdentifierUri: 'http://a.example/list' }],
     ['a list that is not a URL', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
   ] as const

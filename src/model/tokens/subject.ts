@@ -1,4 +1,5 @@
 // The subject of a user for a client: the `sub` of ID tokens, userinfo and logout tokens (OpenID Connect Core §8).
+import { isLoopbackHost } from '../../base/loopback.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { Client } from '../clients/client.ts'
 import type { Behaviour } from '../compatibility.ts'
@@ -59,9 +60,15 @@ export function sectorProblem({
     return 'sector_identifier_uri must be an https URL'
   }
   if (subjectType !== 'pairwise' || sectorIdentifierUri !== undefined) return undefined
-  const hosts = new Set(redirectUris.map(uri => (URL.canParse(uri) ? new URL(uri).host : '')))
-  if (hosts.has('')) return 'a pairwise client whose redirect URIs have no host needs a sector_identifier_uri'
+  const hosts = new Set(redirectUris.map(ownHost))
+  if (hosts.has('')) return 'a pairwise client whose redirect URIs are on the device needs a sector_identifier_uri'
   return hosts.size > 1
     ? 'a pairwise client with redirect URIs of several hosts needs a sector_identifier_uri'
     : undefined
+}
+
+/** Empty for a program on the device: others have the same loopback address, and may have the same text after their own scheme. */
+function ownHost(uri: string): string {
+  const { protocol, host, hostname } = URL.parse(uri) ?? { protocol: '', host: '', hostname: '' }
+  return /^https?:$/.test(protocol) && !isLoopbackHost(hostname) ? host : ''
 }
