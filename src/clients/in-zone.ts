@@ -54,10 +54,17 @@ const unreadCertificate: Check = async (zone, client, { store, behaviour, mutual
   return `token_endpoint_auth_method: ${method} is not available: the server has ${lacking}`
 }
 
-/** Members of the client that its own profile rules out; missing settings of the zone can be added later. */
-const profile: Check = async (zone, client) => {
-  const [problem] = client.profile === undefined ? [] : ruledOut(zone, client)
-  return problem && `profile: ${problem.key}: ${problem.message}`
+/**
+ * Members of the client that its profile or that of the zone rules out; missing settings of the zone can be added later. Of the
+ * zone's, what the client already had is accepted: the zone may have got its profile later.
+ */
+const profile: Check = async (zone, client, { store }) => {
+  const problems = ruledOut(zone, client)
+  if (problems.length === 0) return undefined
+  const before = client.profile === undefined ? await store.clients.find(zone.id, client.clientId) : undefined
+  const known = before ? ruledOut(zone, before).map(({ key, message }) => `${key}: ${message}`) : []
+  const text = problems.map(({ key, message }) => `${key}: ${message}`).find(each => !known.includes(each))
+  return text === undefined ? undefined : `profile: ${text}`
 }
 
 /** Tokens of this server's clients and users must not become credentials of a client: they are shown to others. */

@@ -190,6 +190,82 @@ for (const mode of MODES) {
   })
 }
 
+describe('a zone with a profile of FAPI 2.0', () => {
+  const headers = { 'x-identity-zone-id': 'strict' }
+  const secretive = (id: string) => ({ ...client(id), jwks: undefined, client_secret: 'secret' })
+  const root = {
+    client_id: 'root',
+    client_secret: 'secret',
+    authorized_grant_types: ['client_credentials'],
+    authorities: ['zones.strict.admin'],
+  }
+  let server: TestServer
+  let bearer: string
+  before(async () => {
+    const strictZone = {
+      id: 'strict',
+      subdomain: 'strict',
+      name: 'Strict',
+      config: { profile: 'fapi2-security', registration: { mode: 'open' } },
+      bootstrap: { clients: [secretive('older')] },
+    }
+    const clients = [...defaultBootstrap.clients, root]
+    server = await startServer({
+      config: {
+        bootstrap: { ...defaultBootstrap, clients, identity_zones: [strictZone] },
+        signing_keys: { active: 'ec', keys: { ec: KEYS.ES256 } },
+      },
+    })
+    const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['root', 'secret'] })
+    bearer = answer.json<{ access_token: string }>().access_token
+  })
+  after(async () => {
+    assert.deepEqual(server.faults, [])
+    await server.stop()
+  })
+
+  it('refuses new clients that violate it', async () => {
+    const create = (record: object) => sendJson(server, 'POST', '/oauth/clients', record, { bearer, headers })
+    assert.equal((await create(client('keyed'))).status, 201)
+    for (const [record, about] of [
+      [secretive('secretive'), /profile: jwks: it has no key/],
+      [client('classic', { authorized_grant_types: ['password'], client_secret: 's' }), /does not allow password/],
+      [client('plain', { redirect_uri: ['http://bank.example/cb'] }), /must be https/],
+    ] as const) {
+      const answer = await create(record)
+      assert.equal(answer.status, 400, answer.text)
+      assert.match(answer.text, about)
+    }
+  })
+
+  it('lets older clients change, except to violate it further', async () => {
+    const change = (record: object) => sendJson(server, 'PUT', '/oauth/clients/older', record, { bearer, headers })
+    const { client_secret: _, ...older } = secretive('older')
+    assert.equal((await change({ ...older, name: 'Older' })).status, 200)
+    const answer = await change({ ...older, redirect_uri: ['http://bank.example/cb'] })
+    assert.equal(answer.status, 400, answer.text)
+    assert.match(answer.text, /redirect_uri: http:\/\/bank\.example\/cb must be https/)
+  })
+
+  it('lets only clients register that can authenticate', async () => {
+    const register = (more: object) =>
+      sendJson(
+        server,
+        'POST',
+        '/connect/register',
+        { redirect_uris: ['https://newcomer.example/cb'], ...more },
+        { host: 'strict.localhost:8080' },
+      )
+    for (const method of [undefined, 'client_secret_post', 'none']) {
+      const answer = await register({ token_endpoint_auth_method: method })
+      assert.equal(answer.status, 400, answer.text)
+      assert.equal(answer.json()['error'], 'invalid_client_metadata')
+    }
+    const answer = await register({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwks.keys[0]] } })
+    assert.equal(answer.status, 201, answer.text)
+  })
+})
+
 describe('the report about the profile', () => {
   it('reports that no certificate of clients is requested', async () => {
     const bank = {

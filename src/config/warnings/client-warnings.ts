@@ -2,6 +2,7 @@
 // because a key may be added by the API; the client API refuses such records.
 import { CLIENT_MEMBERS, clientFromJson } from '../../clients/client-json.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
+import { profileOf } from '../../model/clients/client-demands.ts'
 import { hasCredential } from '../../model/clients/client.ts'
 import { ruledOut } from '../../clients/profile-report.ts'
 import { type HomePageMembers, takeHomePage } from '../../model/clients/client-metadata.ts'
@@ -28,8 +29,8 @@ const ALGORITHMS = [
 ] as const
 
 /**
- * Attributes whose name looks mistyped, no credential, scopes without effect, what the profile of a client rules out, and algorithms
- * without a key.
+ * Attributes whose name looks mistyped, no credential, scopes without effect, what the profile of a client or its zone rules out,
+ * and algorithms without a key.
  */
 export function clientWarnings(
   { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
@@ -110,10 +111,8 @@ const isNamed = (given: unknown): boolean =>
   Array.isArray(given) ? given.length > 0 : typeof given === 'string' && given !== ''
 
 function profileWarnings(definition: ClientDefinition, { config }: ZoneOfClients): readonly string[] {
-  if (definition.profile === undefined) return []
-  return ruledOut({ config }, definition).map(
-    ({ key, message }) => `${definition.profile} does not allow it: ${key}: ${message}`,
-  )
+  const profile = profileOf({ config }, definition)
+  return ruledOut({ config }, definition).map(({ key, message }) => `${profile} does not allow it: ${key}: ${message}`)
 }
 
 function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly string[] {

@@ -28,6 +28,15 @@ describe('clients of the configuration that cannot work', () => {
     assert.match(plain ?? '', /redirect_uri: http:\/\/bank\.example\/cb must be https/)
   })
 
+  it('are named at the start: what the profile of their zone rules out', async () => {
+    const zone_config = { profile: 'fapi2-security' }
+    assert.deepEqual(await warned({ jwks_uri }, { zone_config }), [])
+    const [keyless] = await warned({ client_secret: 's' }, { zone_config })
+    assert.match(keyless ?? '', /^client bank: fapi2-security does not allow it: jwks: it has no key/)
+    const [stricter] = await warned({ profile: 'fapi2-message-signing', client_secret: 's' }, { zone_config })
+    assert.match(stricter ?? '', /^client bank: fapi2-message-signing does not allow it: jwks/)
+  })
+
   it('are named at the start: attributes that are probably mistyped members', async () => {
     const mistyped = {
       client_secret: 's',
