@@ -42,6 +42,7 @@ const bootstrap = {
       redirect_uri: ['https://third.example/sector', 'https://fourth.example/cb'],
       sector_identifier_uri: 'https://shop.example/sector.json',
     }),
+    client('public', 'shop.example', { subject_type: 'public' }),
   ],
 }
 
@@ -187,6 +188,23 @@ describe('subjects of pairwise clients', () => {
     })()
     const gone = await leaving.send('/logout.do', { query: { ...target, id_token_hint: own } })
     assert.equal(gone.location().href, 'https://shop.example/bye')
+  })
+
+  it('are hints for the clients of their sector alone, which others could compare with their own users', async () => {
+    const hints = { one: (await tokens('one')).id_token, public: (await tokens('public')).id_token }
+    const answerTo = async (id: string, hint: string) => {
+      const answer = await authorize(browser, request(id, { prompt: 'none', id_token_hint: hint }))
+      const { searchParams } = answer.location()
+      return searchParams.get('error_description') ?? (searchParams.has('code') ? 'a code' : answer.text)
+    }
+    assert.equal(await answerTo('two', hints.one), 'a code')
+    for (const [id, hint] of [
+      ['other', hints.one],
+      ['public', hints.one],
+      ['one', hints.public],
+    ] as const) {
+      assert.equal(await answerTo(id, hint), 'The id_token_hint was issued to a client that has other subjects.')
+    }
   })
 
   it('are those of the account where the zone does not have them', async () => {

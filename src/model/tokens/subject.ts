@@ -13,6 +13,8 @@ export interface Subjects {
   of(zone: Zone, client: Client, user: Pick<User, 'id'>): string
   /** Whether the client must not learn the id of an account. */
   isPairwise(zone: Zone, client: Client): boolean
+  /** Whether both clients have the same subject for every user. */
+  areShared(zone: Zone, client: Client, other: Client): boolean
 }
 
 /** Whether the client must not learn the id of an account. */
@@ -35,6 +37,10 @@ export function createSubjects({
     isPairwise,
     of: (zone, client, { id }) =>
       isPairwise(zone, client) ? vault.keyedDigest(JSON.stringify(['subject', zone.id, sectorOf(client), id])) : id,
+    areShared: (zone, client, other) => {
+      const sectors = [client, other].map(each => (isPairwise(zone, each) ? sectorOf(each) : undefined))
+      return sectors[0] === sectors[1]
+    },
   }
 }
 

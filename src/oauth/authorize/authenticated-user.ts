@@ -59,22 +59,25 @@ export const signInFirst = (context: AuthorizeContext): Step | undefined =>
   context.authenticatedUser || context.silent || signsInLater(context) ? undefined : { kind: 'sign-in' }
 
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
-export async function readIdTokenHint(context: AuthorizeContext, { reader, store }: AuthorizeDeps): Promise<void> {
+export async function readIdTokenHint(
+  context: AuthorizeContext,
+  { reader, store, subjects }: AuthorizeDeps,
+): Promise<void> {
   const hint = context.form.get('id_token_hint')
   if (!hint) return
-  try {
-    const { zone } = context.request
-    const claims = await reader.readHint(zone, hint)
-    const client = await store.clients.find(zone.id, clientIdOf(claims) ?? '')
-    if (client && typeof claims['sub'] === 'string') {
-      context.hinted = { subject: claims['sub'], client }
-      return
-    }
-  } catch (cause) {
+  const { zone } = context.request
+  const refuse = (description: string): RedirectRefusal =>
+    new RedirectRefusal(found(context.asked.target), new OAuthError('invalid_request', description))
+  const claims = await reader.readHint(zone, hint).catch((cause: unknown) => {
     if (!(cause instanceof OAuthError)) throw cause
+  })
+  const client = claims && (await store.clients.find(zone.id, clientIdOf(claims) ?? ''))
+  if (!client || typeof claims['sub'] !== 'string') throw refuse('The id_token_hint was not issued by this server.')
+  // The answer would tell a pairwise client which of another client's users is here, or the other way round.
+  if (!subjects.areShared(zone, found(context.asked.client), client)) {
+    throw refuse('The id_token_hint was issued to a client that has other subjects.')
   }
-  const description = 'The id_token_hint was not issued by this server.'
-  throw new RedirectRefusal(found(context.asked.target), new OAuthError('invalid_request', description))
+  context.hinted = { subject: claims['sub'], client }
 }
 
 /** Applies the scope rules for this user; a refusal is reported only after the earlier steps, such as sign-in. */
