@@ -3,6 +3,7 @@ import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
+import { algorithmNamed } from '../model/tokens/signing-key.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -49,7 +50,7 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     userinfo_signed_response_alg: client.userinfoSignedResponseAlg,
     authorization_signed_response_alg: client.authorizationSignedResponseAlg,
   })) {
-    if (algorithm !== undefined && demands.algorithms?.includes(algorithm) === false) {
+    if (algorithm !== undefined && demands.algorithms?.some(each => each === algorithmNamed(algorithm)) === false) {
       miss(key, `${algorithm} is not one of ${demands.algorithms.join(', ')}`)
     }
   }

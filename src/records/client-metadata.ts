@@ -20,6 +20,9 @@ export const CLIENT_ALGORITHMS = [
   'EdDSA',
 ] as const
 
+/** What a client may sign with: one of them has a newer name (RFC 9864 §2.2), which discovery lists too. */
+const CLIENT_SIGNATURES = [...CLIENT_ALGORITHMS, 'Ed25519'] as const
+
 /** One of `CLIENT_ALGORITHMS`. */
 export type ClientAlgorithm = (typeof CLIENT_ALGORITHMS)[number]
 
@@ -62,7 +65,7 @@ export const clientMetadataFields = describeRecord({
   ),
   tokenEndpointAuthSigningAlg: attribute(
     'token_endpoint_auth_signing_alg',
-    oneOf(CLIENT_ALGORITHMS),
+    oneOf(CLIENT_SIGNATURES),
     'The only algorithm of its assertions.',
   ),
   tlsClientAuthSubjectDn: attribute('tls_client_auth_subject_dn', text, 'Subject of its certificate (RFC 4514).'),
@@ -82,7 +85,7 @@ export const clientMetadataFields = describeRecord({
   ),
   requestObjectSigningAlg: attribute(
     'request_object_signing_alg',
-    oneOf(CLIENT_ALGORITHMS),
+    oneOf(CLIENT_SIGNATURES),
     'The only algorithm of its request objects.',
   ),
   requireSignedRequestObject: attribute(

@@ -14,12 +14,16 @@ export const BANK = ['bank', 'bank-secret'] as const
 
 const es256 = await generateKeyPair('ES256', { extractable: true })
 const rs256 = await generateKeyPair('RS256', { extractable: true })
+const ed25519 = await generateKeyPair('Ed25519', { extractable: true })
 const stranger = await generateKeyPair('ES256', { extractable: true })
 
 /** The keys that the client signs with, and that of somebody else, by the name that they have in headers. */
-export const SIGNERS: Readonly<Record<'ec' | 'rsa' | 'stranger', { readonly alg: string; readonly key: CryptoKey }>> = {
+export const SIGNERS: Readonly<
+  Record<'ec' | 'rsa' | 'ed' | 'stranger', { readonly alg: string; readonly key: CryptoKey }>
+> = {
   ec: { alg: 'ES256', key: es256.privateKey },
   rsa: { alg: 'RS256', key: rs256.privateKey },
+  ed: { alg: 'Ed25519', key: ed25519.privateKey },
   stranger: { alg: 'ES256', key: stranger.privateKey },
 }
 
@@ -28,6 +32,7 @@ export const JWKS = {
   keys: [
     { ...(await exportJWK(es256.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
     { ...(await exportJWK(rs256.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' },
+    { ...(await exportJWK(ed25519.publicKey)), kid: 'ed', use: 'sig' },
   ],
 }
 

@@ -8,6 +8,7 @@ import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { jwtType } from '../../model/tokens/jwt-type.ts'
+import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { KeySource, WantedKey } from '../../token/foreign-keys.ts'
 import { UnusableDocument } from '../../token/published-documents.ts'
@@ -138,8 +139,7 @@ export function isForThisServer(
 /** Throws `invalid_client` for an algorithm that the client's record, or a profile, rules out. */
 export function checkAlgorithm({ wanted }: ClientAssertion, client: Client, zone: AddressedZone): void {
   const { algorithms } = demandsOn(zone, client)
-  const algorithm = wanted.alg === 'Ed25519' ? 'EdDSA' : wanted.alg // RFC 9864 §2.2: a newer name of the same
-  const fits = (one: string): boolean => one === algorithm
+  const fits = (one: string): boolean => algorithmNamed(one) === algorithmNamed(wanted.alg)
   if (algorithms && !algorithms.some(fits))
     throw unauthorized(`the algorithm of the assertion is not one of ${algorithms.join(', ')}`)
   const { tokenEndpointAuthSigningAlg: own } = client

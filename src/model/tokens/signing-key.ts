@@ -8,6 +8,9 @@ export const SIGNING_ALGORITHMS = [...CLIENT_ALGORITHMS, 'HS256', 'HS384', 'HS51
 /** One of `SIGNING_ALGORITHMS`. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
+/** The algorithm under the name that keys and profiles have: clients may use a newer one (RFC 9864 §2.2). */
+export const algorithmNamed = (name: string): string => (name === 'Ed25519' ? 'EdDSA' : name)
+
 /** Hash length of a symmetric algorithm in bytes; undefined for an asymmetric one. */
 export function hashBytesOfSymmetric(algorithm: SigningAlgorithm): number | undefined {
   return algorithm.startsWith('HS') ? Number(algorithm.slice(2)) / 8 : undefined

@@ -12,6 +12,7 @@ import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { jwtType } from '../../model/tokens/jwt-type.ts'
+import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import { BEGUN_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -104,11 +105,10 @@ function algorithmOf({ jwt, client, zone }: ReceivedObject): string {
   if (jwt.split('.').length !== 3) throw refuse('The request object is not a signed JWT')
   const { alg = '' } = headerOf(jwt)
   if (!FOREIGN_ALGORITHMS.includes(alg)) throw refuse('The request object must be signed with a key of the client')
-  const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864 §2.2: a newer name of the same
   const { algorithms } = demandsOn(zone, client)
   const { requestObjectSigningAlg: own } = client
   for (const allowed of [algorithms, own && [own]]) {
-    const isAllowed = allowed?.some(one => one === name) !== false
+    const isAllowed = allowed?.some(one => algorithmNamed(one) === algorithmNamed(alg)) !== false
     if (!isAllowed) throw refuse(`The request object must be signed by ${allowed?.join(' or ')}`)
   }
   return alg

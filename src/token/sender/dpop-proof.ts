@@ -10,6 +10,7 @@ import type { SentRequest } from '../../model/request.ts'
 import { PROOF_USED } from '../../model/tokens/token.ts'
 import type { ProofId } from '../../model/tokens/token.ts'
 import type { Urls } from '../../model/urls.ts'
+import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import type { Store } from '../../store/store.ts'
 import { FOREIGN_ALGORITHMS, openEmbeddedKey } from '../foreign-keys.ts'
@@ -133,7 +134,7 @@ function openKey(header: JsonRecord | undefined): ProofKey | undefined {
 }
 
 /** Of `FOREIGN_ALGORITHMS`, which has a second name for one (RFC 9864). */
-const signingAlgorithm = (alg: string): SigningAlgorithm => (alg === 'Ed25519' ? 'EdDSA' : (alg as SigningAlgorithm))
+const signingAlgorithm = (alg: string): SigningAlgorithm => algorithmNamed(alg) as SigningAlgorithm
 
 /** §4.3 items 8 and 9. */
 function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: ProofDeps): void {

@@ -5,6 +5,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
+import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import type { ProofId } from '../../model/tokens/token.ts'
 import type { Proof } from './dpop-proof.ts'
 import type { SenderDeps, SenderProof } from './sender.ts'
@@ -60,8 +61,7 @@ function requireAlgorithm(
   { request, client, status }: { readonly request: SentRequest; readonly client: Client; readonly status: 400 | 401 },
 ): void {
   const { algorithms } = demandsOn(request.zone, client)
-  const name = alg === 'Ed25519' ? 'EdDSA' : alg // RFC 9864: the same for this curve
-  if (!algorithms || algorithms.some(each => each === name)) return
+  if (!algorithms || algorithms.some(each => each === algorithmNamed(alg))) return
   throw new OAuthError(
     { error: 'invalid_dpop_proof', status },
     `This client must sign with one of ${algorithms.join(', ')}`,

@@ -54,6 +54,7 @@ const bootstrapWith = (keysUri: string) => ({
     { client_id: 'sibling', jwks, ...service },
     { client_id: 'lone', jwks: { ...jwk('rsa'), kid: undefined }, ...service },
     { client_id: 'both', client_secret: 'both-secret', jwks, ...service },
+    { client_id: 'edwards', jwks, token_endpoint_auth_signing_alg: 'Ed25519', ...service },
     { client_id: 'remote', jwks_uri: keysUri, ...service },
     { client_id: 'insecure', jwks_uri: 'https://10.0.0.1/keys', ...service },
     {
@@ -128,6 +129,18 @@ const accepted: readonly Claims[] = [
   // Covers client authentication private_key_jwt: rule: jwks
   { name: 'signed with Ed25519', header: { alg: 'EdDSA', kid: 'ed' }, key: pairs.ed.privateKey },
   { name: 'signed with Ed25519 under its newer name', header: { alg: 'Ed25519', kid: 'ed' }, key: pairs.ed.privateKey },
+  {
+    name: 'with the only algorithm of its client',
+    header: { alg: 'Ed25519', kid: 'ed' },
+    key: pairs.ed.privateKey,
+    clientId: 'edwards',
+  },
+  {
+    name: 'with the older name of that algorithm (RFC 9864)',
+    header: { alg: 'EdDSA', kid: 'ed' },
+    key: pairs.ed.privateKey,
+    clientId: 'edwards',
+  },
   { name: 'without a key id, where one key fits', header: { alg: 'ES256', kid: undefined }, key: pairs.ec.privateKey },
   { name: 'of a client with one key that has no name', header: { kid: undefined }, clientId: 'lone' },
   { name: 'with the client_id beside it', form: { client_id: 'signer' } },
@@ -164,6 +177,7 @@ const rejected: readonly Rejected[] = [
     form: { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
     ...bad('Bad client_assertion type'),
   },
+  { name: 'another algorithm than that of the client', clientId: 'edwards', ...bad('Unauthorized client_assertion') },
   { name: 'the type alone', assertion: '', ...bad('Bad client_assertion') },
   { name: 'no JWT', assertion: 'x', ...bad('Bad client_assertion') },
   {

@@ -35,6 +35,7 @@ after(() => files.close())
 
 const bootstrap = withBanks(
   bankClient('one-algorithm', { request_object_signing_alg: 'RS256' }),
+  bankClient('edwards', { request_object_signing_alg: 'Ed25519' }),
   bankClient('signs', { require_signed_request_object: true }),
   bankClient('asks', { autoapprove: false }),
   bankClient('fapi', { profile: 'fapi2-message-signing', client_secret: undefined }),
@@ -260,6 +261,11 @@ describe('request objects (RFC 9101)', () => {
     const other = { client_id: 'one-algorithm' }
     assert.match(await refusalOf(await object(as('one-algorithm')), other), /must be signed by RS256/)
     assert.ok(responseOf(await ask({ ...as('one-algorithm'), by: 'rsa' }, other)).query['code'])
+    const edwards = { client_id: 'edwards' }
+    assert.match(await refusalOf(await object(as('edwards')), edwards), /must be signed by Ed25519/)
+    for (const alg of ['Ed25519', 'EdDSA']) {
+      assert.ok(responseOf(await ask({ ...as('edwards'), by: 'ed', header: { alg } }, edwards)).query['code'], alg)
+    }
   })
 
   it('needs keys of the client', async () => {

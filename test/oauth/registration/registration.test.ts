@@ -269,6 +269,12 @@ for (const mode of MODES) {
       assert.deepEqual(client.additional, {})
     })
 
+    it('takes the newer name of an algorithm, as discovery lists it (RFC 9864)', async () => {
+      const answer = await register(server, { ...METADATA, token_endpoint_auth_signing_alg: 'Ed25519' })
+      assert.equal(answer.status, 201, answer.text)
+      assert.equal(answer.json()['token_endpoint_auth_signing_alg'], 'Ed25519')
+    })
+
     it('takes the empty string and null for nothing', async () => {
       const nothing = {
         logo_uri: '',
