@@ -36,13 +36,14 @@ const CLIENT_AUTH_METHOD_NAMES = [
   'none',
 ] as const
 
-const MAX_AGE_PROBLEM = 'must be a number of seconds, at least 0'
+const LONGEST_AGE = 2 ** 31 - 1
+const MAX_AGE_PROBLEM = `must be a whole number of seconds, from 0 to ${LONGEST_AGE}`
 
 const age = v.pipe(
   v.number(MAX_AGE_PROBLEM),
   v.integer(MAX_AGE_PROBLEM),
   v.minValue(0, MAX_AGE_PROBLEM),
-  v.maxValue(2 ** 31 - 1, MAX_AGE_PROBLEM),
+  v.maxValue(LONGEST_AGE, MAX_AGE_PROBLEM),
 )
 
 const MAX_URI_LENGTH = 2048

@@ -198,7 +198,8 @@ function stringsOf(sent: JsonRecord, name: string): readonly string[] | undefine
     Array.isArray(value) &&
     value.length <= MAX_ENTRIES &&
     value.every(each => typeof each === 'string' && each !== '' && each.length <= MAX_LENGTH)
-  return typed(sent, name, `a list of at most ${MAX_ENTRIES} strings`, isList) as readonly string[] | undefined // checked
+  const needed = `a list of at most ${MAX_ENTRIES} strings of 1 to ${MAX_LENGTH} characters`
+  return typed(sent, name, needed, isList) as readonly string[] | undefined // checked
 }
 
 /** Pages link to it and requests go there: https only, so that it can neither run code nor be intercepted. */

@@ -275,6 +275,12 @@ for (const mode of MODES) {
       assert.equal(answer.json()['token_endpoint_auth_signing_alg'], 'Ed25519')
     })
 
+    it('says how long the strings of a list may be', async () => {
+      const answer = await register(server, { ...METADATA, contacts: ['x'.repeat(2001)] })
+      const description = 'contacts must be a list of at most 20 strings of 1 to 2000 characters'
+      assert.deepEqual([answer.status, answer.json()['error_description']], [400, description])
+    })
+
     it('takes the empty string and null for nothing', async () => {
       const nothing = {
         logo_uri: '',
