@@ -253,12 +253,11 @@ for (const mode of MODES) {
         allowpublic: true,
         client_id: 'app',
       }
-      const reported = registered(await register(server, { ...metadata, ...ignored })) as unknown as Record<
-        string,
-        unknown
-      >
+      const registration = registered(await register(server, { ...metadata, ...ignored }))
+      const reported: Record<string, unknown> = { ...registration }
+      const read = (await manage(server, 'GET', registration)).json()
       for (const [name, value] of Object.entries({ ...metadata, scope: 'openid profile' })) {
-        assert.deepEqual(reported[name], value, name)
+        assert.deepEqual([reported[name], read[name]], [value, value], name)
       }
       for (const name of ['unknown', 'authorities', 'autoapprove', 'allowpublic'])
         assert.equal(reported[name], undefined)
