@@ -25,6 +25,7 @@ import {
   SPECIFIED_RESPONSE_TYPES,
 } from './authorize/response-type.ts'
 import { REGISTRATION_PATH } from './registration/routes.ts'
+import { withinProfile } from './profile-metadata.ts'
 import { endpointAliases, protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
@@ -201,5 +202,5 @@ function metadata(
     request_uri_parameter_supported: false,
     ...protocolMetadata(zone, facts),
   }
-  return { ...document, ...endpointAliases(zone, document, facts) }
+  return withinProfile(zone, { ...document, ...endpointAliases(zone, document, facts) })
 }

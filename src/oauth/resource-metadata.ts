@@ -7,6 +7,7 @@ import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { turnedOff } from '../web/answers.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
+import { withinProfile } from './profile-metadata.ts'
 
 interface Deps {
   readonly urls: Urls
@@ -40,12 +41,13 @@ function answer(
   const base = urls.ofZone(zone)
   const isBound = supportsProtocol(zone, 'dpop', behaviour)
   const isCertified = readsCertificates && supportsProtocol(zone, 'mutualTls', behaviour)
-  return sendJson(reply, {
+  const document = {
     resource: base,
     authorization_servers: [urls.issuer(zone)],
     bearer_methods_supported: ['header', 'body'],
     resource_documentation: `${base}/docs`,
     ...(isBound && { dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),
     ...(isCertified && { tls_client_certificate_bound_access_tokens: true }),
-  })
+  }
+  return sendJson(reply, withinProfile(zone, document))
 }

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import type { Protocol } from '../../src/records/protocols.ts'
 import { PROTOCOLS } from '../../src/records/protocols.ts'
 import { FOREIGN_ALGORITHMS } from '../../src/token/foreign-keys.ts'
+import { KEYS } from '../support/keys.ts'
 import { startServer } from '../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -53,5 +54,66 @@ describe('discovery metadata of newer protocols', () => {
 
   it('is nothing in uaa, even where the zone supports them all (N1)', async () => {
     assert.deepEqual(await reported('uaa', all(true)), await reported('uaa', {}))
+  })
+})
+
+describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
+  const algorithms = ['PS256', 'ES256', 'EdDSA', 'Ed25519']
+  async function metadataOf(profile: string | undefined, mode: 'standard' | 'uaa' = 'standard'): Promise<Members> {
+    const keys = { rsa: KEYS.RS256, ec: KEYS.ES256 }
+    const config = {
+      zone_config: { ...(profile !== undefined && { profile }) },
+      signing_keys: { active: 'rsa', keys },
+      listen: { trusted_proxies: ['127.0.0.1'] },
+      mutual_tls: {},
+    }
+    const server = await startServer({ mode, config })
+    try {
+      const discovery = await server.send('/.well-known/openid-configuration')
+      const document = discovery.json<Members>()
+      if (mode === 'uaa') return document
+      const resource = await server.send('/.well-known/oauth-protected-resource')
+      return { ...document, own: resource.json<Members>()['dpop_signing_alg_values_supported'] }
+    } finally {
+      await server.stop()
+    }
+  }
+
+  it('lists only what its clients may use (RFC 8414 §2)', async () => {
+    const listed = await metadataOf('fapi2-security')
+    const methods = ['private_key_jwt', 'self_signed_tls_client_auth']
+    for (const [name, values] of Object.entries({
+      token_endpoint_auth_methods_supported: methods,
+      introspection_endpoint_auth_methods_supported: methods,
+      revocation_endpoint_auth_methods_supported: methods,
+      token_endpoint_auth_signing_alg_values_supported: algorithms,
+      request_object_signing_alg_values_supported: algorithms,
+      dpop_signing_alg_values_supported: algorithms,
+      own: algorithms,
+      userinfo_signing_alg_values_supported: ['ES256'],
+      authorization_signing_alg_values_supported: ['ES256'],
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+    })) {
+      assert.deepEqual([...(listed[name] as readonly string[])].sort(), [...values].sort(), name)
+    }
+    const grants = listed['grant_types_supported'] as readonly string[]
+    assert.ok(grants.includes('authorization_code') && grants.includes('refresh_token'))
+    for (const barred of ['password', 'implicit', 'user_token']) assert.ok(!grants.includes(barred), barred)
+    const modes = listed['response_modes_supported'] as readonly string[]
+    assert.ok(modes.includes('query') && modes.includes('jwt'))
+  })
+
+  it('always lists RS256 for ID tokens (OpenID Connect Discovery §3)', async () => {
+    assert.deepEqual((await metadataOf('fapi2-security'))['id_token_signing_alg_values_supported'], ['RS256', 'ES256'])
+  })
+
+  it('lists only signed responses for message signing', async () => {
+    const modes = (await metadataOf('fapi2-message-signing'))['response_modes_supported'] as readonly string[]
+    assert.deepEqual([...modes].sort(), ['form_post.jwt', 'fragment.jwt', 'jwt', 'query.jwt'])
+  })
+
+  it('is the same as without it in uaa', async () => {
+    assert.deepEqual(await metadataOf('fapi2-security', 'uaa'), await metadataOf(undefined, 'uaa'))
   })
 })
