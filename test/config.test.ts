@@ -486,6 +486,8 @@ describe('a single value', () => {
     { url: 'postgres://u:p@db.example/latchkey?sslmode=allow', exposed: true },
     { url: 'postgres://u:p@db.example/latchkey?sslmode=no-verify', exposed: true },
     { url: 'postgres://u:p@localhost/latchkey?host=db.example', exposed: true },
+    { url: 'postgres://u:p@db.example/latchkey?uselibpqcompat=true&sslmode=require', exposed: true },
+    { url: 'postgres://u:p@db.example/latchkey?uselibpqcompat=true&sslmode=verify-full', exposed: false },
     { url: 'postgres://u:p@db.example/latchkey?sslmode=require', exposed: false },
     { url: 'postgres://u:p@db.example/latchkey?sslmode=verify-full', exposed: false },
     { url: 'postgres://u:p@localhost/latchkey', exposed: false },

@@ -91,6 +91,8 @@ describe('database_options', () => {
       'postgres://u:hid/den@db/x',
       'postgres://u:hid#den@db/x',
       'postgres://u:hidden@a:1,b:2/x',
+      'postgres://u:hidden@a,b/x',
+      'postgres://u:hidden@a/x?host=a,b',
       'postgres://u:hidden@db:99999/x',
     ]
     for (const url of urls) {

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
 import { statement } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/engine/postgres.ts'
+import { clientConfig } from '../../src/store/engine/postgres-connections.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type Store, StoreUnreachable, StoreUnavailable } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
@@ -154,6 +155,34 @@ describe('a PostgreSQL store', () => {
       await assert.rejects(openStore(wrong.href, { clock: systemClock }), isLasting)
     }
     await database.drop()
+  })
+
+  it('whose account may not make tables is unavailable, and says so in one line', async () => {
+    const database = await freshDatabase('postgres')
+    const url = new URL(database.url)
+    const role = `guest_${process.pid}`
+    await administer(database.url, `create role ${role} login password 'x'`)
+    url.username = role
+    url.password = 'x'
+    await assert.rejects(openStore(url.href, { clock: systemClock }), error => {
+      assert.ok(error instanceof StoreUnavailable)
+      assert.match(
+        error.message,
+        /^the database refuses: permission denied for schema public; its account has to own the database, or /,
+      )
+      return true
+    })
+    await administer(database.url, `drop role ${role}`)
+    await database.drop()
+  })
+
+  it('is asked for a verified certificate by every mode that pg takes as that, without its warning to programmers', () => {
+    const urlOf = (query: string) => clientConfig(`postgres://u:p@db.example/x?${query}`).connectionString
+    for (const mode of ['prefer', 'require', 'verify-ca']) {
+      assert.equal(urlOf(`sslmode=${mode}&a=1`), 'postgres://u:p@db.example/x?sslmode=verify-full&a=1')
+      assert.match(urlOf(`uselibpqcompat=true&sslmode=${mode}`), new RegExp(`sslmode=${mode}$`))
+    }
+    assert.match(urlOf('sslmode=disable'), /sslmode=disable$/)
   })
 
   it('that nothing listens for is unavailable, in one line without the password', async () => {

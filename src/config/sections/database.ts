@@ -63,7 +63,7 @@ export function databaseOptionsOf(
 export function requireUsableUrl(database: string, problems: Problems, key = 'database'): void {
   if (!isPostgres(database)) return
   const url = URL.parse(database.replace('@/', '@host/')) // without a host, but with ?host=
-  if (!url || url.hash !== '' || url.pathname.includes('@')) {
+  if (!url || url.hash !== '' || url.pathname.includes('@') || hasSeveralHosts(url)) {
     problems.add(key, NO_URL)
     return
   }
@@ -73,6 +73,9 @@ export function requireUsableUrl(database: string, problems: Problems, key = 'da
   }
   requireTlsFiles(database, problems, key)
 }
+
+const hasSeveralHosts = ({ hostname, searchParams }: URL): boolean =>
+  hostname.includes(',') || searchParams.get('host')?.includes(',') === true
 
 const NO_URL =
   'must be a URL with one host; special characters of the user and the password are percent-encoded, such as @ as %40, / as %2F, ? as %3F and # as %23'
@@ -127,6 +130,7 @@ const isPostgres = (database: string): boolean => /^postgres(?:ql)?:/.test(datab
 
 // `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
 const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
+const SAFE_LIBPQ_MODES = new Set(['verify-ca', 'verify-full'])
 
 /** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
 export function exposedDatabaseHost(database: string): string | undefined {
@@ -134,5 +138,6 @@ export function exposedDatabaseHost(database: string): string | undefined {
   const { hostname, searchParams } = new URL(database)
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine
-  return SAFE_SSL_MODES.has(searchParams.get('sslmode') ?? '') ? undefined : host
+  const safe = searchParams.get('uselibpqcompat') === 'true' ? SAFE_LIBPQ_MODES : SAFE_SSL_MODES
+  return safe.has(searchParams.get('sslmode') ?? '') ? undefined : host
 }

@@ -36,13 +36,19 @@ export interface Connections {
 /** Options of `pg` for a URL. */
 export const clientConfig = (url: string) =>
   ({
-    connectionString: url,
+    connectionString: verifying(url),
     connectionTimeoutMillis: CONNECT_MILLISECONDS,
     query_timeout: QUERY_MILLISECONDS,
     application_name: 'latchkey',
     keepAlive: true,
     types: { getTypeParser: parserFor },
   }) satisfies ClientConfig
+
+/** `pg` takes these modes as `verify-full`, with a warning on standard error that only programmers understand. */
+const verifying = (url: string): string =>
+  url.includes('uselibpqcompat=true')
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 
 /** Opens none before it is needed. */
 export function createConnections({
@@ -189,9 +195,11 @@ function createTexts({
 
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
+const INSUFFICIENT_PRIVILEGE = '42501'
+const MISSING_RIGHT = '; its account has to own the database, or to be granted this right'
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator, authorization,
-// unknown database, read-only (a standby), a timeout of a lock or a response.
-const REFUSALS = /^(08|53|57|58|28|3D000|25006|55P03|XX)/
+// unknown database, read-only (a standby), rights, a timeout of a lock or a response.
+const REFUSALS = /^(08|53|57|58|28|3D000|25006|42501|55P03|XX)/
 
 // The connection broke, too many connections, the server stops or starts, a standby that may be promoted.
 const PASSING_REFUSALS = /^(08|53|57P0|25006)/
@@ -235,7 +243,8 @@ export function translate(error: unknown): unknown {
   if (REFUSALS.test(error.code ?? '')) {
     if (error.code === LOCK_NOT_AVAILABLE) return new StoreLocked(error.message, { cause: error })
     const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreUnreachable : StoreUnavailable
-    return new Kind(`the database refuses: ${error.message}`, { cause: error })
+    const advice = error.code === INSUFFICIENT_PRIVILEGE ? MISSING_RIGHT : ''
+    return new Kind(`the database refuses: ${error.message}${advice}`, { cause: error })
   }
   return error
 }
