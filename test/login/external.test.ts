@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { digest } from '../../src/base/secrets.ts'
-import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
-import { setCookies, unescaped } from '../support/forms.ts'
+import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES } from '../support/oauth.ts'
 import { CORP, createOidcProvider, publicKeyAsSecret, RELYING_PARTY, unsigned } from '../support/oidc-provider.ts'
 import { freePort } from '../support/free-port.ts'
@@ -383,26 +383,23 @@ for (const mode of MODES) {
         })
       }
 
-      it('leads a tab to its own place, and another one, whose session that ended, to the start', async () => {
-        const attempts = (browser: Browser): number =>
-          [...browser.cookies.keys()].filter(name => name.startsWith('svc-sign-in-')).length
-        const away = async (browser: Browser, place: string) => {
-          const query = { form_redirect_uri: `http://localhost:8080${place}` }
-          return sentTo(await browser.send('/login/external/corp', { query }))
+      it('leads eight tabs each to its own place, whichever comes back first; a ninth replaces the oldest', async () => {
+        const browser = server.browser()
+        const away = async (tab: number) => {
+          const query = { form_redirect_uri: `http://localhost:8080/home?tab=${tab}` }
+          const sent = sentTo(await browser.send('/login/external/corp', { query }))
+          return { tab, nonce: sent.get('nonce') ?? '', query: { code: 'c', state: sent.get('state') ?? '' } }
         }
-        // Eight can be under way at once; two that share a place by chance are tried again.
-        for (;;) {
-          const browser = server.browser()
-          const [first, second] = [await away(browser, '/home?tab=1'), await away(browser, '/home?tab=2')]
-          if (attempts(browser) < 2) continue
-          upstream.nonce = first.get('nonce') ?? ''
-          const answer = await back(browser, { code: 'c', state: first.get('state') ?? '' })
-          assert.equal(answer.headers['location'], 'http://localhost:8080/home?tab=1')
-          const other = await back(browser, { code: 'c', state: second.get('state') ?? '' })
-          assert.equal(other.status, failed(400))
-          if (mode === 'standard') assert.match(other.text, /Go to the start page/)
-          return
+        const tabs: Awaited<ReturnType<typeof away>>[] = []
+        for (let tab = 1; tab <= 9; tab += 1) tabs.push(await away(tab))
+        const [oldest, ...others] = tabs
+        assert.equal((await back(browser, oldest?.query ?? {})).status, failed(400))
+        upstream.nonce = others[0]?.nonce ?? ''
+        for (const { tab, query } of others) {
+          const answer = await back(browser, query)
+          assert.equal(answer.headers['location'], `http://localhost:8080/home?tab=${tab}`)
         }
+        assert.equal(upstream.requests.length, 1, 'the others need no further sign-in')
       })
 
       it('remembers a long way in the session', async () => {
@@ -538,6 +535,28 @@ for (const mode of MODES) {
         const state = (await leave(browser)).get('state') ?? ''
         browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
         await assertRefused(browser, await back(browser, { code: 'c', state }), 400, lost)
+      })
+
+      it('of another tab leads on once a user of the provider is signed in, unless the sign-in had to be a new one', async () => {
+        const browser = server.browser()
+        const cookie = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
+        const leaving = async (client: string, more = {}) => {
+          const asked = await authorize(browser, { ...requestOf(client), ...more })
+          const page = await browser.send(asked.location().pathname)
+          const { form_redirect_uri = asked.location().href } = hiddenFields(page.text)
+          const sent = sentTo(await browser.send('/login/external/corp', { query: { form_redirect_uri } }))
+          return { nonce: sent.get('nonce') ?? '', query: { code: 'c', state: sent.get('state') ?? '' } }
+        }
+        const [first, second] = [await leaving('auto'), await leaving('partly')]
+        const forced = await leaving('wild', { prompt: 'login' })
+        upstream.nonce = first.nonce
+        assert.match(String((await back(browser, first.query)).headers['location']), /client_id=auto&/)
+        const session = browser.cookies.get(cookie)
+        const asked = upstream.requests.length
+        assert.match(String((await back(browser, second.query)).headers['location']), /client_id=partly&/)
+        assert.equal((await back(browser, forced.query)).status, failed(400))
+        assert.equal(upstream.requests.length, asked)
+        assert.equal(browser.cookies.get(cookie), session)
       })
 
       it('is of no use in another session of the same browser', async () => {

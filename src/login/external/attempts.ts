@@ -57,17 +57,22 @@ export interface Attempts {
   wasSent(request: FastifyRequest, key: AttemptKey): boolean
   /** Consumes one; undefined if it is unknown to this browser's session, was already used, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
+  /**
+   * One that this browser began before its user signed in at the same provider, in another tab, so that its session has ended.
+   * It can sign nobody in, but the user can continue with what it was for.
+   */
+  overtaken(request: FastifyRequest, key: AttemptKey): Promise<Attempt | undefined>
 }
 
 /** Time that a user may spend at the provider. */
 const LIFE_SECONDS = 600
-const STATE_LENGTH = 43 // 258 bits
+const STATE_LENGTH = 43 // 252 bits, after the digit of its place
 
 /** Whether it looks like the state of a pending sign-in. */
 export const isState = (text: string): boolean => text.length === STATE_LENGTH && /^[\w-]+$/.test(text)
 const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
 /** Maximum number of such cookies; more, left by abandoned tabs, would exceed the size of a request head. */
-const PLACES = 8
+const PLACES = ['0', '1', '2', '3', '4', '5', '6', '7']
 /** Longer paths are stored in the session only. */
 export const MAX_PATH_LENGTH = 500
 
@@ -96,11 +101,9 @@ export function createAttempts(deps: {
       sameSite: 'lax', // the provider's answer is a navigation from another site
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
-  const nameFor = (zone: AddressedZone, state: string): string =>
-    cookieNameIn(
-      zone,
-      `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-in-${(state.codePointAt(0) ?? 0) % PLACES}`,
-    )
+  const cookieName = (zone: AddressedZone, name: string): string =>
+    cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-${name}`)
+  const nameFor = (zone: AddressedZone, state: string): string => cookieName(zone, `sign-in-${state.slice(0, 1)}`)
   const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
     JSON.stringify(['sign-in attempt', id, origin, state])
 
@@ -114,11 +117,31 @@ export function createAttempts(deps: {
     }
   }
 
+  /** A free place or, where there is none, that of the oldest sign-in. Tabs that start at the same moment rarely get the same one. */
+  function takePlace(request: FastifyRequest, reply: FastifyReply): string {
+    const { zone } = request
+    // The cookies themselves are sent to the callbacks only.
+    const name = cookieName(zone, 'sign-ins')
+    const used = [...new Set(cookieOf(request, name) ?? '')].filter(each => PLACES.includes(each))
+    const free = PLACES.filter(each => !used.includes(each))
+    const place = free[(random.bytes(1)[0] ?? 0) % free.length] ?? used[0] ?? '0'
+    const order = [...used.filter(each => each !== place), place].join('')
+    setCookie(reply, name, order, {
+      path: `${urls.pathOf(zone)}/`,
+      httpOnly: true,
+      sameSite: 'lax',
+      secure: urls.isHttps,
+      maxAge: LIFE_SECONDS,
+    })
+    return place
+  }
+
   return {
     async begin(request, reply, { origin, callback, provider, path, invitation, maxAge }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
-      const key = { origin, callback, state: random.urlSafe(STATE_LENGTH) }
+      const state = takePlace(request, reply) + random.urlSafe(STATE_LENGTH - 1)
+      const key = { origin, callback, state }
       const now = clock.now()
       const attempt = {
         provider,
@@ -153,6 +176,14 @@ export function createAttempts(deps: {
         new Date(sealed.until),
       )
       return isFirst ? sealed : undefined
+    },
+    async overtaken(request, key) {
+      const sealed = open(request, key)
+      const signedIn = await sessions.signedIn(request)
+      if (!sealed || !signedIn || sealed.until <= clock.now().getTime()) return undefined
+      const { session, user } = signedIn
+      const isLater = session.idDigest !== sealed.session && session.createdAt.getTime() >= sealed.beganAt
+      return isLater && user.origin === key.origin ? sealed : undefined
     },
   }
 }

@@ -127,8 +127,13 @@ export function createReturns(deps: ExternalDeps): Returns {
     const shape = answers?.shape ?? NO_ANSWER
     const callback = answers?.path ?? callbackPath(origin)
     const state = form.get(shape.state)
-    const attempt =
-      isPlain(form, shape) && state ? await attempts.take(request, reply, { origin, state, callback }) : undefined
+    const key = isPlain(form, shape) && state ? { origin, state, callback } : undefined
+    const attempt = key && (await attempts.take(request, reply, key))
+    const overtaken = key && !attempt ? await attempts.overtaken(request, key) : undefined
+    // Not if the sign-in had to be for an invitation, or of now.
+    if (overtaken && overtaken.invitation === undefined && overtaken.maxAge === undefined) {
+      return reply.redirect(urls.ofZone(zone) + targetOf(overtaken.path), 302)
+    }
     const provider = await store.providers.findByOrigin(zone.id, origin)
     if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
@@ -200,9 +205,12 @@ export function createReturns(deps: ExternalDeps): Returns {
       const url = await returnUrl(zone, invitation.requestedReturn, deps)
       return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)
     }
+    return reply.redirect(urls.ofZone(zone) + targetOf(path), 302)
+  }
+
+  function targetOf(path: string | undefined): string {
     const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
-    const target = path === undefined || path === '/' ? start : path
-    return reply.redirect(urls.ofZone(zone) + target, 302)
+    return path === undefined || path === '/' ? start : path
   }
 
   /** How recent the sign-in at the provider must be; a provider that was sent `max_age` must say (OpenID Connect Core §2). */
