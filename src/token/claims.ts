@@ -145,7 +145,7 @@ export function idTokenClaims(
   const attributes = has('user_attributes') ? customAttributes(user) : undefined
   return {
     sub: facts.pairwiseSubject ?? user.id,
-    ...(isMinimal ? undefined : referenceClaims(facts, user)),
+    ...(isMinimal ? undefined : referenceClaims(facts, { user, behaviour })),
     ...(behaviour.claimsByScope ? userClaims(user, has) : classicClaims(user, includes)),
     user_attributes: attributes,
     roles: has('roles') ? roles(user) : undefined,
@@ -181,7 +181,7 @@ function acrClaim(acr: readonly string[] | undefined, zone: Zone, behaviour: Beh
 /** Non-standard claims of UAA's ID tokens. */
 const referenceClaims = (
   { authorization, tokenId, revocationSignature, pairwiseSubject }: Facts,
-  user: User,
+  { user, behaviour }: { readonly user: User; readonly behaviour: Behaviour },
 ): Claims => ({
   ...(pairwiseSubject === undefined && identityClaims(user)),
   azp: authorization.client.clientId,
@@ -190,6 +190,8 @@ const referenceClaims = (
   zid: authorization.zone.id,
   jti: tokenId,
   rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
+  // What ends the grant also ends the use of the token as an assertion, which no pairwise one can be.
+  grant_id: behaviour.revokeReusedCode && pairwiseSubject === undefined ? authorization.grantId : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
   // Two sectors could correlate the same user by its milliseconds.

@@ -7,6 +7,8 @@ import {
   APP,
   changeClient,
   changeUser,
+  exchange,
+  insertCode,
   MODES,
   passwordTokens,
   refused,
@@ -23,7 +25,8 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const client = (id: string, more: object = {}) => ({
   client_id: id,
   client_secret: 'secret',
-  authorized_grant_types: [JWT_BEARER, 'refresh_token', 'password'],
+  authorized_grant_types: [JWT_BEARER, 'authorization_code', 'refresh_token', 'password'],
+  redirect_uri: ['https://porter.example/cb'],
   scope: ['openid', 'cloud.read', 'cloud.write'],
   autoapprove: true,
   ...more,
@@ -209,6 +212,22 @@ for (const mode of MODES) {
       await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked$/ })
       await refuse(tokens.id_token, { ...untrusted, description: /^The token has been revoked$/ })
     })
+
+    if (mode === 'standard') {
+      it('refuses the ID token of a grant that was revoked, by an administrator or a second use of its code', async () => {
+        const tokens = await own()
+        const { id } = await userNamed(server, 'marissa')
+        const bearer = await tokenOf(server, 'root')
+        const revoked = await server.send(`/oauth/token/revoke/user/${id}/client/porter`, { bearer })
+        assert.equal(revoked.status, 200)
+        await refuse(tokens.id_token, { ...untrusted, description: 'The token has been revoked' })
+        const code = await insertCode(server, { clientId: 'porter', scopes: ['openid'] })
+        const redeemed = tokensOf(await exchange(server, code, {}, PORTER))
+        tokensOf(await send(redeemed.id_token))
+        assert.equal((await exchange(server, code, {}, PORTER)).status, 400)
+        await refuse(redeemed.id_token, { ...untrusted, description: 'The token has been revoked' })
+      })
+    }
 
     it('refuses the tokens of a user whose password changed', async () => {
       const tokens = await own()

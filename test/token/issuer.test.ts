@@ -177,7 +177,7 @@ for (const mode of MODES) {
         const tokens = await passwordTokens(server, { scope }, WHOLE)
         const { payload } = await verified(server, tokens.id_token, { issuer, audience: 'whole' })
         const user = await userNamed(server, 'marissa')
-        const { at_hash: hash, previous_logon_time: previous, ...reported } = payload
+        const { at_hash: hash, grant_id: grant, previous_logon_time: previous, ...reported } = payload
         assert.deepEqual(reported, {
           sub: user.id,
           user_id: user.id,
@@ -199,7 +199,7 @@ for (const mode of MODES) {
           ...(isStandard && { acr: '1' }),
           scope: ['openid'],
         })
-        assert.equal(typeof hash, isStandard ? 'string' : 'undefined')
+        assert.deepEqual([typeof hash, typeof grant], isStandard ? ['string', 'string'] : ['undefined', 'undefined'])
         assert.ok(previous === undefined || Number.isInteger(previous))
       })
     }
