@@ -246,6 +246,12 @@ class Bank {
   }
 }
 
+/** A JWT without a signature. */
+function unsecured(claims: object): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part(claims)}.`
+}
+
 /** A pair that signs by either RSA algorithm. */
 const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
@@ -297,7 +303,7 @@ const MODULES: readonly Module[] = [
   ],
   ['ensure-authorization-request-without-state-success', succeeding({ params: { state: undefined } })],
   ['ensure-authorization-request-without-nonce-success', succeeding({ params: { nonce: undefined } })],
-  ['ensure-request-with-64-char-nonce-success', succeeding({ params: { nonce: 'n'.repeat(64) } })],
+  ['ensure-authorization-request-with-64-char-nonce-success', succeeding({ params: { nonce: 'n'.repeat(64) } })],
   ['ensure-authorization-request-with-long-nonce', succeeding({ params: { nonce: 'n'.repeat(384) } })],
   [
     'ensure-authorization-request-with-long-state',
@@ -340,7 +346,7 @@ const MODULES: readonly Module[] = [
     },
   ],
   [
-    'ensure-server-accepts-request-object-with-multiple-aud',
+    'ensure-request-object-with-multiple-aud-succeeds',
     succeeding({ object: { claims: { aud: [ISSUER, 'https://other.example'] } } }),
     signing,
   ],
@@ -403,7 +409,6 @@ const MODULES: readonly Module[] = [
     'ensure-request-object-signature-algorithm-is-not-none',
     async bank => {
       const { form, headers } = await bank.credentials()
-      const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
       const claims = {
         iss: bank.id,
         aud: ISSUER,
@@ -415,7 +420,7 @@ const MODULES: readonly Module[] = [
       }
       refused(
         await bank.server.send('/oauth/par', {
-          form: { ...form, request: `${part({ alg: 'none' })}.${part(claims)}.` },
+          form: { ...form, request: unsecured(claims) },
           headers,
         }),
       )
@@ -473,7 +478,7 @@ const MODULES: readonly Module[] = [
     },
   ],
   [
-    'attempt-to-use-expired-auth-code',
+    'ensure-token-endpoint-fails-with-expired-auth-code',
     async bank => {
       const authorized = await bank.authorized()
       bank.server.clock.advance(61)
@@ -540,7 +545,7 @@ const MODULES: readonly Module[] = [
     },
   ],
   [
-    'par-ensure-request_uri-is-bound-to-client',
+    'par-attempt-to-use-request_uri-for-different-client',
     async bank => {
       const { request_uri } = (await bank.push()).answer.json<{ request_uri: string }>()
       const answer = await authorize(bank.browser, { client_id: `${bank.id}-other`, request_uri })
@@ -557,7 +562,7 @@ const MODULES: readonly Module[] = [
     signing,
   ],
   [
-    'par-reject-invalid-http-verb',
+    'par-attempt-invalid-http-method',
     async bank => {
       for (const method of ['GET', 'PUT']) {
         const { status } = await bank.server.send('/oauth/par', { method })
@@ -566,41 +571,52 @@ const MODULES: readonly Module[] = [
     },
   ],
   ['par-ensure-pkce-required', failing({ params: { code_challenge: undefined, code_challenge_method: undefined } })],
+  ['par-plain-pkce-rejected', failing({ params: { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' } })],
   [
-    'par-ensure-plain-pkce-rejected',
-    failing({ params: { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' } }),
-  ],
-  [
-    'par-ensure-pkce-code-verifier-required',
+    'ensure-pkce-code-verifier-required',
     async bank => refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: undefined } })),
   ],
   [
-    'par-incorrect-pkce-code-verifier-rejected',
+    'incorrect-pkce-code-verifier-rejected',
     async bank => refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: 'w'.repeat(43) } })),
   ],
   [
-    'par-ensure-jwt-client-assertion-with-iat-and-nbf-8-seconds-in-the-future-is-accepted',
-    succeeding(bank => ({ assertion: { claims: { iat: bank.now + 8, nbf: bank.now + 8 } } })),
-    byKey,
-  ],
-  [
-    'par-ensure-jwt-client-assertion-with-iat-and-nbf-over-60-seconds-in-the-future-fails',
-    failing(bank => ({ assertion: { claims: { iat: bank.now + 70, nbf: bank.now + 70, exp: bank.now + 130 } } })),
-    byKey,
-  ],
-  [
-    'par-test-array-as-audience-for-client-assertion-fails',
-    failing({ assertion: { claims: { aud: [ISSUER] } } }),
-    byKey,
-  ],
-  [
-    'par-test-par-endpoint-url-as-audience-for-client-assertion-fails',
-    failing({ assertion: { claims: { aud: `${ISSUER}/oauth/par` } } }),
-    byKey,
-  ],
-  [
-    'par-test-token-endpoint-url-as-audience-for-client-assertion-fails',
-    failing({ assertion: { claims: { aud: `${ISSUER}/oauth/token` } } }),
+    'ensure-invalid-client-assertions-fail',
+    async bank => {
+      const { now } = bank
+      const type = 'client_assertion_type'
+      const wrong: readonly Pushing[] = [
+        ...[
+          { sub: undefined },
+          { sub: 'another' },
+          { iss: undefined },
+          { iss: 'another' },
+          { aud: undefined },
+          { aud: 'https://other.example' },
+          { aud: `${ISSUER}/oauth/par` },
+          { aud: `${ISSUER}/oauth/token` },
+          { aud: [ISSUER] },
+          { aud: [ISSUER, 'https://other.example'] },
+          { iat: now - 360, exp: now - 300 },
+          { iat: now + 62, nbf: now + 62, exp: now + 122 },
+        ].map(claims => ({ assertion: { claims } })),
+        { assertion: { by: 'rsa' } },
+        { assertion: { by: 'foreign' } },
+        { form: { client_assertion: '' } },
+        { form: { [type]: '' } },
+        { form: { [type]: 'urn:another' } },
+        { form: { client_assertion: unsecured({ iss: bank.id, sub: bank.id, aud: ISSUER, jti: 'j', exp: now + 60 }) } },
+      ]
+      for (const pushing of wrong) {
+        const { answer } = await bank.push(pushing)
+        refused(answer)
+        assert.match(String(answer.json()['error']), /^invalid_(?:client|request)$/, JSON.stringify(pushing))
+      }
+      for (const claims of [{ iat: now + 8, nbf: now + 8 }, {}]) {
+        const { answer } = await bank.push({ assertion: { claims } })
+        assert.equal(answer.status, 201, answer.text)
+      }
+    },
     byKey,
   ],
 ]
