@@ -255,14 +255,23 @@ function unsecured(claims: object): string {
 /** A pair that signs by either RSA algorithm. */
 const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-const refused = (answer: TestAnswer): void =>
-  assert.ok(answer.status === 400 || answer.status === 401, `${answer.status} ${answer.text}`)
+/** The answer has one of the errors that the module accepts. */
+function refused(answer: TestAnswer, ...errors: readonly string[]): void {
+  const error = String(answer.json()['error'])
+  assert.ok(errors.includes(error), `${answer.text} is none of ${errors.join(', ')}`)
+  assert.equal(answer.status, error === 'invalid_client' ? 401 : 400, answer.text)
+}
 
-/** A push that must fail. */
+/** A push that must fail with one of these errors. */
 const failing =
-  (pushing: Pushing | ((bank: Bank) => Pushing)) =>
+  (pushing: Pushing | ((bank: Bank) => Pushing), ...errors: readonly string[]) =>
   async (bank: Bank): Promise<void> =>
-    refused((await bank.push(typeof pushing === 'function' ? pushing(bank) : pushing)).answer)
+    refused((await bank.push(typeof pushing === 'function' ? pushing(bank) : pushing)).answer, ...errors)
+
+const WRONG_CLIENT = ['invalid_client', 'invalid_request'] as const
+const WRONG_REQUEST = ['invalid_request', 'invalid_request_object'] as const
+/** By a client that proves no possession of a key or certificate. */
+const UNPROVEN = ['invalid_client', 'invalid_request', 'invalid_grant', 'invalid_dpop_proof'] as const
 
 /** A push that must lead to tokens. */
 const succeeding =
@@ -342,7 +351,7 @@ const MODULES: readonly Module[] = [
       const again = await bank.token({ grant_type: 'refresh_token', refresh_token })
       assert.equal(again.status, 200, again.text)
       assert.equal((await bank.resource(again.json<Record<string, string>>()['access_token'] ?? '')).status, 200)
-      refused(await bank.token({ grant_type: 'refresh_token', refresh_token }, { proven: false }))
+      refused(await bank.token({ grant_type: 'refresh_token', refresh_token }, { proven: false }), ...UNPROVEN)
     },
   ],
   [
@@ -381,30 +390,46 @@ const MODULES: readonly Module[] = [
     },
     signing,
   ],
-  ['ensure-request-object-without-exp-fails', failing({ object: { claims: { exp: undefined } } }), signing],
-  ['ensure-request-object-without-nbf-fails', failing({ object: { claims: { nbf: undefined } } }), signing],
-  ['ensure-request-object-without-redirect-uri-fails', failing({ params: { redirect_uri: undefined } }), signing],
+  [
+    'ensure-request-object-without-exp-fails',
+    failing({ object: { claims: { exp: undefined } } }, 'invalid_request_object'),
+    signing,
+  ],
+  [
+    'ensure-request-object-without-nbf-fails',
+    failing({ object: { claims: { nbf: undefined } } }, 'invalid_request_object'),
+    signing,
+  ],
+  [
+    'ensure-request-object-without-redirect-uri-fails',
+    failing({ params: { redirect_uri: undefined } }, ...WRONG_REQUEST),
+    signing,
+  ],
   [
     'ensure-expired-request-object-fails',
-    failing(bank => ({ object: { claims: { exp: bank.now - 300, nbf: bank.now - 600 } } })),
+    failing(bank => ({ object: { claims: { exp: bank.now - 300, nbf: bank.now - 600 } } }), 'invalid_request_object'),
     signing,
   ],
   [
     'ensure-request-object-with-bad-aud-fails',
-    failing({ object: { claims: { aud: 'https://other.example' } } }),
+    failing({ object: { claims: { aud: 'https://other.example' } } }, 'invalid_request_object'),
     signing,
   ],
   [
     'ensure-request-object-with-exp-over-60-fails',
-    failing(bank => ({ object: { claims: { exp: bank.now + 4200 } } })),
+    failing(bank => ({ object: { claims: { exp: bank.now + 4200 } } }), 'invalid_request_object'),
     signing,
   ],
   [
     'ensure-request-object-with-nbf-over-60-fails',
-    failing(bank => ({ object: { claims: { nbf: bank.now - 4200 } } })),
+    failing(bank => ({ object: { claims: { nbf: bank.now - 4200 } } }), 'invalid_request_object'),
     signing,
   ],
-  ['ensure-signed-request-object-with-RS256-fails', failing({ object: { by: 'rsa' } }), signing],
+  [
+    'ensure-signed-request-object-with-RS256-fails',
+    failing({ object: { by: 'rsa' } }, 'invalid_request_object'),
+    signing,
+  ],
   [
     'ensure-request-object-signature-algorithm-is-not-none',
     async bank => {
@@ -423,19 +448,27 @@ const MODULES: readonly Module[] = [
           form: { ...form, request: unsecured(claims) },
           headers,
         }),
+        'invalid_request_object',
       )
     },
     signing,
   ],
-  ['ensure-request-object-with-invalid-signature-fails', failing({ object: { by: 'foreign' } }), signing],
   [
-    'ensure-matching-key-in-authorization-request',
-    failing({ object: { by: 'foreign', header: { kid: 'foreign' } } }),
+    'ensure-request-object-with-invalid-signature-fails',
+    failing({ object: { by: 'foreign' } }, 'invalid_request_object'),
     signing,
   ],
-  ['ensure-unsigned-request-at-par-endpoint-fails', failing({ object: 'none' }), signing],
-  ['ensure-registered-redirect-uri', failing({ params: { redirect_uri: 'https://bank.example/other' } })],
-  ['ensure-redirect-uri-in-authorization-request', failing({ params: { redirect_uri: undefined } })],
+  [
+    'ensure-matching-key-in-authorization-request',
+    failing({ object: { by: 'foreign', header: { kid: 'foreign' } } }, ...WRONG_REQUEST),
+    signing,
+  ],
+  ['ensure-unsigned-request-at-par-endpoint-fails', failing({ object: 'none' }, 'invalid_request'), signing],
+  [
+    'ensure-registered-redirect-uri',
+    failing({ params: { redirect_uri: 'https://bank.example/other' } }, ...WRONG_REQUEST),
+  ],
+  ['ensure-redirect-uri-in-authorization-request', failing({ params: { redirect_uri: undefined } }, ...WRONG_REQUEST)],
   [
     'ensure-unsigned-authorization-request-without-using-par-fails',
     async bank => {
@@ -452,20 +485,37 @@ const MODULES: readonly Module[] = [
       assert.doesNotMatch(String(answer.headers['location'] ?? ''), /[?&#]code=/)
     },
   ],
-  ['ensure-response-type-code-idtoken-fails', failing({ params: { response_type: 'code id_token' } })],
-  ['ensure-response-type-token-fails', failing({ params: { response_type: 'token' } })],
+  [
+    'ensure-response-type-code-idtoken-fails',
+    failing(
+      { params: { response_type: 'code id_token' } },
+      'unsupported_response_type',
+      'unauthorized_client',
+      'invalid_request',
+    ),
+  ],
+  [
+    'ensure-response-type-token-fails',
+    failing(
+      { params: { response_type: 'token' } },
+      'unsupported_response_type',
+      'unauthorized_client',
+      'invalid_request',
+    ),
+  ],
   [
     'ensure-client-id-in-token-endpoint',
-    async bank => refused(await bank.redeem(await bank.authorized(), { form: { client_id: undefined } })),
+    async bank =>
+      refused(await bank.redeem(await bank.authorized(), { form: { client_id: undefined } }), ...WRONG_CLIENT),
     ({ auth }) => auth === 'mTLS',
   ],
   [
     'ensure-holder-of-key-required',
-    async bank => refused(await bank.redeem(await bank.authorized(), { proven: false })),
+    async bank => refused(await bank.redeem(await bank.authorized(), { proven: false }), ...UNPROVEN),
   ],
   [
     'ensure-authorization-code-is-bound-to-client',
-    async bank => refused(await bank.redeem(await bank.authorized(), { as: `${bank.id}-other` })),
+    async bank => refused(await bank.redeem(await bank.authorized(), { as: `${bank.id}-other` }), 'invalid_grant'),
   ],
   [
     'attempt-reuse-authorization-code-after-one-second',
@@ -473,7 +523,7 @@ const MODULES: readonly Module[] = [
       const authorized = await bank.authorized()
       const { access_token: token = '' } = (await bank.redeem(authorized)).json<Record<string, string>>()
       bank.server.clock.advance(1)
-      refused(await bank.redeem(authorized))
+      refused(await bank.redeem(authorized), 'invalid_grant')
       assert.equal((await bank.resource(token)).status, 401)
     },
   ],
@@ -482,17 +532,17 @@ const MODULES: readonly Module[] = [
     async bank => {
       const authorized = await bank.authorized()
       bank.server.clock.advance(61)
-      refused(await bank.redeem(authorized))
+      refused(await bank.redeem(authorized), 'invalid_grant')
     },
   ],
   [
     'ensure-signed-client-assertion-with-RS256-fails',
-    async bank => refused(await bank.redeem(await bank.authorized(), { assertion: { by: 'rsa' } })),
+    async bank => refused(await bank.redeem(await bank.authorized(), { assertion: { by: 'rsa' } }), ...WRONG_CLIENT),
     byKey,
   ],
   [
     'ensure-client-assertion-in-token-endpoint',
-    async bank => refused(await bank.redeem(await bank.authorized(), { assertion: 'none' })),
+    async bank => refused(await bank.redeem(await bank.authorized(), { assertion: 'none' }), ...WRONG_CLIENT),
   ],
   [
     'ensure-client-assertion-with-exp-is-5-minutes-in-past-fails',
@@ -501,18 +551,26 @@ const MODULES: readonly Module[] = [
         await bank.redeem(await bank.authorized(), {
           assertion: { claims: { iat: bank.now - 360, exp: bank.now - 300 } },
         }),
+        ...WRONG_CLIENT,
       ),
     byKey,
   ],
   [
     'ensure-client-assertion-with-wrong-aud-fails',
     async bank =>
-      refused(await bank.redeem(await bank.authorized(), { assertion: { claims: { aud: 'https://other.example' } } })),
+      refused(
+        await bank.redeem(await bank.authorized(), { assertion: { claims: { aud: 'https://other.example' } } }),
+        ...WRONG_CLIENT,
+      ),
     byKey,
   ],
   [
     'ensure-client-assertion-with-no-sub-fails',
-    async bank => refused(await bank.redeem(await bank.authorized(), { assertion: { claims: { sub: undefined } } })),
+    async bank =>
+      refused(
+        await bank.redeem(await bank.authorized(), { assertion: { claims: { sub: undefined } } }),
+        ...WRONG_CLIENT,
+      ),
     byKey,
   ],
   [
@@ -554,11 +612,11 @@ const MODULES: readonly Module[] = [
   ],
   [
     'par-authorization-request-containing-request_uri-form-param',
-    failing({ form: { request_uri: 'urn:ietf:params:oauth:request_uri:x' } }),
+    failing({ form: { request_uri: 'urn:ietf:params:oauth:request_uri:x' } }, ...WRONG_REQUEST),
   ],
   [
     'par-authorization-request-containing-request_uri',
-    failing({ object: { claims: { request_uri: 'urn:ietf:params:oauth:request_uri:x' } } }),
+    failing({ object: { claims: { request_uri: 'urn:ietf:params:oauth:request_uri:x' } } }, 'invalid_request_object'),
     signing,
   ],
   [
@@ -570,15 +628,23 @@ const MODULES: readonly Module[] = [
       }
     },
   ],
-  ['par-ensure-pkce-required', failing({ params: { code_challenge: undefined, code_challenge_method: undefined } })],
-  ['par-plain-pkce-rejected', failing({ params: { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' } })],
+  [
+    'par-ensure-pkce-required',
+    failing({ params: { code_challenge: undefined, code_challenge_method: undefined } }, 'invalid_request'),
+  ],
+  [
+    'par-plain-pkce-rejected',
+    failing({ params: { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' } }, 'invalid_request'),
+  ],
   [
     'ensure-pkce-code-verifier-required',
-    async bank => refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: undefined } })),
+    async bank =>
+      refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: undefined } }), 'invalid_grant'),
   ],
   [
     'incorrect-pkce-code-verifier-rejected',
-    async bank => refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: 'w'.repeat(43) } })),
+    async bank =>
+      refused(await bank.redeem(await bank.authorized(), { form: { code_verifier: 'w'.repeat(43) } }), 'invalid_grant'),
   ],
   [
     'ensure-invalid-client-assertions-fail',
@@ -609,8 +675,7 @@ const MODULES: readonly Module[] = [
       ]
       for (const pushing of wrong) {
         const { answer } = await bank.push(pushing)
-        refused(answer)
-        assert.match(String(answer.json()['error']), /^invalid_(?:client|request)$/, JSON.stringify(pushing))
+        refused(answer, ...WRONG_CLIENT)
       }
       for (const claims of [{ iat: now + 8, nbf: now + 8 }, {}]) {
         const { answer } = await bank.push({ assertion: { claims } })
@@ -623,7 +688,7 @@ const MODULES: readonly Module[] = [
 
 /** A token request for the client itself that must fail. */
 const failingOwn = (redeeming: Redeeming | ((bank: Bank) => Redeeming)) => async (bank: Bank) =>
-  refused(await bank.own(typeof redeeming === 'function' ? redeeming(bank) : redeeming))
+  refused(await bank.own(typeof redeeming === 'function' ? redeeming(bank) : redeeming), ...UNPROVEN)
 
 const OWN_MODULES: readonly Module[] = [
   [
