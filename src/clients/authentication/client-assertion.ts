@@ -146,6 +146,8 @@ export function checkAlgorithm({ wanted }: ClientAssertion, client: Client, zone
   if (own !== undefined && !fits(own)) throw unauthorized(`the algorithm of the assertion is not ${own}`)
 }
 
+const NO_KEY = 'no usable key matches alg and kid of the assertion; RSA keys need 2048 bits or more'
+
 /** Throws `invalid_client` unless a key of the source has signed it. */
 export async function checkSignature(
   { jwt, wanted }: ClientAssertion,
@@ -157,7 +159,7 @@ export async function checkSignature(
     if (cause instanceof UnusableDocument) throw refuse('Bad client_assertion', cause.message)
     throw cause
   })
-  if (!key) throw refuse('Untrusted client_assertion', 'no key matches alg and kid of the assertion')
+  if (!key) throw refuse('Untrusted client_assertion', NO_KEY)
   try {
     await foreignKeys.inTurn(zone.id, () => compactVerify(jwt, key, { algorithms: [wanted.alg] }))
   } catch (cause) {

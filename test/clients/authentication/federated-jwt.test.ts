@@ -236,7 +236,7 @@ const rejected: readonly Rejected[] = [
     description: UNAUTHORIZED,
     detail: /another kind of JWT/,
   })),
-  { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no key matches/ },
+  { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no usable key matches/ },
   { name: 'with a key of another kind', header: { kid: 'ec' }, description: UNTRUSTED },
   {
     name: 'signed by others',
