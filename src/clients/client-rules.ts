@@ -59,6 +59,8 @@ export function checkGrantTypes(
 export function checkId(clientId: string, service: Service, refuse: Refuse): void {
   if (clientId === '') refuse('client_id', 'A client_id must be provided.')
   if (clientId === service.name) refuse('client_id', `Not allowed: ${clientId} is a reserved client_id`)
+  // RFC 3986 §5.2.4: programs remove such a segment from the path before they send it.
+  if (clientId === '.' || clientId === '..') refuse('client_id', `Not allowed: client_id must not be ${clientId}`)
   if (/[/\\\p{Cc}]/u.test(clientId)) refuse('client_id', 'Not allowed characters: client_id must not contain / or \\')
   if (clientId.length > 255) refuse('client_id', 'client_id must have at most 255 characters')
 }

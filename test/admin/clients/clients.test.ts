@@ -161,6 +161,8 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
   // Covers Client validation: error: bad characters
   { name: 'a slash in the id', body: { client_id: 'a/b' }, description: /^Not allowed characters: / },
   { name: 'a backslash in the id', body: { client_id: 'a\\b' }, description: /^Not allowed characters: / },
+  { name: 'an id that stands for the path itself', body: { client_id: '.' }, description: /^Not allowed: / },
+  { name: 'an id that stands for the path above', body: { client_id: '..' }, description: /^Not allowed: / },
   { name: 'a line break in the id', body: { client_id: 'a\nb' }, description: /^Not allowed characters: / },
   { name: 'an id that is too long', body: { client_id: 'x'.repeat(256) }, description: /at most 255 characters/ },
   // Covers Client validation: error: no redirect URI
