@@ -108,7 +108,7 @@ export const clientMetadataFields = describeRecord({
   idTokenSignedResponseAlg: attribute(
     'id_token_signed_response_alg',
     oneOf(CLIENT_ALGORITHMS),
-    'The algorithm of its ID tokens; that of the active key unless set.',
+    'The algorithm of its ID tokens; unless set, that of the active key, or RS256 for clients that registered themselves.',
   ),
   userinfoSignedResponseAlg: attribute(
     'userinfo_signed_response_alg',

@@ -82,3 +82,15 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
 /** The method of the record, unless the profile rules it out. */
 const allowed = (method: string, isFapi: boolean): readonly string[] =>
   isFapi && !FAPI_AUTH_METHODS.includes(method) ? [] : [method]
+
+/**
+ * The algorithm of ID tokens and signed responses for a client that registered itself without naming one (OpenID Connect
+ * Registration §2, JARM §3), if the zone has a key for it. Undefined: that of the active key, or of the profile.
+ */
+export function defaultAlgorithm(
+  zone: Pick<Zone, 'config'>,
+  client: DemandingMembers & Pick<Client, 'registration'>,
+): ClientAlgorithm | undefined {
+  if (client.registration === undefined) return undefined
+  return demandsOn(zone, client).algorithms === undefined ? 'RS256' : undefined
+}

@@ -1,6 +1,6 @@
 // Signed authorization responses (JARM): all parameters in one JWT, in success and in error.
 import { addSeconds } from '../../base/clock.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
+import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
@@ -35,7 +35,10 @@ export async function inSignedResponse(
 /** Those that clients expect, if the active key is a shared secret. */
 const COMMON = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-/** Of the algorithm that the client registered; otherwise the active one, if others can verify with it, regardless of the profile. */
+/**
+ * Of the algorithm that the client registered, or its default; otherwise the active one, if others can verify with it, regardless
+ * of the profile.
+ */
 async function keyFor(
   zone: AddressedZone,
   client: Client,
@@ -46,6 +49,9 @@ async function keyFor(
   const isAllowed = (algorithm: string): boolean => algorithms?.some(one => one === algorithm) !== false
   // A zone may have got its profile after the client got its algorithm.
   if (own !== undefined && isAllowed(own)) return keys.withAlgorithm(zone.id, own)
+  const usual = defaultAlgorithm(zone, client)
+  const usualKey = usual && (await keys.withAlgorithm(zone.id, usual))
+  if (usualKey) return usualKey
   const active = await keys.active(zone.id)
   if (isAllowed(active.algorithm) && isPublic(active)) return active
   for (const algorithm of algorithms ?? COMMON) {

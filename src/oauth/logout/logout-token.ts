@@ -2,7 +2,7 @@
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
+import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
@@ -43,10 +43,10 @@ export async function logoutToken(
   })
 }
 
-/** The key of the client's ID tokens (§2.6), which its own algorithm or its demands choose. */
+/** The key of the client's ID tokens (§2.6), which its own or default algorithm or its demands choose. */
 async function keyFor(zone: AddressedZone, client: Client, keys: KeyRing): Promise<SigningKey> {
   const active = await keys.active(zone.id)
-  const own = client.idTokenSignedResponseAlg
+  const own = client.idTokenSignedResponseAlg ?? defaultAlgorithm(zone, client)
   const wanted = own === undefined ? demandsOn(zone, client).algorithms : [own]
   if (!wanted || wanted.some(one => one === active.algorithm)) return active
   for (const algorithm of wanted) {

@@ -14,6 +14,8 @@ interface AnswerFacts {
   /** A new secret; an existing one is stored as a hash, and never returned again. */
   readonly secret?: string | undefined
   readonly noneScope: string
+  /** Of its ID tokens, if it named none and gets another than the default of the standards. */
+  readonly idTokenAlgorithm?: string | undefined
 }
 
 const METADATA = Object.fromEntries(
@@ -23,7 +25,10 @@ const METADATA = Object.fromEntries(
 ) as Pick<typeof clientFields, keyof typeof clientMetadataFields | 'postLogoutRedirectUris'> // the filter says so
 
 /** The client information response. */
-export function clientInformation(client: Client, { uri, token, secret, noneScope }: AnswerFacts): object {
+export function clientInformation(
+  client: Client,
+  { uri, token, secret, noneScope, idTokenAlgorithm }: AnswerFacts,
+): object {
   const { jwks, jwksUri, name, registration } = client
   return {
     client_id: client.clientId,
@@ -36,6 +41,7 @@ export function clientInformation(client: Client, { uri, token, secret, noneScop
     grant_types: client.authorizedGrantTypes,
     response_types: registration?.responseTypes ?? [],
     scope: client.scope.filter(scope => scope !== noneScope).join(' '),
+    ...(idTokenAlgorithm !== undefined && { id_token_signed_response_alg: idTokenAlgorithm }),
     ...showRecord(METADATA, client),
     ...(jwks !== undefined && { jwks: parseJson(jwks) }),
     ...(jwksUri !== undefined && { jwks_uri: jwksUri }),

@@ -1,7 +1,11 @@
 // Clients register, read, change and delete themselves (RFC 7591, RFC 7592, OpenID Connect Registration).
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deletion } from '../../clients/changes.ts'
+import { defaultAlgorithm } from '../../model/clients/client-demands.ts'
+import type { Client } from '../../model/clients/client.ts'
 import type { Urls } from '../../model/urls.ts'
+import type { Zone } from '../../model/zones/zone.ts'
+import { isPublic } from '../../token/keys/zone-key.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { clientInformation } from './answer.ts'
@@ -21,10 +25,15 @@ export interface RegistrationDeps extends RegisterDeps, ChangeDeps {
 
 /** The handlers of `/connect/register` and below. */
 export function registrationHandlers(on: On<RegistrationRoute>, deps: RegistrationDeps): void {
-  const answer = (request: FastifyRequest, reply: FastifyReply, registered: RegisteredClient): FastifyReply => {
+  const answer = async (
+    { zone }: FastifyRequest,
+    reply: FastifyReply,
+    registered: RegisteredClient,
+  ): Promise<FastifyReply> => {
     const { client, token, secret } = registered
-    const uri = `${deps.urls.ofZone(request.zone)}${REGISTRATION_PATH}/${encodeURIComponent(client.clientId)}`
-    const facts = { uri, token, secret, noneScope: deps.service.scope('none') }
+    const uri = `${deps.urls.ofZone(zone)}${REGISTRATION_PATH}/${encodeURIComponent(client.clientId)}`
+    const idTokenAlgorithm = await substituteAlgorithm(zone, client, deps)
+    const facts = { uri, token, secret, noneScope: deps.service.scope('none'), idTokenAlgorithm }
     return sendJson(reply.header('cache-control', 'no-store'), clientInformation(client, facts))
   }
 
@@ -47,4 +56,17 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
     await commitRegistration(request, deletion(await findRegisteredCaller(request, deps)), deps)
     return reply.status(204).header('cache-control', 'no-store').send()
   })
+}
+
+/** The algorithm of the client's ID tokens where the zone has no key for the default (OpenID Connect Registration §3.2). */
+async function substituteAlgorithm(
+  zone: Zone,
+  client: Client,
+  { keys }: Pick<RegistrationDeps, 'keys'>,
+): Promise<string | undefined> {
+  const usual = defaultAlgorithm(zone, client)
+  if (usual === undefined || client.idTokenSignedResponseAlg !== undefined) return undefined
+  const [active] = await keys.list(zone.id)
+  if (!active || !isPublic(active) || (await keys.withAlgorithm(zone.id, usual))) return undefined
+  return active.algorithm
 }

@@ -1,7 +1,7 @@
 // Which key of a zone signs the tokens of a client.
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
+import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -13,7 +13,7 @@ import { NoSigningKey } from './keys.ts'
 export interface KeyChoice {
   /** The active key, unless the client's demands ask for other algorithms than it has. */
   keyFor(zone: Zone, client: Client): Promise<SigningKey>
-  /** The key of the client's own algorithm for ID tokens, if it has one. */
+  /** The key of the client's own or default algorithm for ID tokens; `active` if it has neither. */
   idTokenKey(of: Pick<Authorization, 'zone' | 'client'>, active: SigningKey): Promise<SigningKey>
 }
 
@@ -41,15 +41,16 @@ export function createKeyChoice({
     }
   }
 
-  /** The key of the client's own algorithm, if it has one. */
   async function idTokenKey(
     { zone, client }: Pick<Authorization, 'zone' | 'client'>,
     active: SigningKey,
   ): Promise<SigningKey> {
-    const algorithm = client.idTokenSignedResponseAlg
+    const { idTokenSignedResponseAlg: own } = client
+    const algorithm = own ?? defaultAlgorithm(zone, client)
     if (algorithm === undefined || algorithm === active.algorithm) return active
     const key = await keys.withAlgorithm(zone.id, algorithm)
     if (key) return key
+    if (own === undefined) return active
     throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} requires`)
   }
 

@@ -1,0 +1,86 @@
+// The algorithms of what is signed for clients that register none, where the zone signs with several.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeProtectedHeader } from 'jose'
+import { authorize, signedIn } from '../../support/authorize.ts'
+import { KEYS } from '../../support/keys.ts'
+import { startLogoutReceiver } from '../../support/logout-receiver.ts'
+import type { LogoutReceiver } from '../../support/logout-receiver.ts'
+import { changeClient, tokensOf } from '../../support/oauth.ts'
+import type { Tokens } from '../../support/oauth.ts'
+import { manage, METADATA, register, registered, startRegistrationServer } from '../../support/registration.ts'
+import type { Registered } from '../../support/registration.ts'
+import type { Browser, TestServer } from '../../support/server.ts'
+
+const REDIRECT = METADATA.redirect_uris[0] ?? ''
+const algorithmOf = (token: string): unknown => decodeProtectedHeader(token).alg
+
+interface Visit {
+  readonly browser: Browser
+  readonly tokens: Tokens
+  readonly signedResponse: string
+}
+
+/** A user signs in, approves the client, and returns to it a second time by a signed response. */
+async function visit(server: TestServer, client: Registered): Promise<Visit> {
+  const browser = await signedIn(server)
+  const request = { response_type: 'code', client_id: client.client_id, redirect_uri: REDIRECT, scope: 'openid' }
+  await authorize(browser, request)
+  const form = { user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf }
+  const answer = await browser.send('/oauth/authorize', { form })
+  const code = answer.location().searchParams.get('code') ?? ''
+  const exchanged = await server.token(
+    { grant_type: 'authorization_code', code, redirect_uri: REDIRECT },
+    { basic: [client.client_id, client.client_secret] },
+  )
+  const again = await authorize(browser, { ...request, response_mode: 'jwt' })
+  return {
+    browser,
+    tokens: tokensOf(exchanged),
+    signedResponse: again.location().searchParams.get('response') ?? '',
+  }
+}
+
+describe('what is signed for a client that registered no algorithm', () => {
+  const servers: TestServer[] = []
+  let receiver: LogoutReceiver
+  const start = async (signing_keys: object): Promise<TestServer> => {
+    const server = await startRegistrationServer({ mode: 'open' }, { config: { signing_keys } })
+    servers.push(server)
+    return server
+  }
+  before(async () => {
+    receiver = await startLogoutReceiver()
+  })
+  after(async () => {
+    await receiver.stop()
+    for (const server of servers) {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    }
+  })
+
+  it('is signed by RS256, the default of the standards, although another key is active', async () => {
+    const server = await start({ active: 'ec', keys: { ec: KEYS.ES256, rsa: KEYS.RS256 } })
+    const client = registered(await register(server))
+    await changeClient(server, client.client_id, { backchannelLogoutUri: receiver.url })
+    const { browser, tokens, signedResponse } = await visit(server, client)
+    assert.deepEqual([tokens.id_token, signedResponse].map(algorithmOf), ['RS256', 'RS256'])
+    assert.equal(algorithmOf(tokens.access_token), 'ES256', 'access tokens are for resource servers')
+    await browser.send('/logout.do', { query: { id_token_hint: tokens.id_token } })
+    await (await server.app.backChannel()).deliver()
+    assert.deepEqual(receiver.tokens.map(algorithmOf), ['RS256'])
+    assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), undefined)
+  })
+
+  it('is signed by the active key where none has RS256, and the client learns that', async () => {
+    const server = await start({ active: 'ec', keys: { ec: KEYS.ES256 } })
+    const client = registered(await register(server))
+    const { tokens, signedResponse } = await visit(server, client)
+    assert.deepEqual([tokens.id_token, signedResponse].map(algorithmOf), ['ES256', 'ES256'])
+    const read = registered(await manage(server, 'GET', client))
+    for (const response of [client, read]) {
+      assert.equal(Reflect.get(response, 'id_token_signed_response_alg'), 'ES256')
+    }
+  })
+})
