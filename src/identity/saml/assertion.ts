@@ -1,6 +1,5 @@
 // Reads assertions: finds the relevant one, decrypts and verifies it, and passes only that to the statement's reader.
-import type { KeyObject } from 'node:crypto'
-import { decryptedText, notDecrypted } from './encryption.ts'
+import { decryptedElement, decryptedText, notDecrypted } from './encryption.ts'
 import { SamlProblem } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { readStatement } from './statement.ts'
@@ -18,7 +17,7 @@ export function readBearerAssertion(base64url: string, expected: Omit<Expectatio
   if (!isAssertion(root) && !isEncrypted(root)) throw new SamlProblem('not-xml', 'it is not an assertion')
   checkAssertions(root, root)
   checkSignaturePlaces(root, isEncrypted(root) ? [] : [root])
-  const assertion = verifiedAssertion(text, root, expected)
+  const assertion = verifiedAssertion(text, root, { ...expected, around: [] })
   // The issuer may have made it in the user's absence (§3 item 7). It answers no request of ours.
   return readStatement(assertion, { ...expected, inResponseTo: 'none' }, { needsAuthentication: false })
 }
@@ -31,32 +30,31 @@ export function checkAssertions(root: XmlElement, assertion: XmlElement): void {
   }
 }
 
+/** What an assertion is verified and decrypted with. */
+interface Verification extends Pick<Expectation, 'provider' | 'decryptionKeys'> {
+  /** The elements around an encrypted one, whose namespaces it may use. */
+  readonly around: readonly XmlElement[]
+}
+
 /**
  * The assertion, which is the root of the text or a child of the root, as it was signed; an encrypted one must be signed within.
  * Throws a `SamlProblem`.
  */
-export function verifiedAssertion(
-  text: string,
-  element: XmlElement,
-  { provider, decryptionKeys }: Pick<Expectation, 'provider' | 'decryptionKeys'>,
-): XmlElement {
-  if (isEncrypted(element)) return decryptedAssertion(element, { keys: provider.signingKeys, decryptionKeys })
+export function verifiedAssertion(text: string, element: XmlElement, verification: Verification): XmlElement {
+  const { provider } = verification
+  if (isEncrypted(element)) return decryptedAssertion(element, verification)
   return verifiedPart(text, element, provider.signingKeys).element
 }
 
 /** Every failure gives the same refusal, so that an attacker cannot learn how far modified ciphertext was processed. */
-function decryptedAssertion(
-  element: XmlElement,
-  { keys, decryptionKeys }: { readonly keys: readonly KeyObject[]; readonly decryptionKeys: readonly KeyObject[] },
-): XmlElement {
-  const text = decryptedText(element, decryptionKeys)
+function decryptedAssertion(element: XmlElement, { provider, decryptionKeys, around }: Verification): XmlElement {
+  const decrypted = decryptedText(element, decryptionKeys)
   try {
-    const root = parseXml(text)
-    if (!isAssertion(root)) throw new SamlProblem('not-xml', 'it is not an assertion')
-    checkAssertions(root, root)
-    if (!signatureOf(root)) throw new SamlProblem('no-signature', 'it is not signed')
-    checkSignaturePlaces(root, [root])
-    return verifiedPart(text, root, keys).element
+    const { text, element: assertion } = decryptedElement(decrypted, isAssertion, around)
+    checkAssertions(assertion, assertion)
+    if (!signatureOf(assertion)) throw new SamlProblem('no-signature', 'it is not signed')
+    checkSignaturePlaces(assertion, [assertion])
+    return verifiedPart(text, assertion, provider.signingKeys).element
   } catch (error) {
     throw error instanceof SamlProblem ? notDecrypted() : error
   }

@@ -1,8 +1,8 @@
 // Decrypts what a provider encrypted for us (XML Encryption). Encryption proves nothing: our certificate is public.
 import type { KeyObject } from 'node:crypto'
 import { decrypt } from 'xml-encryption'
-import { SamlProblem } from './problem.ts'
-import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
+import { resultOrProblem, SamlProblem } from './problem.ts'
+import { childrenNamed, elementsOf, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 /**
@@ -70,6 +70,28 @@ export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): 
     if (text !== undefined) return text
   }
   throw notDecrypted()
+}
+
+/**
+ * The element in a decrypted text, and a text in which it is the root or a child of it. It may rely on namespaces that are
+ * declared around its place, by the elements `around` from the outside in, as if it had never been encrypted (XML
+ * Encryption 1.1 §4.5). Throws a `SamlProblem`.
+ */
+export function decryptedElement(
+  text: string,
+  isWanted: (element: XmlElement) => boolean,
+  around: readonly XmlElement[],
+): { readonly text: string; readonly element: XmlElement } {
+  const alone = resultOrProblem(() => parseXml(text))
+  if (!(alone instanceof SamlProblem) && isWanted(alone)) return { text, element: alone }
+  const inScope = new Map(around.flatMap(({ declared }) => Object.entries(declared)))
+  // The parser refuses quotation marks in namespaces.
+  const declarations = [...inScope].map(([prefix, uri]) => ` xmlns${prefix === '' ? '' : `:${prefix}`}="${uri}"`)
+  const placed = `<around${declarations.join('')}>${text.replace(/^\s*<\?xml[^>]*\?>/, '')}</around>`
+  const root = parseXml(placed)
+  const [element, second] = root.children
+  if (!element || second || root.text.trim() !== '' || !isWanted(element)) throw failed('it is something else')
+  return { text: placed, element }
 }
 
 interface Parts {

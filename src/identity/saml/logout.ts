@@ -7,7 +7,7 @@ import type { Random } from '../../base/random.ts'
 import type { Destination } from '../../model/sessions/destination.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, SignOut } from '../provider-logout.ts'
-import { decryptedText } from './encryption.ts'
+import { decryptedElement, decryptedText } from './encryption.ts'
 import { logoutRequest, logoutResponse, UNSPECIFIED } from './messages.ts'
 import type { LogoutName } from './messages.ts'
 import { asProblem, mismatchText, resultOrProblem, SamlProblem, timeAndNow } from './problem.ts'
@@ -183,7 +183,9 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
 /** The user, as at the sign-in (`externalUserOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
   const children = root.children.map(child =>
-    isNamed(child, 'EncryptedID', ASSERTION) ? parseXml(decryptedText(child, keysOf(own))) : child,
+    isNamed(child, 'EncryptedID', ASSERTION)
+      ? decryptedElement(decryptedText(child, keysOf(own)), isName, [root, child]).element
+      : child,
   )
   const name = nameIdOf({ ...root, children })
   const { nameQualifier = provider.entityId, spNameQualifier = own.entityId } = name
@@ -192,6 +194,8 @@ function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider
   }
   return name
 }
+
+const isName = (element: XmlElement): boolean => isNamed(element, 'NameID', ASSERTION)
 
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
   [active, ...others].map(({ privateKey }) => privateKey)

@@ -22,11 +22,12 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   if (!isNamed(root, 'Response', NAMESPACES.protocol)) throw new SamlProblem('not-xml', 'it is not a response')
   const isSigned = signatureOf(root) !== undefined
   const assertion = assertionOf(root, isSigned)
+  const verification = { ...expected, around: [root, assertion] }
   checkSignaturePlaces(root, [root, ...(assertion.name === 'Assertion' ? [assertion] : [])])
   if (!isSigned) {
     // What surrounds the assertion is unsigned: it can cause a refusal, and nothing else.
     checkEnvelope(root, expected, { isSigned })
-    return readStatement(verifiedAssertion(text, assertion, expected), expected, { needsAuthentication: true })
+    return readStatement(verifiedAssertion(text, assertion, verification), expected, { needsAuthentication: true })
   }
   const { element: response } = verifiedPart(text, root, expected.provider.signingKeys)
   checkEnvelope(response, expected, { isSigned })
@@ -34,11 +35,11 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   const isPlain = inner.name === 'Assertion' && !signatureOf(inner)
   if (!isPlain && nodes > MAX_SIGNED_NODES / 2) throw new SamlProblem('too-large', 'it is too large to be signed twice')
   if (inner.name !== 'Assertion') {
-    return readStatement(verifiedAssertion(text, inner, expected), expected, { needsAuthentication: true })
+    return readStatement(verifiedAssertion(text, inner, verification), expected, { needsAuthentication: true })
   }
   // Its own signature is compared in the received message: the canonical text of the response need not have every namespace
   // that it takes along (Exclusive XML Canonicalization §3). What is read is what both signed.
-  if (!isPlain && verifiedAssertion(text, assertion, expected).attributes['ID'] !== inner.attributes['ID']) {
+  if (!isPlain && verifiedAssertion(text, assertion, verification).attributes['ID'] !== inner.attributes['ID']) {
     throw new SamlProblem('bad-signature', 'the signature covers another assertion')
   }
   return readStatement(inner, expected, { needsAuthentication: true })

@@ -10,6 +10,8 @@ export interface XmlElement {
   readonly prefix: string
   /** Those without a namespace, by name. */
   readonly attributes: Readonly<Record<string, string>>
+  /** The namespaces that it declares, by prefix; the default one by an empty prefix. */
+  readonly declared: Readonly<Record<string, string>>
   readonly children: readonly XmlElement[]
   /** Its own text, whole: the borders of CDATA sections do not cut it. */
   readonly text: string
@@ -109,10 +111,13 @@ export function parseCounted(
     own = 0
     checkName(local)
     const plain: Record<string, string> = Object.create(null)
+    const declared: Record<string, string> = Object.create(null)
     for (const each of Object.values(given)) {
       checkName(each.local)
-      if (each.prefix === 'xmlns' || each.name === 'xmlns') checkNamespace(each.value)
-      else if (/^id$/i.test(each.local)) {
+      if (each.prefix === 'xmlns' || each.name === 'xmlns') {
+        checkNamespace(each.value)
+        declared[each.name === 'xmlns' ? '' : each.local] = each.value
+      } else if (/^id$/i.test(each.local)) {
         if (ids.has(each.value)) throw new SamlProblem('bad-signature', 'an id occurs twice')
         ids.add(each.value)
       }
@@ -120,7 +125,7 @@ export function parseCounted(
     }
     const children: XmlElement[] = []
     open.push({
-      element: { name: local, namespace: uri, prefix, attributes: plain, children, text: '' },
+      element: { name: local, namespace: uri, prefix, attributes: plain, declared, children, text: '' },
       children,
       text: [],
     })

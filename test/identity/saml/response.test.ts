@@ -11,7 +11,7 @@ import { peekIssuer } from '../../../src/identity/saml/xml.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { base64Of, base64UrlOf, SAML } from '../../support/saml/saml-xml.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
-import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import { encrypted, samlTestKey } from '../../support/saml/saml-signing.ts'
 import type { ResponseParts } from '../../support/saml/saml-parts.ts'
 
 const clock = createTestClock()
@@ -62,6 +62,27 @@ describe('a response', () => {
       const encrypts = { certificate: ours.certificate, algorithm }
       assert.equal(read(await response({ encrypts })).nameId.value, 'person-1')
       assert.equal(read(await response({ encrypts, signs: ['assertion', 'response'] })).nameId.value, 'person-1')
+    })
+  }
+
+  // Some providers declare every namespace at the response, and encrypt without them.
+  for (const signs of [[], ['response']] as const) {
+    const around = signs.length > 0 ? 'a signed' : 'a'
+    it(`is read where the encrypted assertion relies on the namespaces of ${around} response`, async () => {
+      const whole = idp.signedAssertion({ inResponseTo: '_request' })
+      const bare = whole.replace(` xmlns:saml="${SAML.assertion}"`, '')
+      assert.notEqual(bare, whole)
+      for (const text of [bare, `<?xml version="1.0" encoding="UTF-8"?>\n${bare}`]) {
+        const data = await encrypted(text, { certificate: ours.certificate })
+        const content = `<saml:EncryptedAssertion>${data}</saml:EncryptedAssertion>`
+        const xml = idp.responseAround(content, { signs, inResponseTo: '_request' })
+        assert.equal(read(xml).nameId.value, 'person-1')
+      }
+      for (const text of [`${bare}${bare}`, `</around>${bare}<around>`, `${bare}x`, '<saml:Assertion/>', 'saml']) {
+        const data = await encrypted(text, { certificate: ours.certificate })
+        const content = `<saml:EncryptedAssertion>${data}</saml:EncryptedAssertion>`
+        refuses('decryption', () => read(idp.responseAround(content, { signs, inResponseTo: '_request' })))
+      }
     })
   }
 
