@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 import { createPasswords } from '../src/base/passwords.ts'
 import type { Passwords } from '../src/base/passwords.ts'
@@ -27,6 +28,14 @@ async function open(url = 'sqlite::memory:'): Promise<Store> {
   const store = await openStore(url, { clock: { now: () => new Date(1_000) } })
   if (url === 'sqlite::memory:') stores.push(store)
   return store
+}
+
+/** A store, and how many rows were written to it so far. */
+async function openCounting(): Promise<{ readonly store: Store; readonly rowsWritten: () => unknown }> {
+  const memory = new DatabaseSync(':memory:')
+  const store = await openStore('sqlite::memory:', { clock: { now: () => new Date(1_000) }, memory })
+  stores.push(store)
+  return { store, rowsWritten: () => memory.prepare('select total_changes() as written').get()?.['written'] }
 }
 after(() => Promise.all(stores.map(store => store.close())))
 
@@ -509,14 +518,14 @@ describe('a second start', () => {
   })
 
   it('hashes, verifies and writes nothing when nothing changed', async () => {
-    const store = await open()
+    const { store, rowsWritten } = await openCounting()
     const first = await start(store, file())
     assert.match(first.join('\n'), /records written/)
-    const before = [await clientOf(store, 'app'), await userOf(store, 'marissa')]
+    const before = [rowsWritten(), await clientOf(store, 'app'), await userOf(store, 'marissa')]
     const passwords = countingPasswords()
     assert.deepEqual(await start(store, file(), { now: 9_000, passwords }), [])
     assert.deepEqual([passwords.hashes, passwords.verifications], [0, 0])
-    assert.deepEqual([await clientOf(store, 'app'), await userOf(store, 'marissa')], before)
+    assert.deepEqual([rowsWritten(), await clientOf(store, 'app'), await userOf(store, 'marissa')], before)
   })
 
   it('sees no change in the order of members', async () => {
@@ -711,7 +720,7 @@ describe('a database of another server', () => {
 
 describe('the second start of a playground', () => {
   it('creates the accounts again that were deleted, and changes no other', async () => {
-    const store = await open()
+    const { store, rowsWritten } = await openCounting()
     await start(store, undefined)
     const { id } = await userOf(store, 'marissa')
     const admin = { ...(await clientOf(store, 'admin')), secrets: [{ hash: await hashing.hash('own'), revision: 'r' }] }
@@ -723,7 +732,8 @@ describe('the second start of a playground', () => {
     assert.notEqual((await userOf(store, 'marissa')).id, id)
     assert.ok(await hashing.verify((await clientOf(store, 'app')).secrets[0]?.hash ?? '', 'appclientsecret'))
     assert.deepEqual((await clientOf(store, 'admin')).secrets, admin.secrets)
-    assert.deepEqual(await start(store, undefined), [], 'nothing is written while nothing is missing')
+    const before = rowsWritten()
+    assert.deepEqual([await start(store, undefined), rowsWritten()], [[], before], 'while nothing is missing')
   })
 })
 

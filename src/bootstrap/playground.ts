@@ -10,8 +10,10 @@ const KIND = 'playground'
 const KEY = 'accounts'
 
 /** Records that the zone has the playground's accounts. */
-export const markPlayground = (zoneId: string, { store }: BootstrapDeps): Promise<void> =>
-  store.bootstrap.remember(zoneId, KIND, KEY, 'present')
+export async function markPlayground(zoneId: string, { store }: BootstrapDeps): Promise<void> {
+  if ((await store.bootstrap.applied(zoneId, KIND, KEY)) === 'present') return
+  await store.bootstrap.remember(zoneId, KIND, KEY, 'present')
+}
 
 /** Makes the start create deleted accounts again: it announces them, and there is no file to define them again. */
 export async function restorePlayground(

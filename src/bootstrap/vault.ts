@@ -66,7 +66,9 @@ export async function claimDatabase(
   { store, clock, vault }: { readonly store: Store; readonly clock: Clock; readonly vault: MasterVault },
   service: string,
 ): Promise<void> {
-  await store.bootstrap.remember(service, ...CHECK, checkOf(vault))
+  if ((await fitsDatabase(store, service, vault)) !== true) {
+    await store.bootstrap.remember(service, ...CHECK, checkOf(vault))
+  }
   const kept =
     (await store.serverKeys.find(DIGEST_KEY_NAME)) ??
     (await store.serverKeys.saveFirst({
