@@ -239,7 +239,7 @@ const openKeys = ({ app, config, log }: Parts): Promise<unknown> =>
   whileUnreachable(() => app.keys.active(config.service), log)
 
 async function serve({ app, config, measuring, sender, log, clock }: Parts): Promise<void> {
-  await app.health.probe()
+  await Promise.all([app.health.probe(), app.http.ready()]) // the probe waits for the disk meanwhile
   app.health.keepProbing(config.operations.probeMilliseconds)
   measuring?.begin(async () => [...measuring.metrics.report(), ...((await sender?.report()) ?? [])])
   try {
