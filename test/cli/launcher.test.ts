@@ -1,7 +1,7 @@
 // The launcher with a program of the test's own behind it, so that it can be watched without a server.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { cpus } from 'node:os'
@@ -308,6 +308,15 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(first.stdout, /^install runtime\n.*"args":\["x"\]/)
     const second = runLauncher(root, ['x'])
     assert.match(second.stdout, /^\{/)
+  })
+
+  it('tries the runtime at the first start only', () => {
+    const root = checkout({ pinned: true })
+    const node = join(root, pinnedNode(repository)?.slice(repository.length) ?? '')
+    const calls = join(root, 'calls')
+    writeExecutable(node, `echo "$1" >> '${calls}'; exec '${process.execPath}' "$@"`)
+    for (const _ of [1, 2]) assert.equal(runLauncher(root, []).status, 0)
+    assert.deepEqual(readFileSync(calls, 'utf8').split('\n'), ['--version', flag, flag, ''])
   })
 
   it('stops where that cannot be installed', () => {
