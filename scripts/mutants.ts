@@ -194,14 +194,14 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a logout target must be registered for the client of the hint',
-    'oauth/logout.ts',
+    'oauth/logout/logout.ts',
     'hint && target !== undefined && !isRegistered(hint.client, target)',
     'false',
     'oauth/logout',
   ),
   mutant(
     'a posted logout needs a CSRF token',
-    'oauth/logout.ts',
+    'oauth/logout/logout.ts',
     'isPost && needsCsrfToken && !(await csrf.isGenuine(request))',
     'false',
     'oauth/logout',

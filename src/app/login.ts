@@ -16,17 +16,13 @@ import { createAttempts } from '../login/external/attempts.ts'
 import { authenticateEndpoint } from '../login/authenticate.ts'
 import { autologinEndpoints } from '../login/autologin.ts'
 import { backchannelLogoutEndpoint } from '../login/external/backchannel-logout.ts'
-import { discoveryEndpoints } from '../login/sign-in/discovery.ts'
 import { errorPages } from '../login/errors.ts'
 import { createExternalSignIn, externalEndpoints } from '../login/external/external.ts'
 import { factorPages } from '../login/factors/factor-pages.ts'
-import { forcePasswordChangeEndpoints } from '../login/accounts/force-password-change.ts'
-import { homeEndpoints } from '../login/home.ts'
 import { createSignInTargets } from '../login/sign-in/sign-in-target.ts'
-import { loginEndpoints } from '../login/login.ts'
 import { outboxEndpoint } from '../login/outbox.ts'
-import { passcodeEndpoint } from '../login/passcode.ts'
 import { createReturns } from '../login/external/returns.ts'
+import { signInEndpoints } from '../login/routes.ts'
 import { createSamlFailures } from '../login/saml/failures.ts'
 import { samlLogoutEndpoint } from '../login/saml/logout.ts'
 import { samlMetadataEndpoints } from '../login/saml/metadata.ts'
@@ -109,22 +105,18 @@ export function assembleLogin(app: FastifyInstance, given: LoginParts): void {
   }
   const external = createExternalSignIn(parts)
   const returns = createReturns(parts)
-  loginEndpoints(app, { ...parts, external })
+  signInEndpoints(app, { ...parts, external })
   autologinEndpoints(app, parts)
   authenticateEndpoint(app, parts)
-  discoveryEndpoints(app, { ...parts, external })
   externalEndpoints(app, { ...parts, external, returns })
   samlEndpoints(app, { ...parts, external, returns })
   backchannelLogoutEndpoint(app, parts)
   samlMetadataEndpoints(app, parts)
   samlLogoutEndpoint(app, parts)
-  forcePasswordChangeEndpoints(app, parts)
   factorPages(app, { ...parts, ...config.passkeys })
   errorPages(app, parts)
-  homeEndpoints(app, parts)
   if (config.playground) outboxEndpoint(app, parts)
   staticFileEndpoints(app, parts)
-  passcodeEndpoint(app, parts)
   accountPages(app, { ...parts, external })
   savedAccountEndpoint(app, parts)
 }

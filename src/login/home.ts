@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
@@ -10,10 +9,12 @@ import type { Tile } from '../pages/home.ts'
 import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
+import type { On } from '../web/deferred-routes.ts'
 import type { PageWriter } from '../web/pages.ts'
+import type { SignInRoute } from './routes.ts'
 
-/** Dependencies of `homeEndpoints`. */
-interface HomeDeps {
+/** Dependencies of `homeHandlers`. */
+export interface HomeDeps {
   readonly store: Store
   readonly pages: PageWriter
   readonly urls: Urls
@@ -25,7 +26,7 @@ interface HomeDeps {
 const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
-export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSettings, behaviour }: HomeDeps): void {
+export function homeHandlers(on: On<SignInRoute>, { store, pages, urls, pageSettings, behaviour }: HomeDeps): void {
   /** Those of the home page; one that can initiate a sign-in is opened at that URL (OpenID Connect Core §4). */
   async function applicationsOf(zone: AddressedZone): Promise<readonly ClientMetadata[]> {
     const shown = await store.clients.listOnHomePage(zone.id)
@@ -44,8 +45,8 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
     )
   }
 
-  for (const url of ['/', '/home']) {
-    app.get(url, { config: { access: { by: 'session' }, audience: 'page' } }, async (request, reply) => {
+  for (const name of ['GET /', 'GET /home'] as const) {
+    on(name, async (request, reply) => {
       const homeRedirect = request.zone.config.links?.homeRedirect || pageSettings.links.homeRedirect
       if (homeRedirect && !['/', '/home'].includes(homeRedirect)) {
         const target = linkOf(request.zone, homeRedirect)
@@ -57,15 +58,11 @@ export function homeEndpoints(app: FastifyInstance, { store, pages, urls, pageSe
     })
   }
 
-  app.get(
-    '/zone.css',
-    { config: { access: { by: 'anyone', because: 'colours are public' }, audience: 'open' } },
-    async (request, reply) => {
-      const text = zoneStylesheet(await pages.brandingOf(request.zone))
-      if (text === undefined) throw new PageError(404, 'This zone has no colours of its own.')
-      return reply.header('cache-control', 'public, max-age=300').type('text/css; charset=utf-8').send(text)
-    },
-  )
+  on('GET /zone.css', async (request, reply) => {
+    const text = zoneStylesheet(await pages.brandingOf(request.zone))
+    if (text === undefined) throw new PageError(404, 'This zone has no colours of its own.')
+    return reply.header('cache-control', 'public, max-age=300').type('text/css; charset=utf-8').send(text)
+  })
 }
 
 function tilesOf(clients: readonly ClientMetadata[]): readonly Tile[] {

@@ -1,6 +1,6 @@
 // Signs a user in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
 // next step.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { AUTOLOGIN_REFUSALS } from '../accounts/autologin.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { changesFactors, OFFER_PATH } from '../model/sessions/fresh-sign-in.ts'
@@ -10,6 +10,7 @@ import type { AddressedZone } from '../model/request.ts'
 import { userNameKey } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
+import type { On } from '../web/deferred-routes.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
 import type { Denial } from '../web/sessions/denial.ts'
 import type { Form } from '../web/requests/form.ts'
@@ -22,12 +23,13 @@ import { bodyForm } from '../web/route.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 import { MAX_PATH_LENGTH } from './external/attempts.ts'
 import { createTypedNames } from './sign-in/typed-name.ts'
+import type { SignInRoute } from './routes.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 import { showSignInPage } from './sign-in/sign-in-page.ts'
 import type { SignInPageDeps } from './sign-in/sign-in-page.ts'
 
-/** Dependencies of `loginEndpoints`. */
-interface LoginDeps extends SignInPageDeps {
+/** Dependencies of `loginHandlers`. */
+export interface LoginDeps extends SignInPageDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -38,12 +40,11 @@ interface LoginDeps extends SignInPageDeps {
 }
 
 /** `GET /login` and `POST /login.do`. */
-export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
+export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
   const { identity, sessions, denial, csrf, urls, signInTargets } = deps
   const typedNames = createTypedNames({ urls })
-  const config = { access: { by: 'anyone', because: 'it is a sign-in page' }, audience: 'page' } as const
 
-  app.get('/login', { config }, async (request, reply) => {
+  on('GET /login', async (request, reply) => {
     const query = queryForm(request)
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
     if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
@@ -60,7 +61,7 @@ export function loginEndpoints(app: FastifyInstance, deps: LoginDeps): void {
     return showSignInPage({ request, reply, query, signInTarget, typedName: shownName }, deps)
   })
 
-  app.post('/login.do', { config }, async (request, reply) => {
+  on('POST /login.do', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, form)
     const signInTarget = await signInTargets.of(request, form)

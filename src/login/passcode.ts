@@ -1,5 +1,5 @@
 // A code for programs that cannot show a sign-in page: the user copies it from the browser.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
@@ -10,6 +10,7 @@ import { PASSCODE_SECONDS } from '../model/tokens/token.ts'
 import { passcodeOfferPage, passcodePage } from '../pages/passcode.ts'
 import type { Store } from '../store/store.ts'
 import { PageError, wantsJson } from '../web/answers.ts'
+import type { On } from '../web/deferred-routes.ts'
 import { refuseProgram } from '../web/sessions/denial.ts'
 import type { Limits } from '../web/limits/limits.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -19,9 +20,10 @@ import { isOwnSite } from '../web/requests/request-origin.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { SignedInUser } from '../web/sessions/current-session.ts'
 import type { Sessions } from '../web/sessions/session.ts'
+import type { SignInRoute } from './routes.ts'
 
-/** Dependencies of `passcodeEndpoint`. */
-interface PasscodeDeps {
+/** Dependencies of `passcodeHandlers`. */
+export interface PasscodeDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random
@@ -33,7 +35,7 @@ interface PasscodeDeps {
 }
 
 /** `GET /passcode`: a page with a new code, or the code alone as JSON; invalidates the previous code. */
-export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void {
+export function passcodeHandlers(on: On<SignInRoute>, deps: PasscodeDeps): void {
   const { store, sessions, remembered, clock, random, limits, pages, behaviour } = deps
 
   /** The display form. */
@@ -56,24 +58,19 @@ export function passcodeEndpoint(app: FastifyInstance, deps: PasscodeDeps): void
     return shownPasscode(value, behaviour)
   }
 
-  app.get(
-    '/passcode',
-    // HEAD would invalidate the user's current code.
-    { config: { access: { by: 'session' }, audience: 'page' }, exposeHeadRoute: false },
-    async (request, reply) => {
-      const signedIn = await sessions.signedIn(request)
-      if (!signedIn) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
-      if (wantsJson(request)) {
-        if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode cannot be requested by another site.')
-        return sendJson(reply, await makePasscode(request, signedIn))
-      }
-      const chrome = await pages.chrome(request, reply)
-      const page = isUserInitiated(request)
-        ? passcodePage(chrome, { passcode: await makePasscode(request, signedIn) })
-        : passcodeOfferPage(chrome)
-      return pages.send(reply, page)
-    },
-  )
+  on('GET /passcode', async (request, reply) => {
+    const signedIn = await sessions.signedIn(request)
+    if (!signedIn) throw new PageError(403, 'Unknown authentication token type, unable to derive user ID.')
+    if (wantsJson(request)) {
+      if (!isUserInitiated(request)) return refuseProgram(reply, 'A passcode cannot be requested by another site.')
+      return sendJson(reply, await makePasscode(request, signedIn))
+    }
+    const chrome = await pages.chrome(request, reply)
+    const page = isUserInitiated(request)
+      ? passcodePage(chrome, { passcode: await makePasscode(request, signedIn) })
+      : passcodeOfferPage(chrome)
+    return pages.send(reply, page)
+  })
 }
 
 /**

@@ -6,12 +6,14 @@ import type { ChangeEmailDeps } from './change-email.ts'
 import type { ChangePasswordDeps } from './change-password.ts'
 import type { ContinueDeps } from './continue.ts'
 import type { CreateAccountDeps } from './create-account.ts'
+import type { ForcePasswordChangeDeps } from './force-password-change.ts'
 import type { ForgottenPasswordDeps } from './forgotten-password.ts'
 import type { InvitationPageDeps } from './invitations.ts'
 import type { ProfileDeps } from './profile.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
+const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const keptHere = { ownAccounts: true } as const
 const anonymous = open('users without an account or password')
 const byCode = open('the code identifies the user')
@@ -38,6 +40,9 @@ const ROUTES = {
   'POST /change_email.do': { ...own, ...keptHere },
   'GET /change_password': { ...own, ...keptHere },
   'POST /change_password.do': { ...own, ...keptHere },
+  'GET /force_password_change': demanded,
+  'POST /force_password_change': demanded,
+  'GET /force_password_change_completed': demanded,
   'GET /profile': own,
   'POST /profile': own,
   'POST /profile/details': own,
@@ -52,6 +57,7 @@ type AccountPageDeps = CreateAccountDeps &
   ChangeEmailDeps &
   ForgottenPasswordDeps &
   ChangePasswordDeps &
+  ForcePasswordChangeDeps &
   ContinueDeps &
   InvitationPageDeps &
   ProfileDeps
@@ -60,11 +66,12 @@ type AccountPageDeps = CreateAccountDeps &
 export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void {
   deferredRoutes<AccountPage>(app, ROUTES, {
     load: async () => {
-      const [signUp, email, forgotten, password, invitations, profile, continuation] = await Promise.all([
+      const [signUp, email, forgotten, password, required, invitations, profile, continuation] = await Promise.all([
         import('./create-account.ts'),
         import('./change-email.ts'),
         import('./forgotten-password.ts'),
         import('./change-password.ts'),
+        import('./force-password-change.ts'),
         import('./invitations.ts'),
         import('./profile.ts'),
         import('./continue.ts'),
@@ -74,6 +81,7 @@ export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void 
         email.changeEmailHandlers(on, deps)
         forgotten.forgottenPasswordHandlers(on, deps)
         password.changePasswordHandlers(on, deps)
+        required.forcePasswordChangeHandlers(on, deps)
         invitations.invitationHandlers(on, deps)
         profile.profileHandlers(on, deps)
         continuation.continueHandlers(on, deps)

@@ -1,6 +1,6 @@
 // The required password change: until it is done, the user can do nothing else. Does not require the old password: the user
 // has just used it to sign in, or has to do so again.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
 import type { NewPasswordDeps } from '../../users/password.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
@@ -8,6 +8,7 @@ import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
 import { forcePasswordChangePage } from '../../pages/accounts/force-password-change.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
@@ -17,9 +18,10 @@ import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
+import type { AccountPage } from './account-pages.ts'
 
-/** Dependencies of `forcePasswordChangeEndpoints`. */
-interface ForcePasswordChangeDeps extends NewPasswordDeps {
+/** Dependencies of `forcePasswordChangeHandlers`. */
+export interface ForcePasswordChangeDeps extends NewPasswordDeps {
   readonly sessions: Sessions
   readonly denial: Denial
   readonly csrf: Csrf
@@ -32,9 +34,8 @@ const COMPLETED_PATH = '/force_password_change_completed'
 const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
-export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePasswordChangeDeps): void {
+export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: ForcePasswordChangeDeps): void {
   const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
-  const config = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 
   /** The signed-in user, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<SignedInUser | undefined> {
@@ -69,13 +70,13 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
-  app.get(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+  on('GET /force_password_change', async (request, reply) => {
     const signedIn = await demanded(request)
     if (!signedIn) return goTo(request, reply, '/')
     return mayChange(signedIn) ? showForm(request, reply, signedIn) : askAgain(request, reply)
   })
 
-  app.post(PASSWORD_CHANGE_PATH, { config }, async (request, reply) => {
+  on('POST /force_password_change', async (request, reply) => {
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const signedIn = await demanded(request)
     if (!signedIn) return goTo(request, reply, '/')
@@ -101,7 +102,7 @@ export function forcePasswordChangeEndpoints(app: FastifyInstance, deps: ForcePa
     }
   })
 
-  app.get(COMPLETED_PATH, { config }, async (request, reply) => {
+  on('GET /force_password_change_completed', async (request, reply) => {
     if (await demanded(request)) return goTo(request, reply, PASSWORD_CHANGE_PATH)
     return goTo(request, reply, (await sessions.savedRequest(request))?.path ?? '/')
   })

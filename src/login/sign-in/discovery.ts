@@ -1,5 +1,4 @@
 // Finds a user's provider by e-mail address or by origin.
-import type { FastifyInstance } from 'fastify'
 import type { Identity } from '../../identity/identity.ts'
 import { discover } from '../../identity/login-policy.ts'
 import { selfServiceLinksIn } from '../../identity/self-service.ts'
@@ -11,6 +10,7 @@ import type { Urls } from '../../model/urls.ts'
 import { discoveryPasswordPage } from '../../pages/sign-in/idp-discovery.ts'
 import type { Store } from '../../store/store.ts'
 import { PageError } from '../../web/answers.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
@@ -20,8 +20,8 @@ import { bodyForm } from '../../web/route.ts'
 import type { ExternalSignIn } from '../external/external.ts'
 import type { SignInTargets } from './sign-in-target.ts'
 
-/** Dependencies of `discoveryEndpoints`. */
-interface DiscoveryDeps {
+/** Dependencies of `discoveryHandlers`. */
+export interface DiscoveryDeps {
   readonly store: Store
   readonly identity: Identity
   readonly external: ExternalSignIn
@@ -34,15 +34,17 @@ interface DiscoveryDeps {
   readonly pageSettings: PageSettings
 }
 
+/** The routes of these steps. */
+type DiscoveryRoute = 'POST /login/idp_discovery' | 'POST /origin-chooser'
+
 /** Characters; the value becomes part of a URL. */
 const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
-export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): void {
+export function discoveryHandlers(on: On<DiscoveryRoute>, deps: DiscoveryDeps): void {
   const { identity, external, signInTargets, pages, csrf, denial, urls, service } = deps
-  const config = { access: { by: 'anyone', because: 'it is a step of signing in' }, audience: 'page' } as const
 
-  app.post('/login/idp_discovery', { config }, async (request, reply) => {
+  on('POST /login/idp_discovery', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const email = short(form, 'email')?.trim()
@@ -77,7 +79,7 @@ export function discoveryEndpoints(app: FastifyInstance, deps: DiscoveryDeps): v
     return reply.redirect(`${urls.ofZone(zone)}/login?${query}`, 302)
   })
 
-  app.post('/origin-chooser', { config }, async (request, reply) => {
+  on('POST /origin-chooser', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const origin = short(form, 'login_hint')?.trim()

@@ -1,7 +1,8 @@
 // The authorization endpoint. Every page of the flow returns here, and every check is repeated each time.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { PageError, answerFor } from '../../web/answers.ts'
+import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { EMPTY_FORM, parseForm } from '../../web/requests/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../../web/headers.ts'
@@ -36,6 +37,7 @@ import { chooseAccount, isSilent, signIn } from './prompt.ts'
 import { RedirectRefusal } from './redirect.ts'
 import { findClient, refuseRepeatedTarget, requireRedirectGrant, verifyRedirectUri } from './target.ts'
 import { refuse, requireGrantLast, requireScopesForTokens, respond } from './response.ts'
+import type { AuthorizeRoute } from './routes.ts'
 import { fromSource } from './sources.ts'
 import { isVouched, signInVouched, vouchedContext } from './vouched.ts'
 
@@ -173,13 +175,9 @@ async function perform(step: Step, context: AuthorizeContext, deps: AuthorizeDep
   }
 }
 
-/** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
-export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
+/** Sets the handlers of the endpoint. */
+export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): void {
   const { sessions, denial, csrf, urls, behaviour } = deps
-  const config = {
-    access: { by: 'anyone', because: 'the flow itself authenticates the user, by redirecting to sign-in' },
-    audience: 'page',
-  } as const
 
   const contextOf = (
     request: FastifyRequest,
@@ -196,8 +194,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     asked: {},
   })
 
-  // No HEAD, which would issue a code.
-  app.get(AUTHORIZE_PATH, { config, exposeHeadRoute: false }, async (request, reply) => {
+  on('GET /oauth/authorize', async (request, reply) => {
     if (isVouched(request)) return answer(await vouchedContext(request, reply, deps), deps)
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
     const form = queryForm(request)
@@ -208,7 +205,7 @@ export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): vo
     )
   })
 
-  app.post(AUTHORIZE_PATH, { config }, async (request, reply) => {
+  on('POST /oauth/authorize', async (request, reply) => {
     if (isVouched(request)) return answer(await vouchedContext(request, reply, deps), deps)
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
     const form = bodyForm(request) ?? EMPTY_FORM

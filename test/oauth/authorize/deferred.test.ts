@@ -1,12 +1,28 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { loadedAtStart } from '../../support/loaded-at-start.ts'
 
-describe('request objects and pushed requests', () => {
-  it('are not loaded before they are used', () => {
-    const loaded = loadedAtStart()
-    assert.ok(loaded.some(url => url.endsWith('/src/oauth/authorize/sources.ts')))
-    const early = loaded.filter(url => /\/src\/oauth\/authorize\/(?:push|resolve|request-object)\.ts/.test(url))
-    assert.deepEqual(early, [])
+const SOURCES = join(import.meta.dirname, '../../../src')
+
+/** A few files of each area, which would bring the rest. */
+const LATER = [
+  'oauth/authorize/authorize.ts',
+  'oauth/authorize/push.ts',
+  'oauth/authorize/request-object.ts',
+  'oauth/authorize/resolve.ts',
+  'oauth/authorize/sources.ts',
+  'oauth/logout/logout.ts',
+  'login/login.ts',
+  'login/home.ts',
+  'pages/sign-in/login.ts',
+]
+
+describe('a server that only issues tokens to programs', () => {
+  it('loads neither the authorization endpoint nor sign-in pages nor the logout', () => {
+    const loaded = new Set(loadedAtStart().map(url => url.replace(/^.*\/src\//, '')))
+    for (const folder of ['oauth/authorize', 'oauth/logout', 'login']) assert.ok(loaded.has(`${folder}/routes.ts`))
+    for (const file of LATER) assert.deepEqual([existsSync(join(SOURCES, file)), loaded.has(file)], [true, false], file)
   })
 })

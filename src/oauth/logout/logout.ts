@@ -1,26 +1,27 @@
 // Ends a browser session: UAA's logout with `redirect`, and OpenID Connect RP-Initiated Logout.
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Behaviour } from '../model/compatibility.ts'
-import { ANSWERED, LOGOUT_PATH as PATH } from '../model/sessions/logout-return.ts'
-import type { Subjects } from '../model/tokens/subject.ts'
-import type { Urls } from '../model/urls.ts'
-import type { Store } from '../store/store.ts'
-import type { TokenReader } from '../token/reader.ts'
-import { PageError } from '../web/answers.ts'
-import { leadTo } from '../web/destination.ts'
-import type { Exchange } from '../web/exchange.ts'
-import type { PageWriter } from '../web/pages.ts'
-import { EMPTY_FORM } from '../web/requests/form.ts'
-import { isLoadedInAdvance } from '../web/requests/navigation.ts'
-import { encodeNamed, queryForm } from '../web/requests/query.ts'
-import { isFromAnotherOrigin } from '../web/requests/request-origin.ts'
-import { bodyForm } from '../web/route.ts'
-import type { Csrf } from '../web/sessions/csrf.ts'
-import type { Denial } from '../web/sessions/denial.ts'
-import type { Sessions } from '../web/sessions/session.ts'
-import { locationFor } from './authorize/redirect.ts'
-import { framesOf } from './logout/front-channel.ts'
-import { findHint, isOfSession } from './logout/hint.ts'
+import type { FastifyReply } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { ANSWERED, LOGOUT_PATH as PATH } from '../../model/sessions/logout-return.ts'
+import type { Subjects } from '../../model/tokens/subject.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Store } from '../../store/store.ts'
+import type { TokenReader } from '../../token/reader.ts'
+import { PageError } from '../../web/answers.ts'
+import type { On } from '../../web/deferred-routes.ts'
+import { leadTo } from '../../web/destination.ts'
+import type { Exchange } from '../../web/exchange.ts'
+import type { PageWriter } from '../../web/pages.ts'
+import { EMPTY_FORM } from '../../web/requests/form.ts'
+import { isLoadedInAdvance } from '../../web/requests/navigation.ts'
+import { encodeNamed, queryForm } from '../../web/requests/query.ts'
+import { isFromAnotherOrigin } from '../../web/requests/request-origin.ts'
+import { bodyForm } from '../../web/route.ts'
+import type { Csrf } from '../../web/sessions/csrf.ts'
+import type { Denial } from '../../web/sessions/denial.ts'
+import type { Sessions } from '../../web/sessions/session.ts'
+import { locationFor } from '../authorize/redirect.ts'
+import { framesOf } from './front-channel.ts'
+import { findHint, isOfSession } from './hint.ts'
 import {
   askForConfirmation,
   checkForwardedLength,
@@ -28,14 +29,16 @@ import {
   forwardedNames,
   showFrames,
   showSignedOut,
-} from './logout/logout-pages.ts'
-import { createLogoutTargets, isRegistered, redirectParameterName } from './logout/targets.ts'
-import type { LogoutTargets } from './logout/targets.ts'
-import type { Params } from './params.ts'
-import { readParams } from './params.ts'
-import type { AfterLogout, UpstreamLogout } from './upstream-logout.ts'
+} from './logout-pages.ts'
+import type { LogoutRoute } from './routes.ts'
+import { createLogoutTargets, isRegistered, redirectParameterName } from './targets.ts'
+import type { LogoutTargets } from './targets.ts'
+import type { Params } from '../params.ts'
+import { readParams } from '../params.ts'
+import type { AfterLogout, UpstreamLogout } from '../upstream-logout.ts'
 
-interface LogoutDeps {
+/** Dependencies of `logoutHandlers`. */
+export interface LogoutDeps {
   readonly store: Store
   readonly reader: TokenReader
   readonly sessions: Sessions
@@ -50,19 +53,12 @@ interface LogoutDeps {
 
 type Deps = LogoutDeps & { readonly targets: LogoutTargets }
 
-/** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
-export function logoutEndpoint(app: FastifyInstance, given: LogoutDeps): void {
+/** Sets the handlers of `/logout.do`. */
+export function logoutHandlers(on: On<LogoutRoute>, given: LogoutDeps): void {
   const deps = { ...given, targets: createLogoutTargets(given) }
-  app.route({
-    method: ['GET', 'POST'],
-    exposeHeadRoute: false, // it would end the session
-    url: PATH,
-    config: {
-      access: { by: 'anyone', because: 'it only ends the session of the browser that calls' },
-      audience: 'page',
-    },
-    handler: (request, reply) => logout({ request, reply }, deps),
-  })
+  for (const name of ['GET /logout.do', 'POST /logout.do'] as const) {
+    on(name, (request, reply) => logout({ request, reply }, deps))
+  }
 }
 
 async function logout({ request, reply }: Exchange, deps: Deps): Promise<FastifyReply> {

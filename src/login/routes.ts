@@ -1,0 +1,51 @@
+// The sign-in page and what a signed-in user finds next: who may open it. Their code is loaded at the first visit.
+import type { FastifyInstance } from 'fastify'
+import { deferredRoutes } from '../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
+import type { DiscoveryDeps } from './sign-in/discovery.ts'
+import type { HomeDeps } from './home.ts'
+import type { LoginDeps } from './login.ts'
+import type { PasscodeDeps } from './passcode.ts'
+
+const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
+const signIn = open('it is a sign-in page')
+const step = open('it is a step of signing in')
+const own = { access: { by: 'session' }, audience: 'page' } as const
+
+const ROUTES = {
+  'GET /login': signIn,
+  'POST /login.do': signIn,
+  'POST /login/idp_discovery': step,
+  'POST /origin-chooser': step,
+  'GET /': own,
+  'GET /home': own,
+  'GET /zone.css': { ...open('colours are public'), audience: 'open' },
+  // HEAD would invalidate the user's current code.
+  'GET /passcode': { ...own, exposeHeadRoute: false },
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** One of these pages, or what its form is posted to. */
+export type SignInRoute = keyof typeof ROUTES
+
+/** Dependencies of all of them. */
+type SignInDeps = LoginDeps & DiscoveryDeps & HomeDeps & PasscodeDeps
+
+/** The sign-in page and its form, the choice of a provider, the home page and passcodes. */
+export function signInEndpoints(app: FastifyInstance, deps: SignInDeps): void {
+  deferredRoutes<SignInRoute>(app, ROUTES, {
+    load: async () => {
+      const [login, discovery, home, passcode] = await Promise.all([
+        import('./login.ts'),
+        import('./sign-in/discovery.ts'),
+        import('./home.ts'),
+        import('./passcode.ts'),
+      ])
+      return on => {
+        login.loginHandlers(on, deps)
+        discovery.discoveryHandlers(on, deps)
+        home.homeHandlers(on, deps)
+        passcode.passcodeHandlers(on, deps)
+      }
+    },
+  })
+}

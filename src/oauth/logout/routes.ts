@@ -1,0 +1,28 @@
+// The route of the logout. Its code is loaded at the first one.
+import type { FastifyInstance } from 'fastify'
+import { deferredRoutes } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { LogoutDeps } from './logout.ts'
+
+const ends = {
+  access: { by: 'anyone', because: 'it only ends the session of the browser that calls' },
+  audience: 'page',
+} as const
+
+const ROUTES = {
+  'GET /logout.do': { ...ends, exposeHeadRoute: false }, // it would end the session
+  'POST /logout.do': ends,
+} as const satisfies Record<RouteName, DeferredRoute>
+
+/** A route of the logout. */
+export type LogoutRoute = keyof typeof ROUTES
+
+/** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
+export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
+  deferredRoutes<LogoutRoute>(app, ROUTES, {
+    load: async () => {
+      const { logoutHandlers } = await import('./logout.ts')
+      return on => logoutHandlers(on, deps)
+    },
+  })
+}
