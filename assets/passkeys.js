@@ -45,13 +45,21 @@ function requestOf(ceremony, options) {
   return { ...options, challenge: bytesOf(options.challenge), allowCredentials: withBytes(options.allowCredentials) }
 }
 
+const answerField = form => form.elements.credential ?? form.appendChild(hiddenField('credential'))
+
+/** Posts an empty answer: the server says what is wrong, or leads on. */
+function giveUp(form) {
+  answerField(form).value = ''
+  form.submit()
+}
+
 /**
  * Asks, and posts the answer. When the person or the browser gave up, the page says so: here where it has a place for it, else
  * by an empty answer.
  */
 async function ask(form, { options, ...how }) {
   const { passkey: ceremony } = form.dataset
-  const field = form.elements.credential ?? form.appendChild(hiddenField('credential'))
+  const field = answerField(form)
   const status = form.querySelector('[data-unused]')
   if (status && !how.mediation) status.textContent = ''
   try {
@@ -69,7 +77,10 @@ async function ask(form, { options, ...how }) {
   form.submit()
 }
 
-/** The options of a page that has no session yet are fetched, so that nothing is made for visitors who type a password. */
+/**
+ * The options of a page that has no session yet are fetched, so that nothing is made for visitors who type a password. Undefined
+ * if the server refuses them: the page is too old, for example, or the person has signed in in another tab.
+ */
 async function optionsOf(form) {
   if (form.dataset.options) return JSON.parse(form.dataset.options)
   const response = await fetch(form.dataset.optionsUrl, {
@@ -77,8 +88,7 @@ async function optionsOf(form) {
     body: new URLSearchParams(new FormData(form)),
     credentials: 'same-origin',
   })
-  if (!response.ok) throw new Error('no options')
-  return response.json()
+  return response.ok ? response.json() : undefined
 }
 
 /** Shorter than the life of a challenge, which is five minutes. */
@@ -94,6 +104,7 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
     since = Date.now()
     if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return
     const options = await optionsOf(form)
+    if (!options) return
     waiting = new AbortController()
     await ask(form, { options, mediation: 'conditional', signal: waiting.signal })
   }
@@ -103,7 +114,9 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
   }
   const press = async () => {
     waiting?.abort()
-    await ask(form, { options: await optionsOf(form).catch(() => ({})) })
+    const options = await optionsOf(form).catch(() => ({}))
+    if (!options) return giveUp(form)
+    await ask(form, { options })
     if (isOffered) offerAgain()
   }
   form.addEventListener('submit', event => {

@@ -161,6 +161,25 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
+  it('leads on from an older tab, and from a page that is too old', async () => {
+    const page = await open()
+    await withoutAutofill(page)
+    await enrolled(page)
+    await setPolicy(server, { requirement: 'optional', methods: ['passkey'], origins: ['svc'] })
+    await page.goto(`${base}/profile`)
+    await page.context().clearCookies({ name: 'svc-visitor' })
+    await page.getByRole('button', BUTTON).click()
+    await page.getByText('This page was open for too long').waitFor()
+    const other = await page.context().newPage()
+    const authenticator = await addVirtualAuthenticator(other)
+    assert.ok(authenticator)
+    await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
+    await typePassword(other)
+    await page.getByRole('button', BUTTON).click()
+    await page.waitForURL(`${base}/profile`)
+    await page.context().close()
+  })
+
   it('of a zone is refused in another zone, though the browser offers it there', async () => {
     const page = await open()
     for (const zone of ['x', 'y']) {

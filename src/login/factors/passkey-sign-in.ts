@@ -1,9 +1,11 @@
 // Signs in with a passkey alone, without a user name. For accounts of this server; users of directories and providers
 // sign in there, so that users who are blocked there are blocked here.
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { AUTOLOGIN_REFUSALS } from '../../accounts/autologin.ts'
 import type { Factors } from '../../accounts/factors.ts'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { readAnswer } from '../../factors/browser-answer.ts'
 import { withLevel } from '../../model/sessions/assurance.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -17,11 +19,12 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
-import { turnedOff } from '../../web/answers.ts'
+import { PageError, turnedOff } from '../../web/answers.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
@@ -29,7 +32,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
-import type { SignInTargets } from '../sign-in/sign-in-target.ts'
+import type { SignInTarget, SignInTargets } from '../sign-in/sign-in-target.ts'
 
 /** Dependencies of `passkeySignInHandlers`. */
 export interface PasskeySignInDeps {
@@ -75,9 +78,9 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
 
   on('POST /login/passkey', async (request, reply) => {
     checkIsOffered(request)
-    if (!(await csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const signInTarget = await deps.signInTargets.of(request, form)
+    if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, { form, signInTarget })
     const result = await deps.limits.wrongPasswords.attempt(
       callerKey(contextOf(request), 'passkey'),
       () => authenticate(request, { answer: form.get('credential') ?? '', client: signInTarget.client }),
@@ -95,6 +98,29 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     if (demand) return deps.signInDemands.raise(request, reply, demand, signInTarget.path)
     return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
   })
+
+  /**
+   * Shows an expired page again, with its target. One of a user who has signed in meanwhile, in another tab, continues, as that of
+   * a password does; such a page gets no options, so that it usually sends no passkey.
+   */
+  async function refuseForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { form, signInTarget }: { readonly form: Form; readonly signInTarget: SignInTarget },
+  ): Promise<FastifyReply> {
+    const { denial, signInTargets } = deps
+    const signedIn = await sessions.signedIn(request)
+    if (!signedIn) {
+      if (behaviour.staleFormShownAgain && csrf.isStale(request)) await signInTargets.keep(request, reply, signInTarget)
+      return denial.refuseForgery(request, reply)
+    }
+    const isOlder = behaviour.staleFormShownAgain && csrf.isFromBeforeSignIn(request)
+    if (!isOlder) return denial.refuseForgery(request, reply)
+    const answer = form.get('credential') ?? ''
+    const passkey = await store.factors.findPasskey(request.zone.id, readAnswer(answer, [])?.id ?? '')
+    if (answer !== '' && passkey?.userId !== signedIn.user.id) throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
+    return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
+  }
 
   /** The account of the passkey, if it may sign in this way, for this client. */
   async function authenticate(

@@ -217,6 +217,47 @@ for (const mode of MODES) {
       assert.equal(errorOf(await theirs.send('/login/passkey', { form: replayed })), 'passkey_refused')
     })
 
+    describe('on a page that is too old', () => {
+      const own = { origin: BASE, 'sec-fetch-site': 'same-origin' }
+      const target = `${BASE}/profile?x=1`
+
+      it('leads on where the same user has signed in meanwhile in another tab, and nobody else', async () => {
+        const browser = server.browser()
+        const older: Readonly<Record<string, string>> = {
+          ...(await passkeyForm(server, browser, { credential })),
+          form_redirect_uri: target,
+        }
+        const foreign = await givePasskey(server, await userNamed(server, 'joel'))
+        await browser.signIn('marissa', 'koala')
+        const send = (more: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = own) =>
+          browser.send('/login/passkey', { form: { ...older, ...more }, headers })
+        // Nothing is sent where the page could get no options.
+        for (const answer of [await send({}), await send({ credential: '' })]) {
+          if (mode === 'standard') assert.equal(answer.headers['location'], target)
+          else assert.equal(answer.status, 403)
+        }
+        const others = [
+          await send({ credential: JSON.stringify({ ...JSON.parse(older['credential'] ?? ''), id: foreign.id }) }),
+          await send({ credential: '{}' }),
+          await send({}, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }),
+          await send({ 'X-Svc-Csrf': 'a'.repeat(22), 'X-Uaa-Csrf': 'a'.repeat(22) }),
+        ]
+        for (const { status } of others) assert.equal(status, 403)
+        await server.store.factors.reset('svc', (await userNamed(server, 'joel')).id)
+      })
+
+      it('is asked for again, with the target', async () => {
+        const browser = server.browser()
+        const form = { ...(await passkeyForm(server, browser, { credential })), form_redirect_uri: target }
+        browser.cookies.delete('svc-visitor')
+        const answer = await browser.send('/login/passkey', { form, headers: own })
+        assert.equal(errorOf(answer), 'invalid_login_request')
+        const page = await browser.send('/login?error=invalid_login_request')
+        const kept = hiddenFields(page.text)['form_redirect_uri']
+        assert.equal(kept, mode === 'standard' ? target : undefined)
+      })
+    })
+
     it('takes no form of another site, and no challenge for it either', async () => {
       const browser = server.browser()
       const form = await passkeyForm(server, browser, { credential })
