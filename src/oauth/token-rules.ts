@@ -96,11 +96,12 @@ function withResources(
   params: Params,
   { behaviour }: { readonly behaviour: Behaviour },
 ): Authorization {
-  const { zone, client, refreshed, issuedTokenType, resources: granted } = authorization
+  const { zone, client, subject, refreshed, issuedTokenType, resources: granted } = authorization
   if (refreshed || issuedTokenType !== undefined || !supportsProtocol(zone, 'resourceIndicators', behaviour)) {
     return authorization
   }
-  const resources = resourcesFor(params.all('resource'), { granted, client })
+  const isOfUser = subject.kind === 'user'
+  const resources = resourcesFor(params.all('resource'), { granted, client, isOfUser })
   return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
 }
 

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
+import { decodeJwt } from 'jose'
 import { addSeconds } from '../../src/base/clock.ts'
-import { authorize } from '../support/authorize.ts'
+import { authorize, signedIn } from '../support/authorize.ts'
 import { changeClient, exchange, insertCode, isAlive, passwordTokens, tokensOf, userNamed } from '../support/oauth.ts'
 import { METADATA, register, registered } from '../support/registration.ts'
+import { hiddenFields } from '../support/forms.ts'
+import type { TestAnswer } from '../support/server.ts'
 import { linkTo, NEW_PASSWORD, submitted } from '../support/self-service.ts'
 import type { Attack } from './attack.ts'
 import { trying } from './registration.ts'
+
+const API = 'https://payments.example/'
 
 /** What a client that nobody vouches for tries with the interfaces that are for other clients. */
 export const selfRegisteredClientAttacks: readonly Attack[] = [
@@ -28,6 +33,53 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
         const silent = await authorize(server.browser(), { ...wrong, max_age: '1', prompt: 'none' })
         assert.equal(silent.location().host, 'new.example')
       }),
+  },
+  {
+    attack: 'names an API only after the user has approved it: with the code, with a refresh or in a further request',
+    outcome:
+      'invalid_target with the code and the refresh; a request that names an API always asks the user, who sees it',
+    attempt: () =>
+      trying(
+        async server => {
+          const metadata = {
+            ...METADATA,
+            token_endpoint_auth_method: 'client_secret_post',
+            grant_types: ['authorization_code', 'refresh_token'],
+          }
+          const { client_id: clientId, client_secret: secret } = registered(await register(server, metadata))
+          const redirectUri = 'https://new.example/cb'
+          const asked = { client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid' }
+          const browser = await signedIn(server)
+          const approve = ({ text }: TestAnswer): Promise<TestAnswer> => {
+            const form = { ...hiddenFields(text), user_oauth_approval: 'true', 'scope.0': 'scope.openid' }
+            return browser.send('/oauth/authorize', { form })
+          }
+          const approved = await approve(await authorize(browser, asked))
+          const send = (form: Readonly<Record<string, string>>) =>
+            server.token({ ...form, client_id: clientId, client_secret: secret })
+          const code = (): Promise<string> => insertCode(server, { clientId, redirectUri, scopes: ['openid'] })
+          const redeem = { grant_type: 'authorization_code', redirect_uri: redirectUri }
+          assert.equal(approved.location().host, 'new.example')
+          const late = await send({ ...redeem, code: await code(), resource: API })
+          assert.deepEqual([late.status, late.json()['error']], [400, 'invalid_target'])
+          const { refresh_token: refreshToken } = tokensOf(await send({ ...redeem, code: await code() }))
+          const wider = await send({ grant_type: 'refresh_token', refresh_token: refreshToken, resource: API })
+          assert.deepEqual([wider.status, wider.json()['error']], [400, 'invalid_target'])
+          assert.equal((await authorize(browser, asked)).status, 302)
+          const question = await authorize(browser, { ...asked, resource: API })
+          assert.equal(question.status, 200)
+          assert.ok(question.text.includes(API))
+          const answer = await approve(question)
+          const granted = await send({
+            ...redeem,
+            code: answer.location().searchParams.get('code') ?? '',
+            resource: API,
+          })
+          assert.deepEqual([decodeJwt(tokensOf(granted).access_token).aud].flat(), [API])
+        },
+        { mode: 'open', resources: [API] },
+        { config: { zone_config: { protocols: { resourceIndicators: true } } } },
+      ),
   },
   {
     attack:

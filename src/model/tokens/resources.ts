@@ -29,11 +29,17 @@ export function namedResources(values: readonly string[], { resources = [] }: Cl
  */
 export function resourcesFor(
   values: readonly string[],
-  { granted, client }: { readonly granted: readonly string[] | undefined; readonly client: Client },
+  {
+    granted,
+    client,
+    isOfUser,
+  }: { readonly granted: readonly string[] | undefined; readonly client: Client; readonly isOfUser: boolean },
 ): readonly string[] | undefined {
   const named = namedResources(values, client)
   if (named.length === 0) return granted && stillAllowed(granted, client)
-  if (granted && !named.every(each => granted.includes(each))) throw refuse('The resource was not granted')
+  // Nobody but the user judges a client that no administrator created, by what the approval page showed.
+  const allowed = granted ?? (isOfUser && client.registration ? [] : named)
+  if (!named.every(each => allowed.includes(each))) throw refuse('The resource was not granted')
   return named
 }
 

@@ -86,7 +86,7 @@ export function decide(context: AuthorizeContext, { clock, behaviour, subjects }
 
 /** The order of the steps: sign in, sign in again, select the account, approve the client. */
 export function nextStep(
-  request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType'>,
+  request: Pick<AuthorizationRequest, keyof Demands | 'client' | 'responseType' | 'resources'>,
   signedIn: SignedIn | undefined,
   { now, behaviour }: { now: Date; behaviour: Behaviour },
 ): Step {
@@ -113,7 +113,8 @@ export function nextStep(
   }
   if (signedIn.lacking) return { kind: 'meet-demand', demand: SECOND_FACTOR }
   const decisions = scopeDecisions(request, signedIn.scopes, signedIn.approvals)
-  const asks = !signedIn.justApproved && (request.forceConsent || decisions.some(each => each.state === 'undecided'))
+  const isDecided = decisions.every(each => each.state !== 'undecided') && !namesResources(request, decisions)
+  const asks = !signedIn.justApproved && (request.forceConsent || !isDecided)
   if (asks && silent) {
     return { kind: 'refuse', error: behaviour.consentRequired, description: 'The user must approve the request' }
   }
@@ -131,6 +132,16 @@ export function nextStep(
   }
   return { kind: 'respond', scopes }
 }
+
+/**
+ * Whether the user must see the resources of the request: approvals are about scopes alone, and nobody else judges a client that
+ * no administrator created.
+ */
+const namesResources = (
+  { client, resources }: Pick<AuthorizationRequest, 'client' | 'resources'>,
+  decisions: readonly ScopeDecision[],
+): boolean =>
+  client.registration !== undefined && resources !== undefined && decisions.some(({ isAutomatic }) => !isAutomatic)
 
 /** The decisions of client and user about each scope. */
 export const scopeDecisions = (

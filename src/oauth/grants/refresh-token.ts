@@ -98,7 +98,7 @@ export async function authorizeByRefresh(
 
   const granted = Array.isArray(token.claims['resources']) ? stringsIn(token.claims['resources']) : undefined
   const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
-    ? resourcesFor(params.all('resource'), { granted, client })
+    ? resourcesFor(params.all('resource'), { granted, client, isOfUser: true })
     : granted
 
   return {
