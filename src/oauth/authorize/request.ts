@@ -68,12 +68,13 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
     throw refusal(context, deps, new OAuthError('unauthorized_client', 'This client may only request a code'))
   }
   const { zone } = context.request
-  const mode = behaviour.responseModes ? params.get('response_mode') : undefined
-  if (mode !== undefined && !suitableDelivery(mode, { type, zone }, behaviour)) {
+  const mode = params.get('response_mode')
+  const delivery = mode === undefined ? undefined : suitableDelivery(mode, { type, zone }, behaviour)
+  if (behaviour.responseModes && mode !== undefined && !delivery) {
     const description = 'The response_mode is unknown or not allowed for the response_type'
     throw refusal(context, deps, new OAuthError('invalid_request', description))
   }
-  if (demandsOn(zone, found(asked.client)).signedResponses && !target.isSigned) {
+  if (demandsOn(zone, found(asked.client)).signedResponses && delivery?.isSigned !== true) {
     throw refusal(context, deps, new OAuthError('invalid_request', 'This client must request signed responses'))
   }
   context.asked = { ...asked, responseType: type }

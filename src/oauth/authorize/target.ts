@@ -2,7 +2,9 @@
 // nowhere to redirect to yet.
 import { memberOf, parseJson } from '../../base/json.ts'
 import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
+import { demandsOn } from '../../model/clients/client-demands.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
@@ -77,7 +79,7 @@ export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settin
     clientId: client.clientId,
     redirectUri,
     type,
-    ...deliveryOf(params, { type, zone: context.request.zone }, behaviour),
+    ...deliveryOf(params, { type, zone: context.request.zone, client }, behaviour),
     ...(state !== undefined && { state }),
   }
   context.asked = { ...asked, target, ...(named !== undefined && { namedRedirectUri: named }) }
@@ -88,15 +90,21 @@ interface DeliveryRequest {
   readonly zone: Zone
 }
 
-/** The requested mode, if it is allowed; the refusal of another one is sent in the default mode (row A6). */
-function deliveryOf(params: Params, deliveryRequest: DeliveryRequest, behaviour: Behaviour): ResponseDelivery {
+/**
+ * The requested mode, if it is allowed; the refusal of another one is sent in the default mode (row A6). To a client whose profile
+ * requires signed responses, it is signed as well.
+ */
+function deliveryOf(
+  params: Params,
+  { client, ...deliveryRequest }: DeliveryRequest & { readonly client: Client },
+  behaviour: Behaviour,
+): ResponseDelivery {
+  const { type, zone } = deliveryRequest
   const asked = params.get('response_mode') ?? modeInRequestObject(params)
-  return (
-    suitableDelivery(asked ?? '', deliveryRequest, behaviour) ?? {
-      mode: defaultMode(deliveryRequest.type),
-      isSigned: false,
-    }
-  )
+  const suitable = suitableDelivery(asked ?? '', deliveryRequest, behaviour)
+  const { mode, isSigned } = suitable ?? { mode: defaultMode(type), isSigned: false }
+  const mustSign = demandsOn(zone, client).signedResponses && supportsProtocol(zone, 'signedResponses', behaviour)
+  return { mode, isSigned: isSigned || mustSign }
 }
 
 /** The mode, where the zone supports it and the response type allows it (row A6, JARM §2.3.1). */

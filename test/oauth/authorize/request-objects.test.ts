@@ -4,9 +4,10 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { CompactSign, UnsecuredJWT } from 'jose'
+import { CompactSign, UnsecuredJWT, decodeJwt } from 'jose'
 import { authorize, responseOf, signedIn } from '../../support/authorize.ts'
 import { hiddenFields } from '../../support/forms.ts'
+import { KEYS } from '../../support/keys.ts'
 import { exchange, tokensOf } from '../../support/oauth.ts'
 import type { ObjectOptions } from '../../support/request-objects.ts'
 import {
@@ -49,7 +50,8 @@ describe('request objects (RFC 9101)', () => {
   let server: TestServer
   let browser: Browser
   before(async () => {
-    server = await startServer({ config: { bootstrap } })
+    const signing_keys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
+    server = await startServer({ config: { bootstrap, signing_keys } })
     browser = await signedIn(server)
   })
   after(async () => {
@@ -63,7 +65,7 @@ describe('request objects (RFC 9101)', () => {
   })
   const ask = async (options?: ObjectOptions, query: Readonly<Record<string, string>> = {}) =>
     authorize(browser, { client_id: 'bank', request: await object(options), ...query })
-  /** With a redirect URI beside the object, a refusal goes there. */
+  /** With a redirect URI beside the object, a refusal goes there; signed, if the client requires it. */
   const refusalOf = async (request: string, query: Readonly<Record<string, string>> = {}) => {
     const answer = await authorize(browser, {
       client_id: 'bank',
@@ -73,9 +75,10 @@ describe('request objects (RFC 9101)', () => {
       ...query,
     })
     assert.equal(answer.status, 302, answer.text)
-    const { error = '', error_description = '', state } = responseOf(answer).query
-    assert.equal(state, 'outer')
-    return `${error}: ${error_description}`
+    const { query: plain } = responseOf(answer)
+    const sent = plain['response'] === undefined ? plain : decodeJwt(plain['response'])
+    assert.equal(sent['state'], 'outer')
+    return `${String(sent['error'])}: ${String(sent['error_description'])}`
   }
 
   // Covers GET /oauth/authorize: request

@@ -14,6 +14,7 @@ const bootstrap = withBanks(
   bankClient('ec', { authorization_signed_response_alg: 'ES256' }),
   bankClient('rsa', { authorization_signed_response_alg: 'RS256' }),
   bankClient('keyless', { authorization_signed_response_alg: 'ES512' }),
+  bankClient('signing', { profile: 'fapi2-message-signing', client_secret: undefined }),
 )
 const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
 
@@ -78,6 +79,26 @@ describe('signed authorization responses (JARM)', () => {
     assert.ok(description)
     const silent = await authorize(server.browser(), { ...BANK_REQUEST, response_mode: 'jwt', prompt: 'none' })
     assert.equal((await verified(responseOf(silent).query['response']))['error'], 'login_required')
+  })
+
+  it('are every error to a client whose profile requires them', async () => {
+    for (const [query, expected] of [
+      [{}, 'invalid_request'],
+      [{ response_mode: 'query' }, 'invalid_request'],
+      [{ response_type: 'code id_token' }, 'invalid_request'],
+      [{ request_uri: 'urn:ietf:params:oauth:request_uri:unknown' }, 'invalid_request_uri'],
+    ] as const) {
+      const answer = responseOf(await authorize(browser, { ...BANK_REQUEST, client_id: 'signing', ...query }))
+      const sent = { ...answer.query, ...answer.fragment }
+      assert.deepEqual(Object.keys(sent), ['response'])
+      const keys = (await server.send('/token_keys')).json<JSONWebKeySet & Record<string, unknown>>()
+      const { payload } = await jwtVerify(sent['response'] ?? '', createLocalJWKSet(keys), {
+        audience: 'signing',
+        algorithms: ['ES256'],
+        currentDate: server.clock.now(),
+      })
+      assert.deepEqual([payload['error'], payload['state']], [expected, 'signed-state'])
+    }
   })
 
   it('refuse tokens in the query, and unknown modes', async () => {
