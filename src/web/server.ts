@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TlsFiles } from '../base/certificates/tls-files.ts'
@@ -84,6 +85,8 @@ export function createHttpServer({
       void onFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   })
+  // What is written before the handshake is complete waits for that, and so would the connection, for ever.
+  if (tls) http.server.on('tlsClientError', (_error, socket: Socket) => socket.destroy())
   http
     .decorateRequest('zone')
     .decorateRequest('audience')

@@ -5,12 +5,15 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isHealthy, serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
 let server: ServerProcess
 /** Connections that began a request and stopped in the middle of it, before anything else was done. */
 let slow: readonly { readonly name: string; readonly end: Promise<Exchange>; readonly seconds: number }[]
+/** Connections of the same kind whose callers do not close their side. */
+let stubborn: readonly Promise<Socket>[]
 
 before(async () => {
   server = await serve({ args: ['--database', 'sqlite::memory:'] })
@@ -28,7 +31,19 @@ before(async () => {
       seconds: 40,
     },
   ]
+  stubborn = ['', 'GET / HTTP/1.1\r\nHost: localhost\r\nX-Slo', 'hello\r\n\r\n'].map(halfClosed)
 })
+
+/** A connection that the server has ended, and this side has not. */
+async function halfClosed(bytes: string): Promise<Socket> {
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
+  socket
+    .resume()
+    .on('error', () => {})
+    .write(bytes)
+  await once(socket, 'end')
+  return socket
+}
 
 after(async () => {
   const { status, stderr, stdout } = await server.stop()
@@ -341,6 +356,18 @@ describe('after all of it', () => {
       assert.ok(answer.milliseconds < seconds * 1000, name)
       assert.deepEqual(answer.statuses, [408], name)
       assertSilentAboutItself(answer)
+    }
+  })
+
+  it('no connection is kept for a caller that was refused and does not close it', async t => {
+    const sockets = await Promise.all(stubborn)
+    t.after(() => sockets.forEach(socket => socket.destroy()))
+    for (const [index, socket] of sockets.entries()) {
+      for (let tries = 0; tries < 50 && !socket.destroyed; tries += 1) {
+        socket.write('x') // the system resets a connection that no process has
+        await pause(100)
+      }
+      assert.ok(socket.destroyed, `connection ${index} is kept`)
     }
   })
 })

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as plainRequest } from 'node:http'
 import { Agent, request } from 'node:https'
+import { connect as connectPlain } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -85,6 +87,13 @@ describe('a server with TLS', () => {
       sent.end()
     })
     assert.match(failure.message, /socket hang up|ECONNRESET|Parse Error/)
+  })
+
+  it('closes a connection that does not begin TLS within ten seconds', async () => {
+    const socket = connectPlain({ host: '127.0.0.1', port })
+    const closed = once(socket, 'close', { signal: AbortSignal.timeout(14_000) })
+    socket.resume() // else its end is not noticed
+    await closed
   })
 
   it('accepts no version before 1.2, and no cipher without forward secrecy', async () => {
