@@ -19,6 +19,7 @@ import { recordOperatorEvent } from './operator-events.ts'
 import type { OperatorEvent } from './operator-events.ts'
 import type { Storage } from './storage.ts'
 import { openStorageBeside } from './storage.ts'
+import { unsignedClients } from './unsigned-clients.ts'
 
 /** Other processes may sign with the old key until they receive the change. */
 const PROPAGATION_SECONDS = 60
@@ -111,16 +112,17 @@ async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, de
   const now = clock.now()
   const seconds = maxTokenSeconds(zone, await store.clients.lifetimes(zone.id), behaviourOf(config.compatibility))
   const expiresAt = atOnce ? now : addSeconds(now, seconds + PROPAGATION_SECONDS)
-  if (await store.keys.retire(zone.id, keyId, expiresAt)) {
+  const key = (await store.keys.list(zone.id)).find(each => each.keyId === keyId)
+  if (key && (await store.keys.retire(zone.id, keyId, expiresAt))) {
     const data = `verifies until ${stamp(expiresAt)}`
     await record({ zoneId: zone.id, principal: keyId, data }, 'SigningKeyRetiredEvent', deps)
-    return atOnce
+    const done = atOnce
       ? `${keyId} is expired: tokens that it signed are refused from now on.\n`
       : `${keyId} is retired; it verifies until the last token that it may have signed has expired.\n`
+    return `${done}${await unsignedClients(zone.id, key.algorithm, store)}`
   }
-  const isThere = (await store.keys.list(zone.id)).some(key => key.keyId === keyId)
   throw new CommandFailure(
-    isThere ? `${keyId} is the key that signs: activate another one first` : `zone ${zone.id} has no key ${keyId}`,
+    key ? `${keyId} is the key that signs: activate another one first` : `zone ${zone.id} has no key ${keyId}`,
   )
 }
 

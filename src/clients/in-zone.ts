@@ -3,6 +3,7 @@ import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { possibleTlsMethods, tlsMethodOf } from '../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
+import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Zone } from '../model/zones/zone.ts'
@@ -30,6 +31,10 @@ const ALGORITHMS = [
   ['userinfo_signed_response_alg', ({ userinfoSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
   ['authorization_signed_response_alg', ({ authorizationSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
 ] as const
+
+/** The algorithms of what the server signs for the client, as its record names them. */
+export const requiredAlgorithms = (client: ClientDefinition): readonly SigningAlgorithm[] =>
+  ALGORITHMS.flatMap(([, algorithmOf]) => algorithmOf(client) ?? [])
 
 /** An algorithm that the client already had is accepted: its key may be gone, and other members must stay changeable. */
 const missingKey: Check = async (zone, client, { store, keys }) => {

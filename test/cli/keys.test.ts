@@ -65,6 +65,9 @@ for (const kind of DATABASE_KINDS) {
           clients: [
             { ...client, client_id: 'app', authorities: ['jobs.run', 'svc.resource', 'audit.read'] },
             { ...client, client_id: 'long', access_token_validity: 200_000 },
+            { ...client, client_id: 'old', id_token_signed_response_alg: 'RS256' },
+            { ...client, client_id: 'older', userinfo_signed_response_alg: 'RS256' },
+            { ...client, client_id: 'new', authorization_signed_response_alg: 'ES256' },
           ],
           identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1' }],
         },
@@ -137,6 +140,7 @@ for (const kind of DATABASE_KINDS) {
       const { status, stdout, stderr } = await run('retire', '--key-id', first)
       assert.deepEqual([status, stderr], [0, ''])
       assert.deepEqual(listed(stdout), [`${first} RS256 retired`, 'next ES256 active'])
+      assert.match(stdout, /^No key signs with RS256 now, but 2 clients require it: old, older\. /m)
       const until = Date.parse(/^\S+ +RS256 +retired +\S+ +(\S+)$/m.exec(stdout)?.[1] ?? '')
       // The client with tokens of 200000 seconds, and a minute for processes that had not heard yet.
       const seconds = (until - from) / 1000
