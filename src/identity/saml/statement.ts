@@ -129,7 +129,7 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
   )
   if (unknown) throw new SamlProblem('condition', `it has an unknown condition: ${quoted(unknown.name)}`)
   const restrictions = inAssertion(conditions, 'AudienceRestriction')
-  const audiences = restrictions.map(restriction => inAssertion(restriction, 'Audience').map(({ text }) => text))
+  const audiences = restrictions.map(restriction => inAssertion(restriction, 'Audience').map(uriOf))
   // Each has to be met (§2.5.1.4).
   const others = audiences.find(each => !each.includes(ownEntityId))
   if (audiences.length === 0 || others) {
@@ -137,6 +137,9 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
   }
   return checkPeriod(conditions, now)
 }
+
+/** Of the type anyURI: white space around it does not count (XML Schema Part 2 §3.2.17). */
+const uriOf = ({ text }: XmlElement): string => text.trim()
 
 /** `NotBefore` and `NotOnOrAfter` of the element; returns the latter. */
 function checkPeriod(element: XmlElement, now: Date): Date | undefined {
@@ -215,7 +218,7 @@ function readAuthentication(
   const classes = statements.flatMap(statement =>
     inAssertion(statement, 'AuthnContext')
       .flatMap(context => inAssertion(context, 'AuthnContextClassRef'))
-      .map(({ text }) => text.trim()),
+      .map(uriOf),
   )
   if (authnContext && authnContext.length > 0 && !classes.some(each => authnContext.includes(each))) {
     throw new SamlProblem('authn-context', `the user signed in by ${quoted(classes.join(' '))}`)

@@ -86,6 +86,15 @@ describe('a response', () => {
     })
   }
 
+  it('is read where the audience has white space around it, as the schema allows', async () => {
+    const audiences = ['\n      latchkey\n    ']
+    assert.equal(read(await response({ audiences })).nameId.value, 'person-1')
+    for (const audience of ['latch key', 'other latchkey']) {
+      const xml = await response({ audiences: [audience] })
+      refuses('audience', () => read(xml))
+    }
+  })
+
   const hashes = [
     { keyAlgorithm: SAML.oaep, digest: 'sha1' },
     { keyAlgorithm: SAML.oaep, digest: 'sha256' },
