@@ -6,6 +6,7 @@ import type { TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
   APP,
+  approve,
   changeClient,
   changeUser,
   exchange,
@@ -443,6 +444,16 @@ for (const mode of MODES) {
     it('leaves out a scope whose group the user lost since', async () => {
       const { scope } = tokensOf(await exchange(server, await insertCode(server, { userName: 'joel' })))
       assert.equal(scope, 'openid profile')
+    })
+
+    it('leaves out a scope that the user has denied since', async () => {
+      const code = await insertCode(server, { clientId: 'app', scopes: ['cloud.read', 'openid', 'profile'] })
+      await approve(server, ['cloud.read', 'openid'], 'APPROVED')
+      await approve(server, ['profile'], 'DENIED')
+      const tokens = tokensOf(await exchange(server, code, {}, APP))
+      assert.equal(tokens.scope, 'cloud.read openid')
+      assert.equal(decodeJwt(tokens.id_token)['given_name'], undefined)
+      assert.ok(await isAlive(server, tokens.access_token))
     })
 
     it('logged no fault in all this', () => assert.deepEqual(server.faults, []))

@@ -329,8 +329,8 @@ for (const mode of MODES) {
     })
 
     it('are asked only for the scopes of the request', async () => {
-      await approve(server, ['cloud.read'], 'DENIED')
       const { refresh_token: token } = await byCode()
+      await approve(server, ['cloud.read'], 'DENIED')
       await refused(server, mode, () => refresh(server, token), missing('cloud.read'))
       tokensOf(await refresh(server, token, { scope: 'openid' }))
     })

@@ -7,6 +7,7 @@ import { isWellFormed } from '../../model/tokens/pkce.ts'
 import { PROOF_USED } from '../../model/tokens/token.ts'
 import type { AuthorizationCode } from '../../model/tokens/token.ts'
 import type { User } from '../../model/users/user.ts'
+import { withoutDenied } from '../../token/approvals.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { tokenFormatOf } from '../params.ts'
@@ -48,8 +49,10 @@ export const authorizationCode: Grant = {
         'the password or e-mail address of the user changed, or tokens were revoked, after it was issued',
       )
     }
+    // The user may have changed the decision on the account page.
+    const scopes = await withoutDenied(request.zone, { user, client }, code.scopes, deps)
     try {
-      return await authorizeByCode({ code, user }, request, deps)
+      return await authorizeByCode({ code: { ...code, scopes }, user }, request, deps)
     } catch (error) {
       throw concerning(error, user.id)
     }
