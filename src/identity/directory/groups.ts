@@ -32,7 +32,9 @@ export async function findGroups(
   if (rule.kind === 'none') return []
   if (rule.kind === 'member-of') {
     const groups = entry.attributes.get('memberof') ?? []
-    if (groups.length > MAX_GROUPS) throw tooMany()
+    // Active Directory returns a part of more than 1,500 values, under a name with their range ([MS-ADTS] §3.1.1.3.1.3.3).
+    const isPartial = [...entry.attributes.keys()].some(name => name.startsWith('memberof;range='))
+    if (groups.length > MAX_GROUPS || isPartial) throw tooMany()
     return groups.map(dn => ({ dn, cn: commonNameOf(dn), roles: [] }))
   }
   const { OrFilter } = await import('ldapts')
