@@ -1,23 +1,18 @@
 // Passkeys on the sign-in page as a user uses them, with a real browser and its virtual authenticator.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { APP_REQUEST, authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { userNamed } from '../support/oauth.ts'
+import { assertAccessible, openPage } from '../support/page-checks.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { addVirtualAuthenticator } from '../support/virtual-authenticator.ts'
 import type { VirtualAuthenticator } from '../support/virtual-authenticator.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
-  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 const BUTTON = { name: 'Use a passkey' }
 
 const looks: readonly (readonly [string, BrowserContextOptions])[] = [320, 1280].flatMap(width =>
@@ -55,11 +50,7 @@ describe('a passkey in a browser', () => {
     await server.stop()
   })
 
-  async function open(options: BrowserContextOptions = {}): Promise<Page> {
-    const page = await (await browser.newContext(options)).newPage()
-    page.setDefaultTimeout(10_000)
-    return page
-  }
+  const open = (options: BrowserContextOptions = {}): Promise<Page> => openPage(browser, options)
 
   async function typePassword(page: Page, path = '/profile'): Promise<void> {
     await page.goto(base + path)
@@ -228,9 +219,7 @@ describe('a passkey in a browser', () => {
       await page.goto(`${base}/login`)
       await page.getByRole('button', BUTTON).waitFor()
       const check = async (label: string): Promise<void> => {
-        assert.equal(await page.evaluate(OVERFLOW), 0, label)
-        await page.evaluate(AXE)
-        assert.deepEqual(await page.evaluate(VIOLATIONS), [], label)
+        await assertAccessible(page, label)
         const folder = process.env['SCREENSHOTS']
         if (folder !== undefined) await page.screenshot({ path: `${folder}/${label} ${name}.png`, fullPage: true })
       }

@@ -1,41 +1,25 @@
 // The profile as a user uses it with a real browser, without the help of a script.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { waitUntilTrue, launchBrowser } from '../../support/browser.ts'
+import { freePort } from '../../support/free-port.ts'
 import { approve, userNamed } from '../../support/oauth.ts'
+import { assertAccessible, LOOKS } from '../../support/page-checks.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
-  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 /** The colour of the ground of a button. */
 const groundOf = (selector: string): string => `getComputedStyle(document.querySelector('${selector}')).backgroundColor`
 const SAVE = '.panel .when-changed[name=update]'
-
-const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
-  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
-]
 
 describe('the profile in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
   before(async () => {
-    const { createServer } = await import('node:http')
-    const free = createServer()
-    await new Promise<void>(resolve => {
-      free.listen(0, '127.0.0.1', resolve)
-    })
-    const { port } = free.address() as AddressInfo // no pipe
-    await new Promise(resolve => free.close(resolve))
+    const port = await freePort()
     base = `http://localhost:${port}`
     server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
     await server.app.http.listen({ host: '127.0.0.1', port })
@@ -57,14 +41,12 @@ describe('the profile in a browser', () => {
     return page
   }
 
-  for (const [name, options] of looks) {
+  for (const [name, options] of LOOKS) {
     it(`fits ${name} and breaks no rule of accessibility, with all of it in use`, async () => {
       await approve(server, ['cloud.read', 'openid'], 'APPROVED')
       const other = await signIn({})
       const page = await signIn(options)
-      assert.equal(await page.evaluate(OVERFLOW), 0)
-      await page.evaluate(AXE)
-      assert.deepEqual(await page.evaluate(VIOLATIONS), [])
+      await assertAccessible(page)
       for (const each of [page, other]) await each.context().close()
     })
   }

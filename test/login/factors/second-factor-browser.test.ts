@@ -2,27 +2,17 @@
 // authenticator app without a script.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { userNamed } from '../../support/oauth.ts'
+import { assertAccessible, LOOKS, openPage } from '../../support/page-checks.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
-  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-
-const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
-  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
-]
 
 describe('a second factor in a browser', () => {
   let server: TestServer
@@ -46,11 +36,7 @@ describe('a second factor in a browser', () => {
     await server.stop()
   })
 
-  async function open(options: BrowserContextOptions = {}): Promise<Page> {
-    const page = await (await browser.newContext(options)).newPage()
-    page.setDefaultTimeout(10_000)
-    return page
-  }
+  const open = (options: BrowserContextOptions = {}): Promise<Page> => openPage(browser, options)
 
   async function signIn(page: Page): Promise<void> {
     await page.goto(`${base}/profile`)
@@ -146,16 +132,14 @@ describe('a second factor in a browser', () => {
     for (const each of [page, other]) await each.context().close()
   })
 
-  for (const [name, options] of looks) {
+  for (const [name, options] of LOOKS) {
     it(`is set up with an app and without a script on ${name}, and breaks no rule of accessibility`, async () => {
       const page = await open({ ...options, javaScriptEnabled: false })
       await signIn(page)
       const checks = await open({ ...options, reducedMotion: 'reduce' })
       const check = async (label: string): Promise<void> => {
         await checks.setContent((await page.content()).replace('<head>', `<head><base href="${base}/">`))
-        await checks.evaluate(AXE)
-        assert.deepEqual(await checks.evaluate(VIOLATIONS), [], label)
-        assert.equal(await checks.evaluate(OVERFLOW), 0, label)
+        await assertAccessible(checks, label)
         const folder = process.env['SCREENSHOTS']
         if (folder !== undefined) await page.screenshot({ path: `${folder}/${label}-${name}.png`, fullPage: true })
       }

@@ -1,28 +1,17 @@
 // One's own second factors as a user manages them, with a real browser and its virtual authenticator; all but passkeys
 // without a script.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { userNamed } from '../../support/oauth.ts'
+import { assertAccessible, LOOKS, openPage } from '../../support/page-checks.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const VIOLATIONS = `axe.run(document, { resultTypes: ['violations'] })
-  .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(node => node.target).join(' ')))`
-const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-
-const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['a phone', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
-  ['a desktop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
-]
 
 describe('one’s own second factors in a browser', () => {
   let server: TestServer
@@ -48,11 +37,7 @@ describe('one’s own second factors in a browser', () => {
     await server.stop()
   })
 
-  async function open(options: BrowserContextOptions = {}): Promise<Page> {
-    const page = await (await browser.newContext(options)).newPage()
-    page.setDefaultTimeout(10_000)
-    return page
-  }
+  const open = (options: BrowserContextOptions = {}): Promise<Page> => openPage(browser, options)
 
   async function signIn(page: Page, url = `${base}/profile`): Promise<void> {
     await page.goto(url)
@@ -148,7 +133,7 @@ describe('one’s own second factors in a browser', () => {
     await page.context().close()
   })
 
-  for (const [name, options] of looks) {
+  for (const [name, options] of LOOKS) {
     it(`are an app and codes without a script, on ${name}, and is accessible`, async () => {
       const plain = await open({ ...options, javaScriptEnabled: false })
       await signIn(plain)
@@ -164,9 +149,7 @@ describe('one’s own second factors in a browser', () => {
       await seen.context().addCookies(await plain.context().cookies())
       const look = async (path: string) => {
         await seen.goto(pageUrl + path)
-        assert.equal(await seen.evaluate(OVERFLOW), 0, path)
-        await seen.addScriptTag({ content: AXE }).catch(() => seen.evaluate(AXE))
-        assert.deepEqual(await seen.evaluate(VIOLATIONS), [], path)
+        await assertAccessible(seen, path)
       }
       const { id } = await userNamed(server, 'marissa')
       const key = { userId: id, publicKey: '', counter: 0, transports: [], aaguid: '', isBackedUp: false }
