@@ -3,11 +3,10 @@ import { decodeJwt } from 'jose'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
 import { inTime } from '../store/cases.ts'
 import { freshDatabase } from '../support/databases.ts'
 import type { Attack } from './attack.ts'
@@ -55,21 +54,8 @@ export const inBothModes =
   }
 
 /** The record of `corp`. */
-export const providerAt = ({ url }: Pick<Upstream, 'url'>, config: Claims) => ({
-  originKey: 'corp',
-  type: 'oidc1.0',
-  name: 'Corp',
-  config: {
-    authUrl: `${url}/authorize`,
-    tokenUrl: `${url}/token`,
-    tokenKeyUrl: `${url}/keys`,
-    issuer: url,
-    relyingPartyId: RELYING_PARTY,
-    relyingPartySecret: 'secret',
-    linkByEmail: true,
-    ...config,
-  },
-})
+export const providerAt = (upstream: Pick<Upstream, 'url'>, config: Claims) =>
+  upstreamRecord(upstream, 'corp', { linkByEmail: true, ...config })
 
 function sceneOf(mode: CompatibilityMode, server: TestServer, upstream: Upstream): Scene {
   return {
@@ -78,11 +64,7 @@ function sceneOf(mode: CompatibilityMode, server: TestServer, upstream: Upstream
     upstream,
     async signIn(claims) {
       const browser = server.browser()
-      const { searchParams } = (await browser.send('/login/external/corp')).location()
-      upstream.nonce = searchParams.get('nonce') ?? ''
-      upstream.answer = () => upstream.usual(claims)
-      const query = { code: 'c', state: searchParams.get('state') ?? '' }
-      return { browser, answer: await browser.send('/login/callback/corp', { query }) }
+      return { browser, answer: await signInUpstream(browser, upstream, { origin: 'corp', claims }) }
     },
     async userOf(browser) {
       const { headers } = await browser.send('/oauth/authorize', { query: { ...REQUEST, prompt: 'none' } })

@@ -4,11 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -21,7 +20,6 @@ for (const mode of MODES) {
     let server: TestServer
     before(async () => {
       upstream = await startUpstream(clock)
-      const { url } = upstream
       const bootstrap = {
         ...defaultBootstrap,
         clients: [
@@ -41,20 +39,9 @@ for (const mode of MODES) {
           { displayName: 'app.write', externalGroup: 'writers', origin: 'corp' },
         ],
         identity_providers: [
-          {
-            originKey: 'corp',
-            type: 'oidc1.0',
-            name: 'Corp',
-            config: {
-              authUrl: `${url}/authorize`,
-              tokenUrl: `${url}/token`,
-              tokenKeyUrl: `${url}/keys`,
-              issuer: url,
-              relyingPartyId: RELYING_PARTY,
-              relyingPartySecret: 'secret',
-              attributeMappings: { external_groups: 'groups', 'user.attribute.costCentre': 'cc' },
-            },
-          },
+          upstreamRecord(upstream, 'corp', {
+            attributeMappings: { external_groups: 'groups', 'user.attribute.costCentre': 'cc' },
+          }),
         ],
       }
       server = await startServer({ mode, clock, config: { bootstrap } })
@@ -67,11 +54,7 @@ for (const mode of MODES) {
 
     async function signIn(claims: Claims): Promise<Browser> {
       const browser = server.browser()
-      const { searchParams } = (await browser.send('/login/external/corp')).location()
-      upstream.nonce = searchParams.get('nonce') ?? ''
-      upstream.answer = () => upstream.usual(claims)
-      const query = { code: 'c', state: searchParams.get('state') ?? '', iss: upstream.url }
-      assert.equal((await browser.send('/login/callback/corp', { query })).status, 302)
+      assert.equal((await signInUpstream(browser, upstream, { origin: 'corp', claims })).status, 302)
       return browser
     }
 

@@ -11,7 +11,7 @@ import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -53,21 +53,14 @@ for (const mode of MODES) {
     before(async () => {
       upstream = await startUpstream(clock)
       const { url } = upstream
-      const records = Object.entries(RECORDS).map(([originKey, config]) => ({
-        originKey,
-        type: 'oidc1.0',
-        name: originKey,
-        config: {
-          authUrl: `${url}/authorize`,
-          tokenUrl: `${url}/token`,
-          tokenKeyUrl: `${url}/keys`,
-          issuer: url,
-          relyingPartyId: RELYING_PARTY,
+      const records = Object.entries(RECORDS).map(([originKey, config]) =>
+        upstreamRecord(upstream, originKey, {
+          relyingPartySecret: undefined,
           passwordGrantEnabled: true,
           showLinkText: false,
           ...JSON.parse(JSON.stringify(config).replace('UPSTREAM', url)),
-        },
-      }))
+        }),
+      )
       const bootstrap = { ...defaultBootstrap, identity_providers: records }
       server = await startServer({ mode, clock, config: { bootstrap } })
     })
@@ -82,12 +75,7 @@ for (const mode of MODES) {
 
     /** Signs in at the provider; what it was asked, and where the browser was sent then. */
     async function signIn(origin: string): Promise<{ answer: TestAnswer; form: URLSearchParams; basic: string }> {
-      const browser = server.browser()
-      const { searchParams } = (await browser.send(`/login/external/${origin}`)).location()
-      upstream.nonce = searchParams.get('nonce') ?? ''
-      upstream.answer = () => upstream.usual()
-      const query = { code: 'c', state: searchParams.get('state') ?? '', iss: upstream.url }
-      const answer = await browser.send(`/login/callback/${origin}`, { query })
+      const answer = await signInUpstream(server.browser(), upstream, { origin })
       const [asked] = upstream.requests
       return { answer, form: asked?.form ?? new URLSearchParams(), basic: asked?.headers.authorization ?? '' }
     }

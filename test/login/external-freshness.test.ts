@@ -5,11 +5,10 @@ import { decodeJwt } from 'jose'
 import { epochSeconds } from '../../src/base/clock.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 type Strings = Readonly<Record<string, string>>
 type Claims = Readonly<Record<string, unknown>>
@@ -24,7 +23,6 @@ for (const mode of MODES) {
     let server: TestServer
     before(async () => {
       upstream = await startUpstream(clock)
-      const { url } = upstream
       const bootstrap = {
         ...defaultBootstrap,
         clients: [
@@ -47,22 +45,11 @@ for (const mode of MODES) {
           },
         ],
         identity_providers: [
-          {
-            originKey: 'corp',
-            type: 'oidc1.0',
-            name: 'Corp',
-            config: {
-              authUrl: `${url}/authorize`,
-              tokenUrl: `${url}/token`,
-              tokenKeyUrl: `${url}/keys`,
-              issuer: url,
-              relyingPartyId: RELYING_PARTY,
-              relyingPartySecret: 'secret',
-              emailDomain: ['corp.example'],
-              additionalAuthzParameters: { prompt: 'select_account' },
-              passwordGrantEnabled: true,
-            },
-          },
+          upstreamRecord(upstream, 'corp', {
+            emailDomain: ['corp.example'],
+            additionalAuthzParameters: { prompt: 'select_account' },
+            passwordGrantEnabled: true,
+          }),
         ],
       }
       server = await startServer({ mode, clock, config: { bootstrap } })

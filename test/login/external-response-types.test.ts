@@ -8,7 +8,7 @@ import { RELYING_PARTY, unsigned } from '../support/oidc-provider.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 type Strings = Readonly<Record<string, string>>
 type Claims = Readonly<Record<string, unknown>>
@@ -23,31 +23,21 @@ for (const mode of MODES) {
     let server: TestServer
     before(async () => {
       upstream = await startUpstream(clock)
-      const { url } = upstream
       Object.assign(upstream.metadata, { response_modes_supported: ['query', 'form_post'] })
-      const record = (originKey: string, responseType: string, config: Claims = {}) => ({
-        originKey,
-        type: 'oidc1.0',
-        name: originKey,
-        config: {
-          authUrl: `${url}/authorize`,
-          tokenUrl: `${url}/token`,
-          tokenKeyUrl: `${url}/keys`,
-          issuer: url,
-          relyingPartyId: RELYING_PARTY,
-          relyingPartySecret: 'secret',
-          responseType,
-          showLinkText: false,
-          ...config,
-        },
-      })
-      const { authUrl, tokenUrl, tokenKeyUrl } = { authUrl: null, tokenUrl: null, tokenKeyUrl: null }
-      const discoveryUrl = `${url}/.well-known/openid-configuration`
+      const record = (originKey: string, responseType: string, config: Claims = {}) =>
+        upstreamRecord(upstream, originKey, { responseType, showLinkText: false, ...config })
+      const discovered = {
+        authUrl: null,
+        tokenUrl: null,
+        tokenKeyUrl: null,
+        issuer: null,
+        discoveryUrl: `${upstream.url}/.well-known/openid-configuration`,
+      }
       const identity_providers = [
         record('implicit', 'id_token'),
         record('both', 'id_token token'),
         record('hybrid', 'code id_token'),
-        record('posting', 'id_token', { authUrl, tokenUrl, tokenKeyUrl, issuer: null, discoveryUrl }),
+        record('posting', 'id_token', discovered),
       ]
       server = await startServer({ mode, clock, config: { bootstrap: { ...defaultBootstrap, identity_providers } } })
     })

@@ -4,11 +4,10 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type { User } from '../../src/model/users/user.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
-import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -21,23 +20,9 @@ for (const mode of MODES) {
     let server: TestServer
     before(async () => {
       upstream = await startUpstream(clock)
-      const { url } = upstream
-      const record = (originKey: string, config: Claims = {}) => ({
-        originKey,
-        type: 'oidc1.0',
-        name: originKey,
-        config: {
-          authUrl: `${url}/authorize`,
-          tokenUrl: `${url}/token`,
-          tokenKeyUrl: `${url}/keys`,
-          userInfoUrl: `${url}/userinfo`,
-          issuer: url,
-          relyingPartyId: RELYING_PARTY,
-          relyingPartySecret: 'secret',
-          showLinkText: false,
-          ...config,
-        },
-      })
+      const userInfoUrl = `${upstream.url}/userinfo`
+      const record = (originKey: string, config: Claims = {}) =>
+        upstreamRecord(upstream, originKey, { userInfoUrl, showLinkText: false, ...config })
       const mapped = { attributeMappings: { 'user.attribute.team': 'team' } }
       const checked = { attributeMappings: { email_verified: 'checked' } }
       const identity_providers = [record('corp'), record('mapped', mapped), record('checked', checked)]
@@ -55,12 +40,8 @@ for (const mode of MODES) {
     /** Signs in; the account, unless that was refused. */
     async function signIn(origin: string, claims: Claims, userinfo: Upstream['userinfo']): Promise<User | undefined> {
       const browser = server.browser()
-      const { searchParams } = (await browser.send(`/login/external/${origin}`)).location()
-      upstream.nonce = searchParams.get('nonce') ?? ''
-      upstream.answer = () => upstream.usual(claims)
       upstream.userinfo = userinfo
-      const query = { code: 'c', state: searchParams.get('state') ?? '' }
-      await browser.send(`/login/callback/${origin}`, { query })
+      await signInUpstream(browser, upstream, { origin, claims })
       const isSignedIn = (await browser.send('/profile')).status === 200
       return isSignedIn ? server.store.users.findByExternalId('svc', origin, String(claims['sub'])) : undefined
     }

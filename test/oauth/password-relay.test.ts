@@ -8,7 +8,7 @@ import { CORP, RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TokenAnswer, Upstream } from '../support/upstream.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startUpstream, upstreamRecord } from '../support/upstream.ts'
 
 const SECRET = 'relying: 100% & more'
 const hint = (origin: string): string => JSON.stringify({ origin })
@@ -36,22 +36,10 @@ const CONFIGS: readonly (readonly [string, Config])[] = [
   ['closed', { addShadowUserOnLogin: false }],
 ]
 
-const recordsAt = ({ url }: Upstream) =>
-  CONFIGS.map(([originKey, config]) => ({
-    originKey,
-    type: 'oidc1.0',
-    name: originKey,
-    config: {
-      authUrl: `${url}/authorize`,
-      tokenUrl: `${url}/token`,
-      tokenKeyUrl: `${url}/keys`,
-      issuer: url,
-      relyingPartyId: RELYING_PARTY,
-      relyingPartySecret: SECRET,
-      passwordGrantEnabled: true,
-      ...config,
-    },
-  }))
+const recordsAt = (upstream: Upstream) =>
+  CONFIGS.map(([originKey, config]) =>
+    upstreamRecord(upstream, originKey, { relyingPartySecret: SECRET, passwordGrantEnabled: true, ...config }),
+  )
 
 for (const mode of MODES) {
   describe(`the password grant with a provider elsewhere, in ${mode}`, () => {
