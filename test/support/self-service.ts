@@ -1,4 +1,4 @@
-// Shared by tests of sign-up and of changes of e-mail addresses.
+// Shared by tests of what users do with their accounts: sign-up, new passwords and changes of e-mail addresses.
 import assert from 'node:assert/strict'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
 import { hiddenFields } from './forms.ts'
@@ -6,6 +6,19 @@ import type { Browser, TestAnswer, TestServer } from './server.ts'
 
 /** Fulfils the policy of every mode. */
 export const NEW_PASSWORD = 'a sea of green glass'
+
+/** A provider elsewhere, where its users have their passwords. */
+export const CORP = {
+  originKey: 'corp',
+  type: 'oidc1.0',
+  name: 'Corp',
+  config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
+}
+
+/** The internal provider of a zone that keeps its accounts elsewhere. */
+export const CLOSED_INTERNAL = [
+  { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
+]
 
 /** The text of the page between its tags. */
 export const textOf = (page: string): string =>

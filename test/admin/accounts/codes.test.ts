@@ -3,22 +3,17 @@ import { after, before, describe, it } from 'node:test'
 import { MAX_DATA_LENGTH } from '../../../src/admin/accounts/codes.ts'
 import { issueCode } from '../../../src/accounts/codes.ts'
 import { createRandom } from '../../../src/base/random.ts'
-import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
+import { MODES, userNamed } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
+import { caller } from '../../support/zones.ts'
+import { JSON_TYPE, LOGIN_SERVER, loginServerCalls } from './support.ts'
 
-const program = (client_id: string, authorities: readonly string[]) => ({
-  client_id,
-  client_secret: 'secret',
-  authorized_grant_types: ['client_credentials'],
-  authorities,
-})
-const login = program('login', ['oauth.login'])
 const config = {
   bootstrap: {
     ...defaultBootstrap,
-    clients: [login, program('root', ['svc.admin']), program('other', ['scim.write'])],
-    identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { clients: [login] } }],
+    clients: [LOGIN_SERVER, caller('root', 'svc.admin'), caller('other', 'scim.write')],
+    identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { clients: [LOGIN_SERVER] } }],
   },
 }
 const Z1 = 'z1.localhost:8080'
@@ -43,18 +38,14 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const tokenOf = async (client: string, host?: string): Promise<string> => {
-      const basic = [client, 'secret'] as const
-      return tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic, ...(host && { host }) }))
-        .access_token
-    }
+    const { tokenOf } = loginServerCalls(() => server)
     const inFuture = (seconds = 60): number => server.clock.now().getTime() + seconds * 1000
     const post = (body: unknown, more: TestRequest = {}): Promise<TestAnswer> =>
       server.send('/Codes', {
         method: 'POST',
         bearer,
         body: typeof body === 'string' ? body : JSON.stringify(body),
-        headers: { 'content-type': 'application/json' },
+        headers: JSON_TYPE,
         ...more,
       })
     const get = (code: string, more: TestRequest = {}): Promise<TestAnswer> =>

@@ -5,20 +5,16 @@ import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
+import { CLOSED_INTERNAL, CORP } from '../../support/self-service.ts'
+import { caller } from '../../support/zones.ts'
+import { JSON_TYPE, LOGIN_SERVER, loginServerCalls } from './support.ts'
 
-const program = (client_id: string, authorities: readonly string[]) => ({
-  client_id,
-  client_secret: 'secret',
-  authorized_grant_types: ['client_credentials'],
-  authorities,
-})
-const login = program('login', ['oauth.login'])
 const zone = (id: string, config: object = {}) => ({
   id,
   subdomain: id,
   name: id,
   bootstrap: {
-    clients: [login],
+    clients: [LOGIN_SERVER],
     users: [{ userName: 'nadia@shop.example', password: 'koala', emails: [{ value: 'nadia@shop.example' }] }],
     ...config,
   },
@@ -28,9 +24,9 @@ const config = {
     ...defaultBootstrap,
     clients: [
       ...defaultBootstrap.clients,
-      login,
-      program('root', ['svc.admin']),
-      { ...program('leading', []), change_email_redirect_url: 'https://app.example/changed' },
+      LOGIN_SERVER,
+      caller('root', 'svc.admin'),
+      { ...caller('leading'), change_email_redirect_url: 'https://app.example/changed' },
     ],
     users: [
       ...defaultBootstrap.users,
@@ -39,25 +35,10 @@ const config = {
       { userName: 'boss', password: 'koala', emails: [{ value: 'boss@shop.example' }], groups: ['svc.admin'] },
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
     ],
-    identity_providers: [
-      {
-        originKey: 'corp',
-        type: 'oidc1.0',
-        name: 'Corp',
-        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
-      },
-    ],
-    identity_zones: [
-      zone('z1'),
-      zone('closed', {
-        identity_providers: [
-          { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
-        ],
-      }),
-    ],
+    identity_providers: [CORP],
+    identity_zones: [zone('z1'), zone('closed', { identity_providers: CLOSED_INTERNAL })],
   },
 }
-const JSON_TYPE = { 'content-type': 'application/json' }
 
 for (const mode of MODES) {
   describe(`changes of e-mail addresses by a login server in ${mode}`, () => {
@@ -70,21 +51,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const tokenOf = async (client: string, host?: string): Promise<string> =>
-      tokensOf(
-        await server.token(
-          { grant_type: 'client_credentials' },
-          { basic: [client, 'secret'], ...(host !== undefined && { host }) },
-        ),
-      ).access_token
-    const post = async (path: string, body: string, more: TestRequest = {}): Promise<TestAnswer> =>
-      server.send(path, {
-        method: 'POST',
-        body,
-        headers: JSON_TYPE,
-        ...more,
-        bearer: more.bearer ?? (await tokenOf('login', more.host)),
-      })
+    const { tokenOf, post } = loginServerCalls(() => server)
     const verification = (body: unknown, more?: TestRequest): Promise<TestAnswer> =>
       post('/email_verifications', JSON.stringify(body), more)
     const codeFor = async (userName: string, email: string, more: object = {}): Promise<string> => {
@@ -254,7 +221,7 @@ for (const kind of DATABASE_KINDS) {
       config: { bootstrap: { ...config.bootstrap, users: accounts } },
     })
     const form = { grant_type: 'client_credentials' }
-    const bearer = tokensOf(await server.token(form, { basic: ['login', 'secret'] })).access_token
+    const bearer = tokensOf(await server.token(form, { basic: ['login', 'login-secret'] })).access_token
     const post = (path: string, body: string) => server.send(path, { method: 'POST', bearer, body, headers: JSON_TYPE })
     const codes: string[] = []
     for (const { userName } of accounts) {

@@ -5,14 +5,10 @@ import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { MODES, tokensOf, userNamed } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
+import { CLOSED_INTERNAL, CORP } from '../../support/self-service.ts'
+import { caller } from '../../support/zones.ts'
+import { JSON_TYPE, LOGIN_SERVER, loginServerCalls } from './support.ts'
 
-const program = (client_id: string, authorities: readonly string[]) => ({
-  client_id,
-  client_secret: 'secret',
-  authorized_grant_types: ['client_credentials'],
-  authorities,
-})
-const login = program('login', ['oauth.login'])
 const PASSWORD = 'nine-lamps-on-a-boat'
 const user = (userName: string, more: object = {}) => ({
   userName,
@@ -24,12 +20,12 @@ const zone = (id: string, more: object = {}) => ({
   id,
   subdomain: id,
   name: id,
-  bootstrap: { clients: [login], users: [user('nadia@acc.example')], ...more },
+  bootstrap: { clients: [LOGIN_SERVER], users: [user('nadia@acc.example')], ...more },
 })
 const config = {
   bootstrap: {
     ...defaultBootstrap,
-    clients: [...defaultBootstrap.clients, login, program('root', ['svc.admin']), program('powerless', [])],
+    clients: [...defaultBootstrap.clients, LOGIN_SERVER, caller('root', 'svc.admin'), caller('powerless')],
     users: [
       ...defaultBootstrap.users,
       ...['nadia@acc.example', 'omar', 'pia', 'quentin', 'rosa', 'sam', 'tina'].map(name => user(name)),
@@ -37,25 +33,10 @@ const config = {
       user('waiting', { verified: false }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
     ],
-    identity_providers: [
-      {
-        originKey: 'corp',
-        type: 'oidc1.0',
-        name: 'Corp',
-        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
-      },
-    ],
-    identity_zones: [
-      zone('z1'),
-      zone('closed', {
-        identity_providers: [
-          { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
-        ],
-      }),
-    ],
+    identity_providers: [CORP],
+    identity_zones: [zone('z1'), zone('closed', { identity_providers: CLOSED_INTERNAL })],
   },
 }
-const JSON_TYPE = { 'content-type': 'application/json' }
 const NEW = 'seven-chairs-in-the-rain'
 
 for (const mode of MODES) {
@@ -69,21 +50,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const tokenOf = async (client: string, host?: string): Promise<string> =>
-      tokensOf(
-        await server.token(
-          { grant_type: 'client_credentials' },
-          { basic: [client, 'secret'], ...(host !== undefined && { host }) },
-        ),
-      ).access_token
-    const post = async (path: string, body: string, more: TestRequest = {}): Promise<TestAnswer> =>
-      server.send(path, {
-        method: 'POST',
-        body,
-        headers: JSON_TYPE,
-        ...more,
-        bearer: more.bearer ?? (await tokenOf('login', more.host)),
-      })
+    const { tokenOf, post } = loginServerCalls(() => server)
     const ask = (userName: string, more?: TestRequest): Promise<TestAnswer> => post('/password_resets', userName, more)
     const change = (body: unknown, more?: TestRequest): Promise<TestAnswer> =>
       post('/password_change', JSON.stringify(body), more)
@@ -274,7 +241,7 @@ for (const kind of DATABASE_KINDS) {
       const database = await freshDatabase(kind)
       const server = await startServer({ config, database: database.url })
       const { access_token: bearer } = tokensOf(
-        await server.token({ grant_type: 'client_credentials' }, { basic: ['login', 'secret'] }),
+        await server.token({ grant_type: 'client_credentials' }, { basic: ['login', 'login-secret'] }),
       )
       const ask = await server.send('/password_resets', { method: 'POST', body: 'omar', bearer })
       const { code } = ask.json<{ code: string }>()

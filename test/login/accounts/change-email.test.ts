@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
 import { hiddenFields } from '../../support/forms.ts'
-import { confirmed, linkTo, mailTo, submitted, textOf } from '../../support/self-service.ts'
+import { CLOSED_INTERNAL, confirmed, CORP, linkTo, mailTo, submitted, textOf } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -35,14 +35,7 @@ const config = {
       user('taken@shop.example'),
       user('boss@shop.example', { groups: ['svc.admin'] }),
     ],
-    identity_providers: [
-      {
-        originKey: 'corp',
-        type: 'oidc1.0',
-        name: 'Corp',
-        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
-      },
-    ],
+    identity_providers: [CORP],
     identity_zones: [
       { id: 'z1', subdomain: 'z1', name: 'Zone 1', bootstrap: { users: [user('cem@shop.example')] } },
       {
@@ -51,9 +44,7 @@ const config = {
         name: 'Closed',
         bootstrap: {
           users: [user('in@shop.example')],
-          identity_providers: [
-            { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
-          ],
+          identity_providers: CLOSED_INTERNAL,
         },
       },
     ],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
-import { mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
+import { CLOSED_INTERNAL, mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -19,9 +19,7 @@ const config = {
         name: 'closed',
         bootstrap: {
           users: [user('nadia')],
-          identity_providers: [
-            { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
-          ],
+          identity_providers: CLOSED_INTERNAL,
         },
       },
     ],

@@ -2,12 +2,20 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
 import { hiddenFields } from '../../support/forms.ts'
-import { confirmed, linkTo, mailTo, NEW_PASSWORD, signUpWith, textOf } from '../../support/self-service.ts'
+import {
+  CLOSED_INTERNAL,
+  confirmed,
+  CORP,
+  linkTo,
+  mailTo,
+  NEW_PASSWORD,
+  signUpWith,
+  textOf,
+} from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
 const APP = 'https://app.example/cb'
-const provider = (config: object) => [{ originKey: 'svc', type: 'svc', name: 'svc', config }]
 const zone = (id: string, config: object, bootstrap: object = {}) => ({
   id,
   subdomain: id,
@@ -35,22 +43,10 @@ const config = {
       { userName: 'ver@shop.example', password: 'koala', emails: [{ value: 'ver@shop.example' }] },
       { userName: 'named@shop.example', password: 'koala', emails: [{ value: 'other@shop.example' }] },
     ],
-    identity_providers: [
-      {
-        originKey: 'corp',
-        type: 'oidc1.0',
-        name: 'Corp',
-        config: {
-          issuer: 'https://idp.corp.example',
-          relyingPartyId: 'latchkey',
-          relyingPartySecret: 'secret',
-          emailDomain: ['corp.example'],
-        },
-      },
-    ],
+    identity_providers: [{ ...CORP, config: { ...CORP.config, emailDomain: ['corp.example'] } }],
     identity_zones: [
       zone('off', { links: { selfService: { selfServiceLinksEnabled: false } } }),
-      zone('closed', {}, { identity_providers: provider({ disableInternalUserManagement: true }) }),
+      zone('closed', {}, { identity_providers: CLOSED_INTERNAL }),
       zone('terms', { branding: { consent: { text: 'the <b>terms</b>', link: 'https://terms.example' } } }),
       zone('small', { userConfig: { maxUsers: 1 } }),
     ],

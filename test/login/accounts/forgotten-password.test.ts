@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
-import { linkTo, mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
+import { CLOSED_INTERNAL, CORP, linkTo, mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -34,25 +34,10 @@ const config = {
       user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
     ],
-    identity_providers: [
-      {
-        originKey: 'corp',
-        type: 'oidc1.0',
-        name: 'Corp',
-        config: { issuer: 'https://idp.corp.example', relyingPartyId: 'latchkey', relyingPartySecret: 'secret' },
-      },
-    ],
+    identity_providers: [CORP],
     identity_zones: [
       zone('off', { links: { selfService: { selfServiceLinksEnabled: false } } }),
-      zone(
-        'closed',
-        {},
-        {
-          identity_providers: [
-            { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
-          ],
-        },
-      ),
+      zone('closed', {}, { identity_providers: CLOSED_INTERNAL }),
       zone('z1', {}),
     ],
   },
