@@ -10,18 +10,8 @@ import type { ZoneConfig } from '../../src/model/zones/zone.ts'
 import { EMPTY_FORM } from '../../src/web/requests/form.ts'
 import { Z1_HOST, authorizeBootstrap } from '../support/authorize.ts'
 import { MODES } from '../support/oauth.ts'
-import type { ServerOptions, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
-
-async function withServer(options: ServerOptions, test: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await test(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
+import type { TestServer } from '../support/server.ts'
+import { withServer } from '../support/server.ts'
 
 describe('GET /info', () => {
   for (const mode of MODES) {

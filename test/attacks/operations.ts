@@ -4,8 +4,7 @@ import { connect } from 'node:net'
 import { createManagement } from '../../src/ops/management.ts'
 import { changeUser, tokensOf } from '../support/oauth.ts'
 import { runToEnd } from '../support/process.ts'
-import { startServer } from '../support/server.ts'
-import type { TestServer } from '../support/server.ts'
+import { withServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
 const PUBLIC_ADDRESS = 'https://id.example.org'
@@ -27,7 +26,7 @@ export const operationsAttacks: readonly Attack[] = [
     attack: 'continues with a session from before a password change, made while the clock was an hour behind',
     outcome: 'the session has ended',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
         assert.equal((await browser.send('/profile')).status, 200)
@@ -41,7 +40,7 @@ export const operationsAttacks: readonly Attack[] = [
       'uses a revoked token after the clock jumped past its expiry, the server purged, and the clock was put right',
     outcome: 'the token is still revoked',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const grant = { grant_type: 'client_credentials' }
         const { access_token: token } = tokensOf(await server.token(grant, { basic: ['service', 'service-secret'] }))
         const basic = ['service', 'service-secret'] as const
@@ -58,7 +57,7 @@ export const operationsAttacks: readonly Attack[] = [
     attack: 'sends two Host headers, of which a proxy in front reads the other one',
     outcome: '400',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const address = await server.app.http.listen({ host: '127.0.0.1', port: 0 })
         const socket = connect(Number(new URL(address).port), '127.0.0.1')
         let answer = ''
@@ -72,7 +71,7 @@ export const operationsAttacks: readonly Attack[] = [
     attack: 'resets the connection once a wrong password is sent, so that the log does not show whose guess it was',
     outcome: 'the guess is not judged, or the audit trail and the limits know the address',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const { port } = new URL(await server.app.http.listen({ host: '127.0.0.1', port: 0 }))
         const form = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret', username: 'marissa' }
         const body = new URLSearchParams({ ...form, password: 'wrong' }).toString()
@@ -134,12 +133,3 @@ export const operationsAttacks: readonly Attack[] = [
     },
   },
 ]
-
-async function withServer(attempt: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer()
-  try {
-    await attempt(server)
-  } finally {
-    await server.stop()
-  }
-}

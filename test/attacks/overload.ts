@@ -3,20 +3,11 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { startServer } from '../support/server.ts'
+import { withServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
 const SERVICE = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
-
-async function withServer(attempt: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer()
-  try {
-    await attempt(server)
-  } finally {
-    await server.stop()
-  }
-}
 
 /** Opens connections to the server. */
 async function socketsTo(server: TestServer, count: number): Promise<readonly Socket[]> {
@@ -35,7 +26,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'asks for two thousand tokens at the same moment',
     outcome: 'a thousand are made, the others are refused at once and may come again, and the next caller is served',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         await server.token(SERVICE)
         const asked = Array.from({ length: 2000 }, () => server.token(SERVICE))
         const answers = await Promise.all(asked)
@@ -54,7 +45,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'asks for five hundred tokens at the moment when the server has started, and no secret was verified yet',
     outcome: 'all are given: one right secret at once is one attempt, and no guess',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const answers = await Promise.all(Array.from({ length: 500 }, () => server.token(SERVICE)))
         assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
         const wrong = Array.from({ length: 150 }, (_, index) =>
@@ -69,7 +60,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'asks for so many tokens that health checks might fail',
     outcome: 'the process is neither restarted nor left without traffic',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const asked = Array.from({ length: 1500 }, () => server.token(SERVICE))
         const checks = ['/livez', '/readyz', '/healthz'].map(async path => (await server.send(path)).status)
         assert.deepEqual(await Promise.all(checks), [200, 200, 200])
@@ -80,7 +71,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'opens more requests than a process works on, and never ends their bodies',
     outcome: 'they block no other request',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const sockets = await socketsTo(server, 1100)
         try {
           for (const socket of sockets) socket.write(HALF_A_BODY)
@@ -94,7 +85,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'sends two thousand requests and hangs up before any is answered, again and again',
     outcome: 'no place stays taken',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const body = new URLSearchParams(SERVICE).toString()
         const request = HALF_A_BODY.replace('99', String(body.length)).replace('grant_type=', body)
         const sockets = await socketsTo(server, 2000)
@@ -122,7 +113,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'sends thousands of requests by one connection at once, and reads no answer',
     outcome: 'a few are answered, then the connection ends, and others are served meanwhile',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const [socket] = await socketsTo(server, 1)
         assert.ok(socket)
         const timeouts = new Set<number | undefined>()
@@ -152,7 +143,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'sends thousands of requests with a malformed path by one connection at once',
     outcome: 'the first is answered, then the connection ends',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const [socket] = await socketsTo(server, 1)
         assert.ok(socket)
         let answers = ''
@@ -168,7 +159,7 @@ export const overloadAttacks: readonly Attack[] = [
     attack: 'sends many long bodies but for their last byte, so that the memory runs out',
     outcome: 'a network has 16 MB of them at once, others are served, and the places come back',
     attempt: () =>
-      withServer(async server => {
+      withServer({}, async server => {
         const length = 256 * 1024
         const head = `POST /oauth/token/alias/nobody HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n`
         const request = `${head}Content-Type: application/x-www-form-urlencoded\r\n\r\n`

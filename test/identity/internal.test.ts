@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, defaultBootstrap } from '../support/server.ts'
+import { startServer, defaultBootstrap, withServer } from '../support/server.ts'
 import { APP, changeUser, isAlive, MODES, passwordTokens, refresh, tokensOf, userNamed } from '../support/oauth.ts'
 
 const policy = (lockoutPolicy: object) => ({
@@ -28,23 +28,12 @@ async function guess(server: TestServer, times: number, username = 'marissa'): P
   return answers
 }
 
-async function withServer(
-  config: Readonly<Record<string, unknown>>,
-  work: (server: TestServer) => Promise<void>,
-): Promise<void> {
-  const server = await startServer({ mode: 'uaa', config }) // which tells of a lock (C12)
-  try {
-    await work(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
+const UAA = { mode: 'uaa' } as const // which tells of a lock (C12)
 
 describe('the lockout of an account', () => {
   // Covers POST /oauth/token grant_type=password: error: locked out
   it('comes with the fifth failure, and then refuses the right password too', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       assert.deepEqual(
         await guess(server, 5),
         Array.from({ length: 5 }, () => BAD),
@@ -53,14 +42,14 @@ describe('the lockout of an account', () => {
     }))
 
   it('does not come with the fourth', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 4)
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   // Covers lockout: lockoutPeriodSeconds
   it('ends five minutes after the last counted failure, not before', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(299)
       assert.equal(reported(await attempt(server, 'koala')), LOCKED)
@@ -70,7 +59,7 @@ describe('the lockout of an account', () => {
 
   // Covers lockout: refused attempts do not prolong
   it('is not prolonged by attempts while it lasts', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(200)
       assert.deepEqual(await guess(server, 3), [LOCKED, LOCKED, LOCKED])
@@ -79,7 +68,7 @@ describe('the lockout of an account', () => {
     }))
 
   it('comes back with the first failure after it, while the old ones still count', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(300)
       assert.deepEqual(await guess(server, 2), [BAD, LOCKED])
@@ -87,7 +76,7 @@ describe('the lockout of an account', () => {
 
   // Covers lockout: countFailuresWithin
   it('forgets failures that are twenty minutes old', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 4)
       server.clock.advance(1200)
       assert.deepEqual(await guess(server, 4), [BAD, BAD, BAD, BAD])
@@ -96,20 +85,20 @@ describe('the lockout of an account', () => {
 
   // Covers lockout: success clears
   it('begins to count again after a success', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 4)
       await passwordTokens(server)
       assert.deepEqual(await guess(server, 5), [BAD, BAD, BAD, BAD, BAD])
     }))
 
   it('is of one account only', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 6)
       assert.equal(reported(await attempt(server, 'wombat', 'joel')), 'tokens')
     }))
 
   it('counts a name in any case as the same account', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       for (const name of ['marissa', 'Marissa', 'MARISSA', 'mArissa', 'maRissa']) await guess(server, 1, name)
       assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
@@ -118,22 +107,28 @@ describe('the lockout of an account', () => {
   // Covers lockout: lockoutAfterFailures
   // Covers config of type uaa: lockoutPolicy.lockoutAfterFailures; lockoutPolicy.lockoutPeriodSeconds
   it('follows the policy of the provider', () =>
-    withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
-      assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
-      server.clock.advance(30)
-      assert.equal(reported(await attempt(server, 'koala')), 'tokens')
-    }))
+    withServer(
+      { ...UAA, config: policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }) },
+      async server => {
+        assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
+        server.clock.advance(30)
+        assert.equal(reported(await attempt(server, 'koala')), 'tokens')
+      },
+    ))
 
   // Covers config of type uaa: lockoutPolicy.countFailuresWithin
   it('counts failures only within the time of the policy', () =>
-    withServer(policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }), async server => {
-      await guess(server, 1)
-      server.clock.advance(61)
-      assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
-    }))
+    withServer(
+      { ...UAA, config: policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }) },
+      async server => {
+        await guess(server, 1)
+        server.clock.advance(61)
+        assert.deepEqual(await guess(server, 3), [BAD, BAD, LOCKED])
+      },
+    ))
 
   it('holds on the sign-in page as well, with the same count', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 3)
       const browser = server.browser()
       for (const password of ['a', 'b']) await browser.signIn('marissa', password)
@@ -142,7 +137,7 @@ describe('the lockout of an account', () => {
 
   for (const count of [20, 60]) {
     it(`lets five of ${count} guesses through that are made at the same moment`, () =>
-      withServer({}, async server => {
+      withServer(UAA, async server => {
         const answers = await Promise.all(
           Array.from({ length: count }, (_, index) => attempt(server, `wrong-${index}`)),
         )
@@ -153,7 +148,7 @@ describe('the lockout of an account', () => {
 
   // Covers audit trail: UserAuthenticationFailure
   it('is reported once for each counted failure, and never with a password', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await guess(server, 7)
       const failures = server.events.filter(({ type }) => type === 'UserAuthenticationFailure')
       const { id } = await userNamed(server, 'marissa')
@@ -185,7 +180,7 @@ describe('an unknown user', () => {
 
   // Covers audit trail: UserNotFound
   it('stands in the audit trail as a hash: the name may be a password in the wrong field', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await attempt(server, 'x', 'my-secret-password')
       const event = server.events.find(({ type }) => type === 'UserNotFound')
       assert.match(String(event?.principal), /^[A-Za-z0-9+/]{27}=$/)
@@ -193,7 +188,7 @@ describe('an unknown user', () => {
     }))
 
   it('is never locked, which would reveal nothing', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       assert.deepEqual(new Set(await guess(server, 8, 'nobody')), new Set([BAD]))
     }))
 })
@@ -241,7 +236,7 @@ describe('a password hash of bcrypt', () => {
 
 describe('a right password after a wrong one', () => {
   it('is no failure, nor does it end the others of a user who must choose a new password', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       const { id } = await userNamed(server, 'joel')
       const failures = () => server.store.events.failures('svc', id, new Date(0))
       await attempt(server, 'wrong', 'joel')
@@ -256,7 +251,7 @@ describe('a right password after a wrong one', () => {
 
 describe('a sign-in', () => {
   it('is remembered with its time, and the one before', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await passwordTokens(server)
       const first = server.clock.now()
       server.clock.advance(60)
@@ -267,7 +262,7 @@ describe('a sign-in', () => {
 
   // Covers audit trail: UserAuthenticationSuccess; IdentityProviderAuthenticationSuccess
   it('is reported with the user, the origin and the address', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await passwordTokens(server)
       const { id } = await userNamed(server, 'marissa')
       assert.deepEqual(
@@ -285,7 +280,7 @@ describe('a sign-in', () => {
   // Covers audit trail: TokenIssuedEvent
   // Covers audit line: data
   it('that gives a token is reported with the client and the scopes', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       const { scope } = await passwordTokens(server)
       const event = server.events.find(({ type }) => type === 'TokenIssuedEvent')
       assert.deepEqual([event?.clientId, event?.data], ['app', JSON.stringify(scope.split(' '))])
@@ -293,7 +288,7 @@ describe('a sign-in', () => {
 
   // Covers audit line: clientId; authenticationType
   it('is reported with the client that wants it and the type of the provider, whether it succeeds or fails', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       const reported = (from: number) =>
         server.events
           .slice(from)
@@ -322,7 +317,7 @@ describe('a sign-in', () => {
   // Covers audit trail: IdentityProviderAuthenticationFailure; PrincipalAuthenticationFailure
   // Covers audit line: identityZoneId
   it('that fails is reported by the provider, for the user and for the name', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await attempt(server, 'wrong')
       const { id } = await userNamed(server, 'marissa')
       assert.deepEqual(
@@ -339,7 +334,7 @@ describe('a sign-in', () => {
 
   // Covers audit trail: UnverifiedUserAuthentication
   it('is reported as what it is when the account is not verified', () =>
-    withServer({}, async server => {
+    withServer(UAA, async server => {
       await changeUser(server, 'marissa', { verified: false })
       await attempt(server, 'koala')
       const { id } = await userNamed(server, 'marissa')

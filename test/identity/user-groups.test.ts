@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { startServer, defaultBootstrap } from '../support/server.ts'
+import { defaultBootstrap, withServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { MODES, passwordTokens, userNamed } from '../support/oauth.ts'
 
@@ -22,18 +22,6 @@ const bootstrap = {
 async function scopesOf(server: TestServer): Promise<readonly string[]> {
   const { scope } = await passwordTokens(server, { username: 'joel', password: 'wombat' }, ALL)
   return scope.split(' ').toSorted()
-}
-
-async function withServer(
-  options: Parameters<typeof startServer>[0],
-  work: (server: TestServer) => Promise<void>,
-): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await work(server)
-  } finally {
-    await server.stop()
-  }
 }
 
 describe('the groups of a user', () => {

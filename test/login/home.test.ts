@@ -4,27 +4,16 @@ import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { changeClient, MODES } from '../support/oauth.ts'
 import type { ClientDescription } from '../../src/model/clients/client-metadata.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startServer, withServer } from '../support/server.ts'
 
-async function withServer(
-  config: Readonly<Record<string, unknown>>,
-  test: (server: TestServer) => Promise<void>,
-): Promise<void> {
-  const server = await startServer({ config: { bootstrap: authorizeBootstrap, ...config } })
-  try {
-    await test(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
+const config = { bootstrap: authorizeBootstrap }
 
 describe('GET / and /home', () => {
   for (const path of ['/', '/home']) {
     // Covers GET /: same as `/home`
     // Covers GET /home: page for signed-in users; navigation with user name and sign out
     it(`greets who is signed in at ${path}`, () =>
-      withServer({}, async server => {
+      withServer({ config }, async server => {
         const answer = await (await signedIn(server)).send(path)
         assert.equal(answer.status, 200)
         assert.match(answer.text, /Hello, <bdi>marissa<\/bdi>/)
@@ -34,7 +23,7 @@ describe('GET / and /home', () => {
 
     // Covers GET /home: tiles of clients with a launch URL
     it(`shows the applications that want to be found at ${path}, and no others`, () =>
-      withServer({}, async server => {
+      withServer({ config }, async server => {
         const describeAs = (clientId: string, description: Partial<ClientDescription>) => {
           const whole = { showOnHomePage: true, appIcon: '', ...description }
           return server.store.clients.apply('svc', [{ kind: 'describe', clientId, description: whole, revision: 0 }])
@@ -58,7 +47,7 @@ describe('GET / and /home', () => {
 
     // Covers denied page: JSON caller gets 403; not signed in goes to the login page
     it(`asks anonymous visitors to sign in at ${path}, and a program gets 403`, () =>
-      withServer({}, async server => {
+      withServer({ config }, async server => {
         const answer = await server.send(path)
         assert.equal(answer.status, 302)
         assert.equal(answer.headers['location'], 'http://localhost:8080/login')
@@ -100,7 +89,7 @@ describe('GET / and /home', () => {
     // Covers GET /home: homeRedirect of the zone
     // Covers Zone config in effect: links.homeRedirect
     it(`${want === undefined ? 'stays' : 'leads elsewhere'} when the zone says ${homeRedirect}`, () =>
-      withServer({ zone_config: { links: { homeRedirect } } }, async server => {
+      withServer({ config: { ...config, zone_config: { links: { homeRedirect } } } }, async server => {
         const answer = await (await signedIn(server)).send('/home')
         assert.equal(answer.status, want === undefined ? 200 : 302)
         assert.equal(answer.headers['location'], want)
@@ -141,7 +130,7 @@ describe('the links of the whole server', () => {
   for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
     const path = new URL(base).pathname.replace(/\/$/, '')
     const served = (test: (server: TestServer) => Promise<void>) =>
-      withServer({ base_url: base, links, bootstrap: { ...authorizeBootstrap, identity_zones } }, test)
+      withServer({ config: { base_url: base, links, bootstrap: { ...authorizeBootstrap, identity_zones } } }, test)
     const pages = [
       {
         of: 'a zone that says nothing',
@@ -182,7 +171,7 @@ describe('the links of the whole server', () => {
 
   // Covers GET /home: global homeRedirect
   it('lead home in a zone that says nothing else', () =>
-    withServer({ links, bootstrap: { ...authorizeBootstrap, identity_zones } }, async server => {
+    withServer({ config: { links, bootstrap: { ...authorizeBootstrap, identity_zones } } }, async server => {
       for (const [id, want] of [
         ['plain', 'https://plain.apps.example/'],
         ['own', 'https://own.example/own'],
@@ -199,16 +188,19 @@ describe('GET /zone.css', () => {
   // Covers layout and branding: banner.backgroundColor
   // Covers static files: /zone.css
   it('has the zone’s colours, and is linked from its pages', () =>
-    withServer({ zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } }, async server => {
-      const answer = await server.send('/zone.css')
-      assert.equal(answer.status, 200)
-      assert.equal(answer.headers['content-type'], 'text/css; charset=utf-8')
-      assert.match(answer.text, /--banner-background: #123456/)
-      assert.match((await server.send('/login')).text, /<link rel="stylesheet" href="\/zone\.css">/)
-    }))
+    withServer(
+      { config: { ...config, zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } } },
+      async server => {
+        const answer = await server.send('/zone.css')
+        assert.equal(answer.status, 200)
+        assert.equal(answer.headers['content-type'], 'text/css; charset=utf-8')
+        assert.match(answer.text, /--banner-background: #123456/)
+        assert.match((await server.send('/login')).text, /<link rel="stylesheet" href="\/zone\.css">/)
+      },
+    ))
 
   it('is not there in a zone without colours', () =>
-    withServer({}, async server => {
+    withServer({ config }, async server => {
       assert.equal((await server.send('/zone.css')).status, 404)
       assert.doesNotMatch((await server.send('/login')).text, /zone\.css/)
     }))

@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test'
 import { APP_REQUEST, AUTO_REQUEST, authorize, authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES, changeUser, userNamed } from '../support/oauth.ts'
-import type { Browser, ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { startServer, withServer } from '../support/server.ts'
 
 const LOGIN = 'http://localhost:8080/login'
 const zone_config = { accountChooserEnabled: true }
@@ -31,16 +31,6 @@ const choices = (page: string): readonly string[] | undefined =>
         ),
       ].map(([, name = '']) => unescaped(name))
     : undefined
-
-async function withServer(options: ServerOptions, test: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await test(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
 
 for (const mode of MODES) {
   describe(`saved accounts in ${mode}`, () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CompatibilityMode } from '../../src/model/compatibility.ts'
-import type { TestAnswer, TestServer } from '../support/server.ts'
+import type { TestAnswer } from '../support/server.ts'
 import { PROTOCOLS } from '../../src/records/protocols.ts'
-import { startServer } from '../support/server.ts'
+import { withServer } from '../support/server.ts'
 import { MODES } from '../support/oauth.ts'
 import { setPolicy } from '../support/second-factor.ts'
 
@@ -14,19 +13,6 @@ const CLAIMS =
 const CONFIGURATION = '/.well-known/openid-configuration'
 const PROVEN = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 const ASSERTION_ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ')
-
-async function withServer(
-  mode: CompatibilityMode,
-  config: Readonly<Record<string, unknown>>,
-  work: (server: TestServer) => Promise<void>,
-): Promise<void> {
-  const server = await startServer({ mode, config })
-  try {
-    await work(server)
-  } finally {
-    await server.stop()
-  }
-}
 
 const ALL_OFF = Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, false]))
 
@@ -64,7 +50,7 @@ describe(`GET ${CONFIGURATION}`, () => {
   // Partly covers compatibility: metadata: M4 members
   it('has in standard what the interface names first, then what is really there (M4)', () =>
     // The members of newer protocols have their own test, protocol-metadata.test.ts.
-    withServer('standard', { zone_config: { protocols: ALL_OFF } }, async server => {
+    withServer({ mode: 'standard', config: { zone_config: { protocols: ALL_OFF } } }, async server => {
       const answer = await server.send(CONFIGURATION)
       assert.equal(answer.status, 200)
       assert.match(String(answer.headers['content-type']), /^application\/json\b/)
@@ -129,7 +115,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     }))
 
   it('has in uaa the members that the interface names and no other (M4)', () =>
-    withServer('uaa', {}, async server => {
+    withServer({ mode: 'uaa' }, async server => {
       assert.deepEqual((await server.send(CONFIGURATION)).json(), {
         issuer: `${server.baseUrl}/oauth/token`,
         ...specified(server.baseUrl),
@@ -145,7 +131,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     // Covers GET /.well-known/oauth-authorization-server: same document
     // Covers compatibility: metadata: M2 discovery
     it(`is the same at every place where a client may look (M2, M3), ${mode}`, () =>
-      withServer(mode, {}, async server => {
+      withServer({ mode }, async server => {
         const { text } = await server.send(CONFIGURATION)
         for (const path of [`/oauth/token${CONFIGURATION}`, '/.well-known/oauth-authorization-server']) {
           const answer = await server.send(path)
@@ -156,7 +142,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     // Covers compatibility: metadata: M1 issuer
     // Covers every answer in standard: metadata: issuer fits the URL
     it(`fits its URL: the issuer followed by the well-known path leads here (M1), ${mode}`, () =>
-      withServer(mode, {}, async server => {
+      withServer({ mode }, async server => {
         const { issuer } = (await server.send(CONFIGURATION)).json()
         const path = new URL(`${String(issuer)}${CONFIGURATION}`).pathname
         assert.equal((await server.send(path)).json()['issuer'], issuer)
@@ -165,7 +151,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     // Covers GET /.well-known/oauth-authorization-server: rule: at the origin with the issuer path
     // Covers compatibility: metadata: M3 authorization server metadata
     it(`is below the path of the base URL, and for RFC 8414 at its origin (M3), ${mode}`, () =>
-      withServer(mode, { base_url: 'https://id.example:8443/sso' }, async server => {
+      withServer({ mode, config: { base_url: 'https://id.example:8443/sso' } }, async server => {
         const base = 'https://id.example:8443/sso'
         const answer = await server.send(`/sso${CONFIGURATION}`)
         const issuer = mode === 'standard' ? base : `${base}/oauth/token`
@@ -179,14 +165,14 @@ describe(`GET ${CONFIGURATION}`, () => {
       }))
 
     it(`has the configured issuer of the zone (M1), ${mode}`, () =>
-      withServer(mode, { zone_config: { issuer: 'https://login.example/tenant' } }, async server => {
+      withServer({ mode, config: { zone_config: { issuer: 'https://login.example/tenant' } } }, async server => {
         const reported = (await server.send(CONFIGURATION)).json()
         assert.equal(reported['issuer'], `https://login.example/tenant${mode === 'uaa' ? '/oauth/token' : ''}`)
         assert.equal(reported['token_endpoint'], `${server.baseUrl}/oauth/token`)
       }))
 
     it(`never follows the Host header, ${mode}`, () =>
-      withServer(mode, {}, async server => {
+      withServer({ mode }, async server => {
         const { text } = await server.send(CONFIGURATION)
         for (const host of ['localhost:9999', 'LOCALHOST', 'localhost.']) {
           assert.equal((await server.send(CONFIGURATION, { host })).text, text, host)
@@ -201,7 +187,7 @@ describe(`GET ${CONFIGURATION}`, () => {
   }
 
   it('lists only endpoints that exist', () =>
-    withServer('standard', {}, async server => {
+    withServer({ mode: 'standard' }, async server => {
       const reported = (await server.send(CONFIGURATION)).json()
       const urls = Object.entries(reported).filter(([name]) => /_endpoint$|_uri$/.test(name))
       assert.ok(urls.length >= 6)
@@ -212,7 +198,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     }))
 
   it('is also for HEAD, and for no other method', () =>
-    withServer('standard', {}, async server => {
+    withServer({ mode: 'standard' }, async server => {
       const head = await server.send(CONFIGURATION, { method: 'HEAD' })
       assert.deepEqual([head.status, head.text], [200, ''])
       assert.equal((await server.send(CONFIGURATION, { method: 'POST' })).status, 405)
@@ -225,7 +211,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       ['three levels with passkeys', { requirement: 'groups', groups: [] }, ['1', '2', 'phr']],
     ] as const) {
       it(`lists ${name}, ${mode}`, () =>
-        withServer(mode, {}, async server => {
+        withServer({ mode }, async server => {
           await setPolicy(server, policy)
           assert.deepEqual((await server.send(CONFIGURATION)).json()['acr_values_supported'], want)
         }))

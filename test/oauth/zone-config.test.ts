@@ -15,18 +15,7 @@ import {
   refused,
   tokensOf,
 } from '../support/oauth.ts'
-import { startServer } from '../support/server.ts'
-import type { ServerOptions, TestServer } from '../support/server.ts'
-
-async function withServer(options: ServerOptions, work: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await work(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
+import { withServer } from '../support/server.ts'
 
 const pem = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()

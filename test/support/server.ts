@@ -1,6 +1,7 @@
 // A whole server in the test's process: real configuration, bootstrap, store and routes; only the clock and the cost of
 // hashing differ from a start by the command line. Requests go through Fastify's `inject`, which runs everything but the
 // sockets.
+import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import type { App } from '../../src/app.ts'
 import { buildApp } from '../../src/app.ts'
@@ -86,6 +87,17 @@ const sharedKey: typeof generateKey = (algorithm, random) => {
   const key = sharedKeys.get(algorithm) ?? make()
   sharedKeys.set(algorithm, key)
   return key
+}
+
+/** Does the work with a server of its own, and expects that it logged no fault. */
+export async function withServer(options: ServerOptions, work: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await startServer(options)
+  try {
+    await work(server)
+    assert.deepEqual(server.faults, [])
+  } finally {
+    await server.stop()
+  }
 }
 
 /** Starts a server; the test stops it. */

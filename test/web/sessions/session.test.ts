@@ -10,21 +10,11 @@ import { APP_REQUEST, AUTO_REQUEST, authorize, signedIn } from '../../support/au
 import { checkboxes, hiddenFields, setCookies } from '../../support/forms.ts'
 import { MODES, changeUser, userNamed } from '../../support/oauth.ts'
 import type { Browser, ServerOptions, TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { withServer } from '../../support/server.ts'
 
 const S256 = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
 
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
-
-async function withServer(options: ServerOptions, test: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await test(server)
-    assert.deepEqual(server.faults, [])
-  } finally {
-    await server.stop()
-  }
-}
 
 for (const mode of MODES) {
   describe(`a session in ${mode}`, () => {
