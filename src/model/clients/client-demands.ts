@@ -83,6 +83,9 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
 const allowed = (method: string, isFapi: boolean): readonly string[] =>
   isFapi && !FAPI_AUTH_METHODS.includes(method) ? [] : [method]
 
+/** OpenID Connect Registration §2. */
+export const DEFAULT_ALGORITHM: ClientAlgorithm = 'RS256'
+
 /**
  * The algorithm of ID tokens and signed responses for a client that registered itself without naming one (OpenID Connect
  * Registration §2, JARM §3), if the zone has a key for it. Undefined: that of the active key, or of the profile.
@@ -92,5 +95,5 @@ export function defaultAlgorithm(
   client: DemandingMembers & Pick<Client, 'registration'>,
 ): ClientAlgorithm | undefined {
   if (client.registration === undefined) return undefined
-  return demandsOn(zone, client).algorithms === undefined ? 'RS256' : undefined
+  return demandsOn(zone, client).algorithms === undefined ? DEFAULT_ALGORITHM : undefined
 }

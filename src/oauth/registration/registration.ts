@@ -1,10 +1,12 @@
 // Clients register, read, change and delete themselves (RFC 7591, RFC 7592, OpenID Connect Registration).
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deletion } from '../../clients/changes.ts'
-import { defaultAlgorithm } from '../../model/clients/client-demands.ts'
+import { DEFAULT_ALGORITHM } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { Zone } from '../../model/zones/zone.ts'
+import type { AddressedZone } from '../../model/request.ts'
+import { createKeyChoice } from '../../token/keys/key-choice.ts'
 import { isPublic } from '../../token/keys/zone-key.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
@@ -58,15 +60,22 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   })
 }
 
-/** The algorithm of the client's ID tokens where the zone has no key for the default (OpenID Connect Registration §3.2). */
+/**
+ * The algorithm of the client's ID tokens, if it registered none and gets another than the default (OpenID Connect Registration
+ * §3.2).
+ */
 async function substituteAlgorithm(
-  zone: Zone,
+  zone: AddressedZone,
   client: Client,
-  { keys }: Pick<RegistrationDeps, 'keys'>,
+  deps: Pick<RegistrationDeps, 'keys' | 'behaviour'>,
 ): Promise<string | undefined> {
-  const usual = defaultAlgorithm(zone, client)
-  if (usual === undefined || client.idTokenSignedResponseAlg !== undefined) return undefined
-  const [active] = await keys.list(zone.id)
-  if (!active || !isPublic(active) || (await keys.withAlgorithm(zone.id, usual))) return undefined
-  return active.algorithm
+  if (client.idTokenSignedResponseAlg !== undefined || (await deps.keys.list(zone.id)).length === 0) return undefined
+  const choice = createKeyChoice(deps)
+  try {
+    const key = await choice.idTokenKey({ zone, client }, await choice.keyFor(zone, client))
+    return key.algorithm === DEFAULT_ALGORITHM || !isPublic(key) ? undefined : key.algorithm
+  } catch (error) {
+    if (error instanceof OAuthError) return undefined // no key fits the client, and its tokens will fail
+    throw error
+  }
 }

@@ -1,7 +1,7 @@
 // The algorithms of what is signed for clients that register none, where the zone signs with several.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader, exportJWK, generateKeyPair } from 'jose'
 import { authorize, signedIn } from '../../support/authorize.ts'
 import { KEYS } from '../../support/keys.ts'
 import { startLogoutReceiver } from '../../support/logout-receiver.ts'
@@ -44,8 +44,8 @@ async function visit(server: TestServer, client: Registered): Promise<Visit> {
 describe('what is signed for a client that registered no algorithm', () => {
   const servers: TestServer[] = []
   let receiver: LogoutReceiver
-  const start = async (signing_keys: object): Promise<TestServer> => {
-    const server = await startRegistrationServer({ mode: 'open' }, { config: { signing_keys } })
+  const start = async (signing_keys: object, more: object = {}): Promise<TestServer> => {
+    const server = await startRegistrationServer({ mode: 'open' }, { config: { signing_keys, ...more } })
     servers.push(server)
     return server
   }
@@ -82,5 +82,15 @@ describe('what is signed for a client that registered no algorithm', () => {
     for (const response of [client, read]) {
       assert.equal(Reflect.get(response, 'id_token_signed_response_alg'), 'ES256')
     }
+  })
+
+  it('is signed as the profile of the zone says, and the client learns that', async () => {
+    const keys = { rsa: KEYS.RS256, ec: KEYS.ES256 }
+    const server = await start({ active: 'rsa', keys }, { zone_config: { profile: 'fapi2-security' } })
+    const { publicKey } = await generateKeyPair('ES256')
+    const jwks = { keys: [await exportJWK(publicKey)] }
+    const metadata = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt', jwks }
+    const client = registered(await register(server, metadata))
+    assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), 'ES256')
   })
 })
