@@ -1,6 +1,7 @@
 // What metadata lists in a zone with a profile of FAPI 2.0: only what its clients may use (RFC 8414 §2).
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Zone } from '../model/zones/zone.ts'
+import { foreignAlgorithmsAmong } from '../token/foreign-keys.ts'
 import { SIGNED_RESPONSE_MODES } from './authorize/response-type.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -10,8 +11,7 @@ export function withinProfile(zone: Pick<Zone, 'config'>, document: Members): Me
   const demands = demandsOn(zone, {})
   if (demands.profile === undefined) return document
   const { authMethods, grantTypes, signedResponses } = demands
-  // Ed25519 is another name of EdDSA (RFC 9864).
-  const algorithms = demands.algorithms?.flatMap(each => (each === 'EdDSA' ? ['EdDSA', 'Ed25519'] : [each]))
+  const algorithms = foreignAlgorithmsAmong(demands.algorithms)
   const allowed = (name: string): readonly string[] | undefined => {
     if (name === 'id_token_signing_alg_values_supported') return undefined // RS256 is always listed: Discovery §3
     if (name.endsWith('_auth_methods_supported')) return authMethods

@@ -66,6 +66,10 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 /** The accepted algorithms, RS256 first; also published in the metadata. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
+/** Those among the given ones, all if none are given. Ed25519 is another name of EdDSA (RFC 9864). */
+export const foreignAlgorithmsAmong = (allowed: readonly string[] | undefined): readonly string[] =>
+  FOREIGN_ALGORITHMS.filter(each => allowed?.includes(each === 'Ed25519' ? 'EdDSA' : each) !== false)
+
 const MAX_TEXTS = 500
 /** More than any realistic key set; both are cached in memory. */
 const MAX_KEYS = 500

@@ -73,7 +73,10 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
       const document = discovery.json<Members>()
       if (mode === 'uaa') return document
       const resource = await server.send('/.well-known/oauth-protected-resource')
-      return { ...document, own: resource.json<Members>()['dpop_signing_alg_values_supported'] }
+      const { headers } = await server.send('/userinfo', { headers: { authorization: 'DPoP x' } })
+      const [, challenged = ''] = /algs="([^"]*)"/.exec(String(headers['www-authenticate'])) ?? []
+      const own = resource.json<Members>()['dpop_signing_alg_values_supported']
+      return { ...document, own, challenged: challenged.split(' ') }
     } finally {
       await server.stop()
     }
@@ -90,6 +93,7 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
       request_object_signing_alg_values_supported: algorithms,
       dpop_signing_alg_values_supported: algorithms,
       own: algorithms,
+      challenged: algorithms,
       userinfo_signing_alg_values_supported: ['ES256'],
       authorization_signing_alg_values_supported: ['ES256'],
       response_types_supported: ['code'],

@@ -1,8 +1,9 @@
 // Access tokens in the header `Authorization` (RFC 6750, RFC 9449) and the challenges that answer them.
 import type { FastifyRequest } from 'fastify'
+import { demandsOn } from '../../model/clients/client-demands.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
+import { foreignAlgorithmsAmong } from '../../token/foreign-keys.ts'
 import { tokenByDpop } from '../../token/sender/dpop.ts'
 
 const BEARER = /^bearer +/i
@@ -42,7 +43,10 @@ export function inScheme(request: FastifyRequest, challenge: string): string {
   const url = request.resourceMetadata
   const parts = [challenge.replace(/^Bearer\s*/, ''), url === undefined ? '' : `resource_metadata="${url}"`]
   const isDpop = request.usesDpop && tokenByDpop(request) !== undefined
-  if (isDpop) parts.push(`algs="${FOREIGN_ALGORITHMS.join(' ')}"`)
+  if (isDpop) {
+    const { algorithms } = demandsOn(request.zone, {})
+    parts.push(`algs="${foreignAlgorithmsAmong(algorithms).join(' ')}"`)
+  }
   return `${isDpop ? 'DPoP' : 'Bearer'} ${parts.filter(part => part !== '').join(', ')}`
 }
 
