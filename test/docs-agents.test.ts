@@ -10,7 +10,7 @@ import type { DocumentServer } from './support/metadata-documents.ts'
 import { LOOPBACK_CALLBACK, startDocumentServer } from './support/metadata-documents.ts'
 import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
-import { startServer } from './support/server.ts'
+import { startListening } from './support/server.ts'
 
 const [API = '', AGENT = ''] = scriptsOf('docs/agents.md')
 
@@ -41,15 +41,12 @@ describe('docs/agents.md', () => {
 
   before(async () => {
     recipe = { ...loadRecipe(API), ...loadRecipe(AGENT) } as Recipe
-    const port = await freePort()
-    base = `http://localhost:${port}`
     resource = `http://127.0.0.1:${await freePort()}/mcp`
     const zone_config = {
       protocols: { clientMetadataDocuments: true },
       registration: { scopes: ['openid', 'cloud.read'], resources: [resource] },
     }
-    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap, zone_config } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: authorizeBootstrap, zone_config } })))
     server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
     documents = await startDocumentServer()
     const metadata = (await (await fetch(`${base}/.well-known/oauth-authorization-server`)).json()) as {

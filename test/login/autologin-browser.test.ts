@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startListening } from '../support/server.ts'
 import { modesInBrowser } from '../support/thinning.ts'
 
 const listen = async (http: Server): Promise<number> => {
@@ -36,16 +36,13 @@ for (const mode of modesInBrowser('uaa')) {
       response.end(html)
     })
     before(async () => {
-      const free = createServer()
-      const port = await listen(free)
-      await new Promise(resolve => free.close(resolve))
-      base = `http://localhost:${port}`
       elsewhere = `http://127.0.0.1:${await listen(other)}`
-      const clients = authorizeBootstrap.clients.map(each =>
-        each.client_id === 'auto' ? { ...each, redirect_uri: [`${base}/healthz`] } : each,
-      )
-      server = await startServer({ mode, config: { base_url: base, bootstrap: { ...authorizeBootstrap, clients } } })
-      await server.app.http.listen({ host: '127.0.0.1', port })
+      ;({ server, base } = await startListening(url => {
+        const clients = authorizeBootstrap.clients.map(each =>
+          each.client_id === 'auto' ? { ...each, redirect_uri: [`${url}/healthz`] } : each,
+        )
+        return { mode, config: { bootstrap: { ...authorizeBootstrap, clients } } }
+      }))
       browser = await launchBrowser()
     })
     after(async () => {

@@ -10,9 +10,8 @@ import { signedIn } from '../support/authorize.ts'
 import { waitUntilTrue, launchBrowser } from '../support/browser.ts'
 import { unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
-import { freePort } from '../support/free-port.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
-import { startServer, defaultBootstrap } from '../support/server.ts'
+import { startServer, startListening, defaultBootstrap } from '../support/server.ts'
 
 const GROUPED = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){4}[0-9A-HJKMNP-TV-Z]{4}$/
 const valueIn = (mode: string): RegExp => (mode === 'uaa' ? /^[A-Za-z0-9_-]{32}$/ : GROUPED)
@@ -241,10 +240,7 @@ describe('the passcode page in a browser', () => {
   let elsewhere: string
 
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
-    server = await startServer({ config: { base_url: base, bootstrap: defaultBootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: defaultBootstrap } })))
     // Another site: 127.0.0.1 is not localhost.
     other = createServer((_, response) =>
       response

@@ -4,12 +4,11 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { APP_REQUEST, authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { freePort } from '../support/free-port.ts'
 import { userNamed } from '../support/oauth.ts'
 import { assertAccessible, openPage } from '../support/page-checks.ts'
 import { setPolicy } from '../support/second-factor.ts'
 import type { TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startListening } from '../support/server.ts'
 import { addVirtualAuthenticator } from '../support/virtual-authenticator.ts'
 import type { VirtualAuthenticator } from '../support/virtual-authenticator.ts'
 
@@ -26,8 +25,6 @@ describe('a passkey in a browser', () => {
   let browser: Browser
   let base: string
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
     const zones = ['x', 'y'].map(id => ({
       id,
       subdomain: id,
@@ -35,8 +32,7 @@ describe('a passkey in a browser', () => {
       bootstrap: { users: authorizeBootstrap.users },
     }))
     const bootstrap = { ...authorizeBootstrap, identity_zones: zones }
-    server = await startServer({ config: { base_url: base, bootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap } })))
     browser = await launchBrowser()
   })
   beforeEach(async () => {

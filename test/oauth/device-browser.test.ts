@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
-import { freePort } from '../support/free-port.ts'
 import type { TestServer } from '../support/server.ts'
-import { defaultBootstrap, startServer } from '../support/server.ts'
+import { defaultBootstrap, startListening } from '../support/server.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -14,8 +13,6 @@ describe('the device page in a browser without scripts', () => {
   let browser: Browser
   let base: string
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
     const frame = {
       client_id: 'frame',
       name: 'Photo frame',
@@ -24,8 +21,7 @@ describe('the device page in a browser without scripts', () => {
       scope: ['openid', 'cloud.read'],
     }
     const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, frame] }
-    server = await startServer({ config: { base_url: base, bootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap } })))
     browser = await launchBrowser()
   })
   after(async () => {

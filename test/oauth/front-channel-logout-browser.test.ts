@@ -5,8 +5,7 @@ import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
-import { freePort } from '../support/free-port.ts'
-import { defaultBootstrap, startServer } from '../support/server.ts'
+import { defaultBootstrap, startListening } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 describe('front-channel logout in a browser', () => {
@@ -27,8 +26,6 @@ describe('front-channel logout in a browser', () => {
     await once(app, 'listening')
     const address = app.address()
     site = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
-    const port = await freePort()
-    base = `http://localhost:${port}`
     const client = (id: string, path: string) => ({
       client_id: id,
       client_secret: 'secret',
@@ -41,8 +38,7 @@ describe('front-channel logout in a browser', () => {
       frontchannel_logout_session_required: true,
     })
     const clients = [client('shop', '/out'), client('bank', '/silent')]
-    server = await startServer({ config: { base_url: base, bootstrap: { ...defaultBootstrap, clients } } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: { ...defaultBootstrap, clients } } })))
     browser = await launchBrowser()
   })
   after(async () => {

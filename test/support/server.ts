@@ -21,6 +21,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { generateKey } from '../../src/token/keys/key-generation.ts'
 import type { TestClock } from './clock.ts'
+import { freePort } from './free-port.ts'
 import { createTestClock } from './clock.ts'
 import { openMemory } from './database-images.ts'
 import { defaultBootstrap } from './default-bootstrap.ts'
@@ -98,6 +99,21 @@ export async function withServer(options: ServerOptions, work: (server: TestServ
   } finally {
     await server.stop()
   }
+}
+
+/**
+ * Starts a server that listens at its base URL, for browsers and libraries; the options may depend on that URL. The test stops
+ * it.
+ */
+export async function startListening(
+  options: (base: string) => ServerOptions,
+): Promise<{ readonly server: TestServer; readonly base: string }> {
+  const port = await freePort()
+  const base = `http://localhost:${port}`
+  const { config, ...rest } = options(base)
+  const server = await startServer({ ...rest, config: { ...config, base_url: base } })
+  await server.app.http.listen({ host: '127.0.0.1', port })
+  return { server, base }
 }
 
 /** Starts a server; the test stops it. */

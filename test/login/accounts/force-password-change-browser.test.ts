@@ -1,14 +1,12 @@
 // The forced change of a password as a real browser does it, from the application and back to it.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { waitUntilTrue, launchBrowser } from '../../support/browser.ts'
 import { changeUser } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { startListening } from '../../support/server.ts'
 import { modesInBrowser } from '../../support/thinning.ts'
 
 for (const mode of modesInBrowser('uaa')) {
@@ -17,18 +15,12 @@ for (const mode of modesInBrowser('uaa')) {
     let browser: Browser
     let base: string
     before(async () => {
-      const free = createServer()
-      await new Promise<void>(resolve => {
-        free.listen(0, '127.0.0.1', resolve)
-      })
-      const { port } = free.address() as AddressInfo // no pipe
-      await new Promise(resolve => free.close(resolve))
-      base = `http://localhost:${port}`
-      const clients = authorizeBootstrap.clients.map(each =>
-        each.client_id === 'auto' ? { ...each, redirect_uri: [`${base}/healthz`] } : each,
-      )
-      server = await startServer({ mode, config: { base_url: base, bootstrap: { ...authorizeBootstrap, clients } } })
-      await server.app.http.listen({ host: '127.0.0.1', port })
+      ;({ server, base } = await startListening(url => {
+        const clients = authorizeBootstrap.clients.map(each =>
+          each.client_id === 'auto' ? { ...each, redirect_uri: [`${url}/healthz`] } : each,
+        )
+        return { mode, config: { bootstrap: { ...authorizeBootstrap, clients } } }
+      }))
       browser = await launchBrowser()
     })
     after(async () => {

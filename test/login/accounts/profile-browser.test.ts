@@ -4,11 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { waitUntilTrue, launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
 import { approve, userNamed } from '../../support/oauth.ts'
 import { assertAccessible, LOOKS } from '../../support/page-checks.ts'
 import type { TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { startListening } from '../../support/server.ts'
 
 /** The colour of the ground of a button. */
 const groundOf = (selector: string): string => `getComputedStyle(document.querySelector('${selector}')).backgroundColor`
@@ -19,10 +18,7 @@ describe('the profile in a browser', () => {
   let browser: Browser
   let base: string
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
-    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: authorizeBootstrap } })))
     browser = await launchBrowser()
   })
   after(async () => {

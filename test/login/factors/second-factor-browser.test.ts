@@ -6,12 +6,11 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../../support/authorize.ts'
 import { launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
 import { userNamed } from '../../support/oauth.ts'
 import { assertAccessible, LOOKS, openPage } from '../../support/page-checks.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { startListening } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
 describe('a second factor in a browser', () => {
@@ -19,10 +18,7 @@ describe('a second factor in a browser', () => {
   let browser: Browser
   let base: string
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
-    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: authorizeBootstrap } })))
     await setPolicy(server, { requirement: 'required', rememberDays: 7 })
     browser = await launchBrowser()
   })

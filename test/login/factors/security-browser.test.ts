@@ -5,12 +5,11 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
 import { launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
 import { userNamed } from '../../support/oauth.ts'
 import { assertAccessible, LOOKS, openPage } from '../../support/page-checks.ts'
 import { appOf, setPolicy } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
-import { startServer } from '../../support/server.ts'
+import { startListening } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
 describe('one’s own second factors in a browser', () => {
@@ -19,11 +18,8 @@ describe('one’s own second factors in a browser', () => {
   let base: string
   let pageUrl: string
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: authorizeBootstrap } })))
     pageUrl = `${base}/profile/security`
-    server = await startServer({ config: { base_url: base, bootstrap: authorizeBootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
     await setPolicy(server, { requirement: 'optional', rememberDays: 7 })
     browser = await launchBrowser()
   })

@@ -5,9 +5,8 @@ import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
 import type { TestServer } from '../../support/server.ts'
-import { defaultBootstrap, startServer } from '../../support/server.ts'
+import { defaultBootstrap, startListening } from '../../support/server.ts'
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -24,8 +23,6 @@ describe('the button that approves, in a browser', () => {
   let site: string
   const app = createServer((_, answer) => void answer.setHeader('content-type', 'text/html').end('<title>App</title>'))
   before(async () => {
-    const port = await freePort()
-    base = `http://localhost:${port}`
     app.listen(0, '127.0.0.1')
     await once(app, 'listening')
     const address = app.address()
@@ -39,8 +36,7 @@ describe('the button that approves, in a browser', () => {
         scope: ['openid', 'cloud.read'],
       },
     ]
-    server = await startServer({ config: { base_url: base, bootstrap: { ...defaultBootstrap, clients } } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
+    ;({ server, base } = await startListening(() => ({ config: { bootstrap: { ...defaultBootstrap, clients } } })))
     browser = await launchBrowser()
   })
   after(async () => {
