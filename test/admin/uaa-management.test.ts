@@ -54,11 +54,11 @@ for (const mode of MODES) {
       assert.deepEqual(await origins('', 'z1.localhost:8080'), ['svc true'])
     })
 
-    it('knows the idle ones nowhere else, and a real one takes their place', async () => {
+    it('reads the idle ones in uaa and deletes none, and a real one takes their place', async () => {
       for (const id of ['keystone', 'ldap', 'login-server']) {
-        for (const method of ['GET', 'DELETE']) {
-          assert.equal((await call(method, `/identity-providers/${id}`)).status, 404, `${method} ${id}`)
-        }
+        assert.equal((await call('GET', `/identity-providers/${id}`)).status, isUaa ? 200 : 404, id)
+        assert.equal((await call('DELETE', `/identity-providers/${id}`)).status, 404, id)
+        assert.equal((await call('GET', `/identity-providers/${id}`, undefined, 'z1.localhost:8080')).status, 404, id)
       }
       const ldap = {
         type: 'ldap',
