@@ -16,7 +16,7 @@ import { newAccount, upToDate } from './account-details.ts'
 import type { ExternalUserWithRoles } from './account-details.ts'
 import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
 import type { ExternalRefusal } from './source.ts'
-import { asciiLower, findUnbound, isUnbound, NOT_USABLE } from './unbound-account.ts'
+import { asciiLower, findUnbound, isNotUsable, isUnbound, NOT_ACTIVE, NOT_USABLE } from './unbound-account.ts'
 import type { Origin } from './unbound-account.ts'
 
 /** The user's account, or why there is none. */
@@ -44,6 +44,10 @@ const NOT_PRECREATED: ExternalRefusal = {
 const ZONE_FULL: ExternalRefusal = {
   ...NOT_USABLE,
   detail: 'The zone has reached its maximum number of users (maxUsers).',
+}
+const NAME_TAKEN: ExternalRefusal = {
+  ...NOT_USABLE,
+  detail: 'another account of the provider has the user name; if it is theirs, give it their external id',
 }
 const notInvited = (description: string): ExternalRefusal => ({
   outcome: 'refused',
@@ -141,13 +145,13 @@ export function createAccounts(deps: {
       if (own) return enterOwn(zone, own, externalUser)
       // A matching unbound account must not be bypassed: an administrator must assign it.
       const holder = await store.users.findByName(zone.id, origin, userName)
-      if (holder && isUnbound(holder)) return NOT_USABLE
+      if (holder && isUnbound(holder)) return NAME_TAKEN
     }
-    return NOT_USABLE
+    return NAME_TAKEN
   }
 
   async function enterOwn(zone: Zone, own: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
-    if (!own.active) return NOT_USABLE
+    if (!own.active) return NOT_ACTIVE
     if (!hasOtherFormat(own, externalUser)) return update(zone, own, externalUser)
     return externalUser.isRequestedFormat === true ? changeFormat(zone, own, externalUser) : OTHER_FORMAT
   }
@@ -182,7 +186,7 @@ export function createAccounts(deps: {
     async enter(zone, provider, externalUser) {
       const entry = await find(zone, provider, externalUser)
       const isClosed = provider.config['addShadowUserOnLogin'] === false
-      if (isClosed && (entry ?? NOT_USABLE) === NOT_USABLE) return NOT_PRECREATED
+      if (isClosed && isNotUsable(entry ?? NOT_USABLE)) return NOT_PRECREATED
       return entry ?? create(zone, provider.originKey, externalUser)
     },
   }

@@ -13,6 +13,10 @@ const unusable = (description: string): ExternalRefusal => ({ outcome: 'refused'
 
 /** The refusal of a user who cannot get an account. */
 export const NOT_USABLE = unusable('Unable to register user in internal UAA store.')
+/** The same of a deactivated account. */
+export const NOT_ACTIVE: ExternalRefusal = { ...NOT_USABLE, detail: 'the account is not active' }
+/** Whether there is an account that cannot be used, or none. */
+export const isNotUsable = (refusal: object): boolean => refusal === NOT_USABLE || refusal === NOT_ACTIVE
 const AMBIGUOUS = unusable('Several accounts of the identity provider have this email address.')
 
 /** Whether the account is not linked to an external id, and has no password. */
@@ -32,7 +36,7 @@ export async function findUnbound(
   const isSameName =
     namesake?.userName === userName ||
     (nameIsAssigned && namesake && asciiLower(namesake.userName) === asciiLower(userName))
-  if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_USABLE
+  if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_ACTIVE
   const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
   if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
   const found = await store.users.findByEmail(zoneId, originKey, email)

@@ -402,6 +402,20 @@ for (const mode of MODES) {
         assert.equal(upstream.requests.length, 1, 'the others need no further sign-in')
       })
 
+      it('tells users whose account was deactivated to ask their administrator, and the log why', async () => {
+        const browser = server.browser()
+        await back(browser, { code: 'c', state: (await leave(browser)).get('state') ?? '' })
+        const user = (await server.store.users.findByName('svc', 'corp', 'pat')) ?? assert.fail()
+        await server.store.users.update('svc', { ...user, active: false })
+        const start = server.refusals.length
+        const other = server.browser()
+        const answer = await back(other, { code: 'c', state: (await leave(other)).get('state') ?? '' })
+        await assertRefused(other, answer, 403, /Your account cannot be used here\. Contact your administrator\./)
+        assert.doesNotMatch(answer.text, /UAA|link or the application/)
+        assert.match(server.refusals.slice(start).join('\n'), /sign-in at "corp": .*the account is not active/)
+        await server.store.users.update('svc', { ...user, active: true })
+      })
+
       it('remembers a long way in the session', async () => {
         const browser = server.browser()
         const place = `/home?x=${'y'.repeat(3000)}`

@@ -1,5 +1,7 @@
 // The page and the log line for each failure of a sign-in at another provider.
 import type { RedirectResult } from '../../identity/redirect-sign-in.ts'
+import { NOT_USABLE } from '../../identity/unbound-account.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 
 /** The answer to a failed sign-in. */
 export interface Failure {
@@ -18,8 +20,11 @@ export const LOST: Failure = {
   description: 'This sign-in was started in another browser, has expired or is already complete. Please start again.',
 }
 
+/** Instead of UAA's words, which programs get; the log has the reason. */
+const UNUSABLE = 'Your account cannot be used here. Contact your administrator.'
+
 /** The answer to it; `name` is what users call the provider. */
-export function failureOf(result: Refused, name: string): Failure {
+export function failureOf(result: Refused, name: string, { ownWords }: Pick<Behaviour, 'ownWords'>): Failure {
   switch (result.outcome) {
     case 'no-provider':
       return { status: 404, description: 'That sign-in method is not available here. Please use another one.' }
@@ -28,7 +33,10 @@ export function failureOf(result: Refused, name: string): Failure {
     case 'unavailable':
       return { status: 502, description: `${name} did not respond correctly. Please try again in a few minutes.` }
     case 'refused':
-      if (result.reason !== 'untrusted') return { status: 403, description: result.description }
+      if (result.reason !== 'untrusted') {
+        const isTranslated = ownWords && result.description === NOT_USABLE.description
+        return { status: 403, description: isTranslated ? UNUSABLE : result.description }
+      }
       return {
         status: 502,
         description: `The sign-in data from ${name} could not be verified. Please try again; if that does not help, contact your administrator.`,

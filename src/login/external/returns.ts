@@ -188,7 +188,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
       const answer = await given.refused?.(result, path)
       if (typeof answer === 'string') return reply.redirect(answer, 302)
-      const failure = answer ?? failureOf(result, provider.name)
+      const failure = answer ?? failureOf(result, provider.name, behaviour)
       return fail(request, reply, { ...given, failure })
     }
     // Linking the account has ended its codes; this is for one that was linked before.

@@ -318,6 +318,7 @@ export const de: Texts = {
     noProvider: 'Dieses Anmeldeverfahren ist hier nicht verfügbar. Bitte verwenden Sie ein anderes.',
     misconfigured: 'Die Identitätsanbieter sind falsch eingerichtet. Bitte wenden Sie sich an Ihre Administration.',
     notPrecreated: 'Das Konto muss vorher angelegt werden. Bitte wenden Sie sich an Ihre Administration.',
+    unusableAccount: 'Ihr Konto kann hier nicht verwendet werden. Wenden Sie sich an Ihre Administration.',
     sameEmail: 'Mehrere Konten des Identitätsanbieters haben diese E-Mail-Adresse.',
     selfServiceOff: 'Die Selbstbedienung ist ausgeschaltet.',
     missingField: 'Ein Feld des Formulars fehlt.',

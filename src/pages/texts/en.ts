@@ -303,6 +303,7 @@ export const en: Texts = {
     misconfigured:
       'There is a misconfiguration with the identity provider(s). Please contact your system administrator.',
     notPrecreated: 'The user account must be pre-created. Please contact your system administrator.',
+    unusableAccount: 'Your account cannot be used here. Contact your administrator.',
     sameEmail: 'Several accounts of the identity provider have this email address.',
     selfServiceOff: 'Self service is disabled.',
     missingField: 'A field of the form is missing.',

@@ -309,6 +309,7 @@ export const es: Texts = {
     noProvider: 'Esa forma de iniciar sesión no está disponible aquí. Use otra.',
     misconfigured: 'Los proveedores de identidad están mal configurados. Consulte a su administrador.',
     notPrecreated: 'La cuenta debe crearse antes. Consulte a su administrador.',
+    unusableAccount: 'Su cuenta no puede usarse aquí. Consulte a su administrador.',
     sameEmail: 'Varias cuentas del proveedor de identidad tienen esta dirección de correo.',
     selfServiceOff: 'El autoservicio está desactivado.',
     missingField: 'Falta un campo del formulario.',

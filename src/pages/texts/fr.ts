@@ -309,6 +309,7 @@ export const fr: Texts = {
     noProvider: 'Ce moyen de connexion n’est pas disponible ici. Veuillez en utiliser un autre.',
     misconfigured: 'Les fournisseurs d’identité sont mal configurés. Veuillez vous adresser à votre administrateur.',
     notPrecreated: 'Le compte doit être créé au préalable. Veuillez vous adresser à votre administrateur.',
+    unusableAccount: 'Votre compte ne peut pas être utilisé ici. Adressez-vous à votre administrateur.',
     sameEmail: 'Plusieurs comptes du fournisseur d’identité ont cette adresse e-mail.',
     selfServiceOff: 'Le libre-service est désactivé.',
     missingField: 'Un champ du formulaire est manquant.',

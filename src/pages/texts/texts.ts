@@ -372,6 +372,7 @@ export type TranslatedDescription =
   | 'noProvider'
   | 'misconfigured'
   | 'notPrecreated'
+  | 'unusableAccount'
   | 'sameEmail'
   | 'selfServiceOff'
   | 'missingField'

@@ -289,6 +289,7 @@ export const zh: Texts = {
     noProvider: '该登录方式在此处不可用。请使用其他方式。',
     misconfigured: '身份提供方的配置有误。请联系您的管理员。',
     notPrecreated: '必须事先创建账号。请联系您的管理员。',
+    unusableAccount: '您的账号无法在此处使用。请联系您的管理员。',
     sameEmail: '身份提供方的多个账号使用了此电子邮箱。',
     selfServiceOff: '自助服务已关闭。',
     missingField: '表单缺少一个字段。',
