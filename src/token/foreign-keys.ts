@@ -204,6 +204,17 @@ export function openEmbeddedKey(jwk: Readonly<Record<string, unknown>>, alg: str
   return isUsable ? open(essence(jwk)) : undefined
 }
 
+/** Whether one of the keys of an inline document can verify a signature. */
+export function hasUsableKey(jwks: string): boolean {
+  const document = parse(jwks)
+  const list: unknown = memberOf(document, 'kty') === undefined ? memberOf(document, 'keys') : [document]
+  const isUsable = (jwk: Jwk, alg: string): boolean =>
+    fits(jwk, { alg, kid: undefined }) && open(essence(jwk)) !== undefined
+  return (
+    Array.isArray(list) && list.filter(isJsonRecord).some(jwk => FOREIGN_ALGORITHMS.some(alg => isUsable(jwk, alg)))
+  )
+}
+
 function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {
   const kind = KINDS.get(alg)
   const { use, key_ops: operations } = jwk

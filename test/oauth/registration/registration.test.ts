@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { authorize, signedIn } from '../../support/authorize.ts'
 import { addSeconds } from '../../../src/base/clock.ts'
@@ -16,7 +17,12 @@ import type { TestServer } from '../../support/server.ts'
 
 const REDIRECT = 'https://new.example/cb'
 const keys = (count: number) => ({
-  keys: Array.from({ length: count }, (_, index) => ({ kty: 'OKP', crv: 'Ed25519', x: 'x', kid: String(index) })),
+  keys: Array.from({ length: count }, (_, index) => ({
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x: 'a'.repeat(43),
+    kid: String(index),
+  })),
 })
 const uris = (count: number) => Array.from({ length: count }, (_, index) => `https://new.example/${index}`)
 
@@ -310,6 +316,20 @@ for (const mode of MODES) {
       assert.equal(errorOf(answer), '400 invalid_client_metadata')
       assert.match(answer.text, /require_signed_request_object needs jwks or jwks_uri/)
       assert.equal((await register(server, { ...metadata, jwks: keys(1) })).status, 201)
+    })
+
+    it('refuses keys of which none can verify what the client must sign', async () => {
+      const { n = '', e } = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
+      const short = { kty: 'RSA', n, e, kid: 'short' }
+      const signing = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }
+      const good = { ...keys(1).keys[0], kid: 'good' }
+      for (const key of [short, { ...good, kid: 'x', x: 'x' }, { ...good, kid: 'enc', use: 'enc' }]) {
+        const answer = await register(server, { ...signing, jwks: { keys: [key] } })
+        assert.equal(errorOf(answer), '400 invalid_client_metadata', JSON.stringify(key))
+        assert.match(answer.text, /no key of jwks can verify signatures/)
+        assert.equal((await register(server, { ...METADATA, jwks: { keys: [key] } })).status, 201)
+        assert.equal((await register(server, { ...signing, jwks: { keys: [key, good] } })).status, 201)
+      }
     })
 
     it('takes what command line tools and agents send', async () => {
