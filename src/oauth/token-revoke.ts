@@ -15,7 +15,7 @@ import type { StoredToken } from '../model/tokens/token.ts'
 import type { Store } from '../store/store.ts'
 import { findClientSummary } from '../token/client-summary.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
-import { endAccessOfClient } from '../users/access.ts'
+import { endAccessForEveryUser, endAccessOfClient } from '../users/access.ts'
 import { inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 
 interface TokenRevokeDeps {
@@ -107,8 +107,10 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     const { zone, params } = request
     const { clientId } = params
     if (!mayRevokeAll(request)) throw notAllowed()
-    if (!(await store.clients.find(zone.id, clientId))) throw notFound()
-    await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
+    const of = await findClientSummary(store, zone, clientId)
+    if (!of) throw notFound()
+    if (of.client) await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
+    else await endAccessForEveryUser(zone, clientId, deps)
     await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
     report(request, { clientId })
     return reply.send()

@@ -36,6 +36,15 @@ export async function endAccessOfClient(
   await store.tokens.revokeGrantsOf(zone.id, { clientId: client.clientId, userId }, forgetAt)
 }
 
+/** Ends what the client holds for any user, as `endAccessOfClient`: for a client without a record, which has no salt. */
+export async function endAccessForEveryUser(zone: Zone, clientId: string, deps: AccessDeps): Promise<void> {
+  let users = await deps.store.tokens.usersOf(zone.id, { clientId, after: '' })
+  while (users.length > 0) {
+    for (const userId of users) await endAccessOfClient(zone, { userId, client: { clientId } }, deps)
+    users = await deps.store.tokens.usersOf(zone.id, { clientId, after: users.at(-1) ?? '' })
+  }
+}
+
 /**
  * Ends everything that the user is signed in with: sessions, codes, passcodes and tokens, JWTs too; the password stays.
  * Throws `scim_resource_not_found`.

@@ -299,6 +299,33 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
+    it('lose tokens and codes when an administrator revokes them, there or not', async () => {
+      for (const isThere of [true, false]) {
+        const id = documents.publish(`/revoked-${isThere}.json`)
+        const issue = async (): Promise<string> => {
+          const page = await authorize(browser, asking(id))
+          return (await allow(browser, page.text)).location().searchParams.get('code') ?? ''
+        }
+        const tokens = (await redeem(id, await issue())).json<Record<string, string>>()
+        const later = await issue()
+        if (!isThere) {
+          documents.publish('/revoked-false.json', () => ({ status: 404, body: {} }))
+          server.clock.advance(16 * 60)
+        }
+        const path = `/oauth/token/revoke/client/${encodeURIComponent(id)}`
+        assert.equal((await server.send(path, { bearer: await tokenOf(server, 'root') })).status, 200)
+        documents.publish(`/revoked-${isThere}.json`)
+        server.clock.advance(61)
+        const refreshed = { grant_type: 'refresh_token', refresh_token: tokens['refresh_token'] ?? '', client_id: id }
+        assert.notEqual((await server.send('/oauth/token', { form: refreshed })).status, 200)
+        assert.notEqual((await redeem(id, later)).status, 200)
+        // In uaa a plain JWT names no grant, and so lives on until it expires.
+        const { status } = await server.send('/userinfo', { bearer: tokens['access_token'] ?? '' })
+        assert.equal(status, mode === 'standard' ? 401 : 200)
+        browser = await signedIn(server)
+      }
+    })
+
     it('stay known while their site answers with a fault, not when it says that they are gone', async () => {
       const id = documents.publish('/fault.json')
       assert.equal((await authorize(browser, asking(id))).status, 200)

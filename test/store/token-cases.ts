@@ -75,6 +75,19 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await Promise.all(outcomes), ['unknown', 'used', 'redeemed'])
     })
 
+    it('have users, who are listed in order, once, for one client', async () => {
+      const { tokens, codes } = store()
+      const [z, other] = [newZone(), newZone()]
+      await tokens.insert(z, token({ zoneId: z, idDigest: 'a', userId: 'u3' }))
+      await tokens.insert(z, token({ zoneId: z, idDigest: 'b', userId: 'u1' }))
+      await tokens.insert(z, token({ zoneId: z, idDigest: 'c', userId: 'u4', clientId: 'other' }))
+      await tokens.insert(z, token({ zoneId: z, idDigest: 'd' }))
+      await tokens.insert(other, token({ zoneId: other, idDigest: 'e', userId: 'u5' }))
+      for (const userId of ['u1', 'u2']) await codes.insert(z, code({ zoneId: z, codeDigest: userId, userId }))
+      assert.deepEqual(await tokens.usersOf(z, { clientId: 'app', after: '' }), ['u1', 'u2', 'u3'])
+      assert.deepEqual(await tokens.usersOf(z, { clientId: 'app', after: 'u2' }), ['u3'])
+    })
+
     it('that refresh are deleted for one client and user, and no others', async () => {
       const z = newZone()
       const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const

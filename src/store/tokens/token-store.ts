@@ -69,6 +69,8 @@ export interface TokenStore {
     of: { readonly clientId: string; readonly userId: string },
     expiresAt: Date,
   ): Promise<void>
+  /** Ids of the users for whom the client has a stored token or a code, after the given one, in order, at most 500. */
+  usersOf(zoneId: string, of: { readonly clientId: string; readonly after: string }): Promise<readonly string[]>
   /** Keeps the revocation of a token that is not stored, by its `jti`, until `expiresAt`. */
   revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
   /** Whether the grant or the token is revoked; `grantId` is undefined for a token without a grant. */

@@ -122,6 +122,11 @@ const DELETE_SOME_OF_PAIR = statement<PairKey>(`delete from tokens where ${SOME_
 const DELETE_UNUSED_CODES = statement<PairKey>(
   `delete from authorization_codes where ${OF_PAIR_IN_ZONE} and used_at is null`,
 )
+const USERS_OF_CLIENT = statement<{ zone_id: string; client_id: string; after: string }, { user_id: string }>(
+  `select user_id from tokens where zone_id = :zone_id and client_id = :client_id and user_id > :after
+   union select user_id from authorization_codes where zone_id = :zone_id and client_id = :client_id and user_id > :after
+   order by user_id limit 500`,
+)
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 const REVOKE = statement<Revoked & { expires_at: number }>(
   `insert into revocations (zone_id, revoked_id, expires_at) values (:zone_id, :revoked_id, :expires_at)
@@ -216,6 +221,10 @@ export function createTokens(db: Database): TokenStore {
         // As in `deleteSome`.
         if (changes === 0 && (await db.read(OF_PAIR.rest, pair)).length === 0) return
       }
+    },
+    async usersOf(zoneId, { clientId, after }) {
+      const rows = await db.read(USERS_OF_CLIENT, { zone_id: zoneId, client_id: clientId, after })
+      return rows.map(row => row.user_id)
     },
     async revokeUnstored(zoneId, tokenId, expiresAt) {
       await db.write(REVOKE, { zone_id: zoneId, revoked_id: tokenId, expires_at: expiresAt.getTime() })
