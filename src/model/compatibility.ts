@@ -106,7 +106,7 @@ const rows = {
   codeSeconds: { id: 'R10', standard: 60, uaa: 300 },
   /** T1: whether ID tokens carry at_hash and c_hash. */
   tokenHashes: { id: 'T1', standard: true, uaa: false },
-  /** T3, T6: whether claims about the user depend on the granted scopes. */
+  /** T3, T6, T7: whether claims about the user depend on the granted scopes. */
   claimsByScope: { id: 'T3', standard: true, uaa: false },
   /** T4: whether ID tokens carry a session id. */
   sessionIdClaim: { id: 'T4', standard: true, uaa: false },

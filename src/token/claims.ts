@@ -50,6 +50,8 @@ export function accessTokenClaims(
   const signIn = subject.kind === 'user' ? subject : undefined
   const user = signIn?.user
   const shownSignIn = signIn && supportsLevels(zone, behaviour) ? signIn : undefined
+  // A client that nobody vouches for can read the token, too, not only the API that it is for.
+  const hasEmail = !behaviour.claimsByScope || client.registration === undefined || scopes.includes('email')
   // One object literal: spreading costs several times as much.
   return {
     jti: facts.tokenId,
@@ -64,7 +66,7 @@ export function accessTokenClaims(
     user_id: user?.id,
     user_name: user?.userName,
     origin: user?.origin,
-    email: user?.email,
+    email: hasEmail ? user?.email : undefined,
     auth_time: signIn?.authenticatedAt && epochSeconds(signIn.authenticatedAt),
     amr: shownSignIn && shownSignIn.amr.length > 0 ? shownSignIn.amr : undefined, // RFC 9068 §2.2.1, with acr
     acr: shownSignIn && acrClaim(shownSignIn.acr, zone, behaviour),

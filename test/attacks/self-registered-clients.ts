@@ -82,6 +82,34 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       ),
   },
   {
+    attack: 'looks in its access token for the e-mail address of a user who approved openid alone',
+    outcome: 'it is there only where the ID token and userinfo have it: in standard with the scope email',
+    attempt: () =>
+      trying(async server => {
+        const { client_id: clientId, client_secret: secret } = registered(await register(server))
+        const redirectUri = 'https://new.example/cb'
+        const { id: userId, email } = await userNamed(server, 'marissa')
+        const now = server.clock.now()
+        const approval = { zoneId: 'svc', userId, clientId, status: 'APPROVED' } as const
+        const times = { updatedAt: now, expiresAt: addSeconds(now, 600) }
+        const seenWith = async (scopes: readonly string[]): Promise<readonly unknown[]> => {
+          await server.store.approvals.save(
+            'svc',
+            scopes.map(scope => ({ ...approval, ...times, scope })),
+          )
+          const code = await insertCode(server, { clientId, redirectUri, scopes })
+          const issued = await exchange(server, code, { redirect_uri: redirectUri }, [clientId, secret])
+          const { access_token: bearer, id_token: idToken } = tokensOf(issued)
+          const userinfo = await server.send('/userinfo', { bearer })
+          assert.equal(userinfo.status, 200)
+          return [decodeJwt(bearer), decodeJwt(idToken), userinfo.json()].map(claims => claims['email'])
+        }
+        const [seen, ...others] = await seenWith(['openid'])
+        assert.deepEqual(others, [seen, seen])
+        assert.deepEqual(await seenWith(['openid', 'email']), [email, email, email])
+      }),
+  },
+  {
     attack:
       'uses the token of a user who approved openid to read and rename the account, and to end other applications',
     outcome: 'refused: the approval page named a scope, and no account',
