@@ -2,9 +2,6 @@
 // requests by redirect and whose record names the address of its metadata, and one that takes them by POST, encrypts, and
 // whose record has the metadata itself. Both verify what we sign. They are at another site than this server.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { JWTPayload } from 'jose'
@@ -13,6 +10,8 @@ import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 import { SAML } from '../support/saml/saml-xml.ts'
 import { lacksSimplesamlphp, PEOPLE, startSimplesamlphp } from '../support/saml/simplesamlphp.ts'
 import type { Simplesamlphp } from '../support/saml/simplesamlphp.ts'
@@ -36,9 +35,7 @@ const recordOf = (originKey: string, metaDataLocation: string, config: object = 
 
 describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
   /** The relying party: a place to be sent back to. */
-  const application = createServer((_request, response) =>
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Application</title>'),
-  )
+  let application: Site
   let university: Simplesamlphp
   let company: Simplesamlphp
   let server: ServerProcess
@@ -46,10 +43,8 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
   let callback: string
 
   before(async () => {
-    application.listen(0, '127.0.0.1')
-    await once(application, 'listening')
-    // It listens on TCP.
-    callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback`
+    application = await startSite()
+    callback = `${application.url}/callback`
     university = await startSimplesamlphp()
     company = await startSimplesamlphp({ encrypts: 'cbc', binding: 'post' })
     const bootstrap = {
@@ -82,8 +77,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     await server.stop()
     await university.stop()
     await company.stop()
-    application.closeAllConnections()
-    application.close()
+    application.stop()
   })
 
   async function newPage(): Promise<Page> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { Provider } from 'oidc-provider'
@@ -12,24 +12,21 @@ import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 import { send } from '../support/visitor.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-const application = createServer((_, response) =>
-  response
-    .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
-    .end('<!doctype html><html lang="en"><title>Application</title><p>Back at the application'),
-)
+let application: Site
 let callback: string
 let browser: Browser
 let server: ServerProcess
 let elsewhere: Server
 
 before(async () => {
-  application.listen(0, '127.0.0.1')
-  await once(application, 'listening')
-  callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback` // it listens on TCP
+  application = await startSite()
+  callback = `${application.url}/callback`
   const [port, otherPort] = [await freePort(), await freePort()]
   const base = `http://localhost:${port}`
   const issuer = `http://127.0.0.1:${otherPort}`
@@ -119,8 +116,7 @@ after(async () => {
   await browser.close()
   await server.stop()
   elsewhere.close()
-  application.closeAllConnections()
-  application.close()
+  application.stop()
 })
 
 describe('a user of a server that runs oidc-provider', () => {

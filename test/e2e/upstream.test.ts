@@ -1,30 +1,24 @@
 // A user with a browser who has an account at another provider, which is another zone of the same process: from the
 // application to our sign-in page, by its link to the other zone, through that one's sign-in and approval, and back.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 import { send } from '../support/visitor.ts'
 
-const application = createServer((_, response) =>
-  response
-    .writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
-    .end('<!doctype html><html lang="en"><title>Application</title><p>Back at the application'),
-)
+let application: Site
 let callback: string
 let browser: Browser
 let server: ServerProcess
 
 before(async () => {
-  application.listen(0, '127.0.0.1')
-  await once(application, 'listening')
-  callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/callback` // it listens on TCP
+  application = await startSite()
+  callback = `${application.url}/callback`
   const port = await freePort()
   const zone = `http://partner.localhost:${port}`
   const bootstrap = {
@@ -95,8 +89,7 @@ before(async () => {
 after(async () => {
   await browser.close()
   await server.stop()
-  application.closeAllConnections()
-  application.close()
+  application.stop()
 })
 
 describe('a user of another provider', () => {

@@ -1,9 +1,6 @@
 // A zone by path as others use it: a client library that takes nothing but the issuer, and a real browser, which keeps and
 // sends cookies of several zones on one host as it likes.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import * as client from 'openid-client'
 import type { Browser, Page } from 'playwright-core'
@@ -13,6 +10,8 @@ import { freePort } from '../support/free-port.ts'
 import { thinned } from '../support/thinning.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 
 const zone = (id: string) => ({
   id,
@@ -31,7 +30,7 @@ for (const { mode, path } of combinations) {
   describe(`a zone by path below "${path}/" in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
-    const application = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>Client'))
+    let application: Site
     let origin: string
     let base: string
     let callback: string
@@ -40,9 +39,8 @@ for (const { mode, path } of combinations) {
       const port = await freePort()
       origin = `http://localhost:${port}`
       base = origin + path
-      application.listen(0, '127.0.0.1')
-      await once(application, 'listening')
-      callback = `http://127.0.0.1:${(application.address() as AddressInfo).port}/cb` // a server on a port
+      application = await startSite()
+      callback = `${application.url}/cb`
       const clients = defaultBootstrap.clients.map(each =>
         each.redirect_uri ? { ...each, redirect_uri: [callback] } : each,
       )
@@ -56,7 +54,7 @@ for (const { mode, path } of combinations) {
     })
     after(async () => {
       await browser.close()
-      application.close()
+      application.stop()
       assert.deepEqual(server.faults, [])
       await server.stop()
     })

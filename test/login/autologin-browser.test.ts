@@ -1,23 +1,15 @@
 // Sign-in by a code as a real browser does it: the application redirects to it from another site, and a page that embeds it
 // gets nothing.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { authorizeBootstrap } from '../support/authorize.ts'
 import { launchBrowser } from '../support/browser.ts'
 import type { TestServer } from '../support/server.ts'
 import { startListening } from '../support/server.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 import { modesInBrowser } from '../support/thinning.ts'
-
-const listen = async (http: Server): Promise<number> => {
-  await new Promise<void>(resolve => {
-    http.listen(0, '127.0.0.1', resolve)
-  })
-  return (http.address() as AddressInfo).port // no pipe
-}
 
 for (const mode of modesInBrowser('uaa')) {
   describe(`sign-in by a code with a browser in ${mode}`, () => {
@@ -27,16 +19,17 @@ for (const mode of modesInBrowser('uaa')) {
     /** A page of another site, and what it answers: a redirect, or markup. */
     let elsewhere: string
     let answer: { readonly location?: string; readonly html?: string } = {}
-    const other = createServer((_, response) => {
-      const { location, html = '' } = answer
-      response.writeHead(location === undefined ? 200 : 302, {
-        'content-type': 'text/html',
-        ...(location && { location }),
-      })
-      response.end(html)
-    })
+    let other: Site
     before(async () => {
-      elsewhere = `http://127.0.0.1:${await listen(other)}`
+      other = await startSite((_, response) => {
+        const { location, html = '' } = answer
+        response.writeHead(location === undefined ? 200 : 302, {
+          'content-type': 'text/html',
+          ...(location && { location }),
+        })
+        response.end(html)
+      })
+      elsewhere = other.url
       ;({ server, base } = await startListening(url => {
         const clients = authorizeBootstrap.clients.map(each =>
           each.client_id === 'auto' ? { ...each, redirect_uri: [`${url}/healthz`] } : each,
@@ -47,7 +40,7 @@ for (const mode of modesInBrowser('uaa')) {
     })
     after(async () => {
       await browser.close()
-      await new Promise(resolve => other.close(resolve))
+      other.stop()
       assert.deepEqual(server.faults, [])
       await server.stop()
     })

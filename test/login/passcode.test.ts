@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser as Chromium, BrowserContextOptions, Page } from 'playwright-core'
 import { addSeconds } from '../../src/base/clock.ts'
@@ -12,6 +9,8 @@ import { unescaped } from '../support/forms.ts'
 import { APP, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, startListening, defaultBootstrap } from '../support/server.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 
 const GROUPED = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){4}[0-9A-HJKMNP-TV-Z]{4}$/
 const valueIn = (mode: string): RegExp => (mode === 'uaa' ? /^[A-Za-z0-9_-]{32}$/ : GROUPED)
@@ -234,27 +233,24 @@ describe('GET /passcode below a path', () => {
 
 describe('the passcode page in a browser', () => {
   let server: TestServer
-  let other: Server
+  let other: Site
   let chromium: Chromium
   let base: string
   let elsewhere: string
 
   before(async () => {
     ;({ server, base } = await startListening(() => ({ config: { bootstrap: defaultBootstrap } })))
-    // Another site: 127.0.0.1 is not localhost.
-    other = createServer((_, response) =>
+    other = await startSite((_, response) =>
       response
         .setHeader('content-type', 'text/html')
         .end(`<title>Elsewhere</title><a id="go" href="${base}/passcode">Go</a><img src="${base}/passcode" alt="">`),
     )
-    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
-    elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}` // no pipe
+    elsewhere = other.url
     chromium = await launchBrowser()
   })
   after(async () => {
     await chromium.close()
-    other.closeAllConnections()
-    other.close()
+    other.stop()
     assert.deepEqual(server.faults, [])
     await server.stop()
   })

@@ -1,31 +1,31 @@
 // Front-channel logout in a real browser: the applications' pages are loaded before it goes on, and can do no more than that.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { defaultBootstrap, startListening } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import type { Site } from '../support/site.ts'
+import { startSite } from '../support/site.ts'
 
 describe('front-channel logout in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
+  let app: Site
   let site: string
   const asked: string[] = []
-  const app = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     asked.push(request.url ?? '')
     if (request.url?.startsWith('/silent') === true) return // never answers
     const isEvil = request.url?.startsWith('/out') === true
     const script = isEvil ? `<script>try { top.location = '/stolen' } catch {}</script>` : ''
     response.setHeader('content-type', 'text/html').end(`<title>App</title>${script}`)
-  })
+  }
   before(async () => {
-    app.listen(0, '127.0.0.1')
-    await once(app, 'listening')
-    const address = app.address()
-    site = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+    app = await startSite(answer)
+    site = app.url
     const client = (id: string, path: string) => ({
       client_id: id,
       client_secret: 'secret',
@@ -43,8 +43,7 @@ describe('front-channel logout in a browser', () => {
   })
   after(async () => {
     await browser.close()
-    app.closeAllConnections()
-    app.close()
+    app.stop()
     assert.deepEqual(server.faults, [])
     await server.stop()
   })

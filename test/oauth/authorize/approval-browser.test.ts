@@ -1,12 +1,12 @@
 // The button that approves, in a real browser: what presses it, and what was meant for another window.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../../support/browser.ts'
 import type { TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startListening } from '../../support/server.ts'
+import type { Site } from '../../support/site.ts'
+import { startSite } from '../../support/site.ts'
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -20,13 +20,11 @@ describe('the button that approves, in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
+  let app: Site
   let site: string
-  const app = createServer((_, answer) => void answer.setHeader('content-type', 'text/html').end('<title>App</title>'))
   before(async () => {
-    app.listen(0, '127.0.0.1')
-    await once(app, 'listening')
-    const address = app.address()
-    site = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+    app = await startSite()
+    site = app.url
     const clients = [
       {
         client_id: 'asking',
@@ -41,8 +39,7 @@ describe('the button that approves, in a browser', () => {
   })
   after(async () => {
     await browser.close()
-    app.closeAllConnections()
-    app.close()
+    app.stop()
     assert.deepEqual(server.faults, [])
     await server.stop()
   })

@@ -1,35 +1,32 @@
 // The approval page of a client that registered itself, in a real browser: what a user sees, and where its links lead.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from '../../support/browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { register, registered, startRegistrationServer } from '../../support/registration.ts'
 import type { TestServer } from '../../support/server.ts'
+import type { Site } from '../../support/site.ts'
+import { startSite } from '../../support/site.ts'
 
 describe('the approval page of a registered client in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
+  let app: Site
   let site: string
-  const app = createServer((_, answer) => void answer.setHeader('content-type', 'text/html').end('<title>App</title>'))
   before(async () => {
     const port = await freePort()
     base = `http://localhost:${port}`
     server = await startRegistrationServer({ mode: 'open' }, { config: { base_url: base } })
     await server.app.http.listen({ host: '127.0.0.1', port })
-    app.listen(0, '127.0.0.1')
-    await once(app, 'listening')
-    const address = app.address()
-    site = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+    app = await startSite()
+    site = app.url
     browser = await launchBrowser()
   })
   after(async () => {
     await browser.close()
-    app.closeAllConnections()
-    app.close()
+    app.stop()
     assert.deepEqual(server.faults, [])
     await server.stop()
   })
