@@ -3,14 +3,14 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { createTestClock } from '../support/clock.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
-import { APP, MODES, tokensOf } from '../support/oauth.ts'
+import { MODES, tokensOf } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { startUpstream } from '../support/upstream.ts'
 import type { Jar } from '../support/zone-path.ts'
-import { bootstrap, HTML, jarOf, passwordIn, zone_config } from '../support/zone-path.ts'
+import { bootstrap, HTML, jarOf, passwordIn, zone_config, zoneTokens } from '../support/zone-path.ts'
 
 for (const mode of MODES) {
   for (const path of ['', '/uaa']) {
@@ -27,14 +27,7 @@ for (const mode of MODES) {
         await server.stop()
       })
 
-      const token = (zone: string, form: Readonly<Record<string, string>>, basic: readonly [string, string] = APP) =>
-        server.send(`${path}${zone}/oauth/token`, { form, basic })
-      const signIn = async (
-        zone: string,
-        password: string,
-        form: Readonly<Record<string, string>> = {},
-        basic: readonly [string, string] = APP,
-      ) => tokensOf(await token(zone, { grant_type: 'password', username: 'marissa', password, ...form }, basic))
+      const { token, signIn } = zoneTokens(() => server, path)
       /** Every address on a page and in a redirect, without those of files and other sites. */
       const addressesIn = ({ text, headers }: TestAnswer): readonly string[] =>
         [

@@ -7,7 +7,7 @@ import { epochSeconds } from '../../src/base/clock.ts'
 import { APP, MODES, RESOURCE, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { bootstrap, passwordIn, pem, PORTER, signerKey, zone_config } from '../support/zone-path.ts'
+import { bootstrap, passwordIn, pem, PORTER, signerKey, zone_config, zoneTokens } from '../support/zone-path.ts'
 
 for (const mode of MODES) {
   for (const path of ['', '/uaa']) {
@@ -24,14 +24,7 @@ for (const mode of MODES) {
         await server.stop()
       })
 
-      const token = (zone: string, form: Readonly<Record<string, string>>, basic: readonly [string, string] = APP) =>
-        server.send(`${path}${zone}/oauth/token`, { form, basic })
-      const signIn = async (
-        zone: string,
-        password: string,
-        form: Readonly<Record<string, string>> = {},
-        basic: readonly [string, string] = APP,
-      ) => tokensOf(await token(zone, { grant_type: 'password', username: 'marissa', password, ...form }, basic))
+      const { token, signIn } = zoneTokens(() => server, path)
       /** By host: path and Host header of the zone. */
       const byHost = (zone: string) => ({ host: zone === 'default' ? 'id.example:8080' : `${zone}.id.example:8080` })
 

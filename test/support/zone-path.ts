@@ -5,6 +5,7 @@ import { request as httpRequest } from 'node:http'
 import { exportJWK, generateKeyPair } from 'jose'
 import { privatePem } from './config.ts'
 import { hiddenFields, setCookies } from './forms.ts'
+import { APP, tokensOf } from './oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
@@ -71,6 +72,20 @@ export const bootstrap = {
 export const zone_config = { tokenPolicy, accountChooserEnabled: true }
 /** The password of the user `marissa` in a zone of the name. */
 export const passwordIn = (zone: string): string => (zone === 'default' ? 'koala' : `koala-${zone}`)
+
+/** Requests to the token endpoints of zones, which are named by their path below that of the base URL. */
+export function zoneTokens(server: () => TestServer, path: string) {
+  const token = (zone: string, form: Form, basic: readonly [string, string] = APP): Promise<TestAnswer> =>
+    server().send(`${path}${zone}/oauth/token`, { form, basic })
+  return {
+    token,
+    /** The tokens of `marissa`, by the password grant. */
+    signIn: async (zone: string, password: string, form: Form = {}, basic?: readonly [string, string]) =>
+      tokensOf(await token(zone, { grant_type: 'password', username: 'marissa', password, ...form }, basic)),
+  }
+}
+
+type Form = Readonly<Record<string, string>>
 
 /** Sends a request line as it is; `inject` would take dot segments out. */
 export function sendRaw(

@@ -1,4 +1,4 @@
-import type { AttackClass } from '../attack.ts'
+import type { AttackClass, Means } from '../attack.ts'
 import {
   aboutVictim,
   appended,
@@ -21,6 +21,14 @@ import { SAML } from '../../support/saml/saml-xml.ts'
 /** A `SignedInfo` with the digest of the forged, unsigned assertion. */
 const forgedInfo = (forged: string): string =>
   signedInfoOf({ references: referenceTo(`#${idOf(forged)}`, canonical(forged)) })
+
+/** A signed assertion, and the attacker's signature of the forged one. */
+function signedTwice(means: Means): { readonly signed: string; readonly own: string } {
+  const signed = signedAssertion(means)
+  const forged = aboutVictim(unsigned(signed))
+  const references = referenceTo(`#${idOf(forged)}`, canonical(forged))
+  return { signed, own: handSignature({ key: means.ownKey, references }) }
+}
 
 /** Which part of a signature counts, if there are two of it. */
 export const signedInfo: AttackClass = {
@@ -74,12 +82,7 @@ export const signedInfo: AttackClass = {
       name: 'two signatures, the second one of the attacker',
       reasons: ['bad-signature'],
       forge: means => {
-        const signed = signedAssertion(means)
-        const forged = aboutVictim(unsigned(signed))
-        const own = handSignature({
-          key: means.ownKey,
-          references: referenceTo(`#${idOf(forged)}`, canonical(forged)),
-        })
+        const { signed, own } = signedTwice(means)
         return messageOf(
           means,
           aboutVictim(signed).replace('</ds:Signature>', () => `</ds:Signature>${own}`),
@@ -90,12 +93,7 @@ export const signedInfo: AttackClass = {
       name: 'two signatures, the first one of the attacker',
       reasons: ['bad-signature'],
       forge: means => {
-        const signed = signedAssertion(means)
-        const forged = aboutVictim(unsigned(signed))
-        const own = handSignature({
-          key: means.ownKey,
-          references: referenceTo(`#${idOf(forged)}`, canonical(forged)),
-        })
+        const { signed, own } = signedTwice(means)
         return messageOf(
           means,
           aboutVictim(signed).replace('<ds:Signature ', () => `${own}<ds:Signature `),
