@@ -8,6 +8,7 @@ import type { SigningKeyRecord } from '../../src/model/tokens/signing-key.ts'
 import type { AuthorizationCode, StoredToken } from '../../src/model/tokens/token.ts'
 import type { User } from '../../src/model/users/user.ts'
 import type { Zone, ZoneConfig } from '../../src/model/zones/zone.ts'
+import { bareClient } from '../support/bare-client.ts'
 
 /** A moment so many seconds after the tests' beginning of time. */
 export const at = (seconds: number): Date => new Date(Date.UTC(2030, 0, 1) + seconds * 1000)
@@ -35,21 +36,8 @@ export const fullZone: Partial<Zone> = {
 }
 
 /** A client without the optional members. */
-export const client = (given: Partial<Client> = {}): Client => ({
-  zoneId: 'z1',
-  clientId: 'app',
-  secrets: [],
-  authorizedGrantTypes: [],
-  redirectUris: [],
-  scope: [],
-  authorities: [],
-  autoapprove: [],
-  requiredUserGroups: [],
-  additional: {},
-  createdAt: at(0),
-  updatedAt: at(0),
-  ...given,
-})
+export const client = (given: Partial<Client> = {}): Client =>
+  bareClient({ zoneId: 'z1', createdAt: at(0), updatedAt: at(0), ...given })
 
 /** Every optional member of a client. */
 export const fullClient: Partial<Client> = {

@@ -4,23 +4,11 @@ import fc from 'fast-check'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { isCurrentSignature, murmur3, revocationSignature } from '../../src/token/revocation-signature.ts'
+import { bareClient } from '../support/bare-client.ts'
 import { anyCodePoint } from '../support/code-points.ts'
 
 const at = new Date(0)
-const client: Client = {
-  zoneId: 'svc',
-  clientId: 'app',
-  secrets: [{ hash: 'hash-1', revision: 'revision-1' }],
-  authorizedGrantTypes: [],
-  redirectUris: [],
-  scope: [],
-  authorities: [],
-  autoapprove: [],
-  requiredUserGroups: [],
-  additional: {},
-  createdAt: at,
-  updatedAt: at,
-}
+const client = bareClient({ secrets: [{ hash: 'hash-1', revision: 'revision-1' }] })
 const user: User = {
   zoneId: 'svc',
   id: 'user-1',

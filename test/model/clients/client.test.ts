@@ -1,23 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { allowsProvider, type Client, displayName, isPublic, mayUseGrant } from '../../../src/model/clients/client.ts'
+import { allowsProvider, displayName, isPublic, mayUseGrant } from '../../../src/model/clients/client.ts'
 import { GRANT_TYPES } from '../../../src/model/clients/grant-types.ts'
-
-const client = (members: Partial<Client>): Client => ({
-  zoneId: 'svc',
-  clientId: 'app',
-  secrets: [],
-  authorizedGrantTypes: [],
-  redirectUris: [],
-  scope: [],
-  authorities: [],
-  autoapprove: [],
-  requiredUserGroups: [],
-  additional: {},
-  createdAt: new Date(0),
-  updatedAt: new Date(0),
-  ...members,
-})
+import { bareClient as client } from '../../support/bare-client.ts'
 
 describe('a client', () => {
   it('may use the grants that it was given and no other', () => {

@@ -10,6 +10,7 @@ import {
   parseFilter,
 } from '../../../src/model/filters/filter.ts'
 import { anyCodePoint } from '../../support/code-points.ts'
+import { treesOf } from './filter-trees.ts'
 
 const compare = (
   attribute: string,
@@ -169,20 +170,7 @@ const trees = (() => {
     words.map(present),
     fc.tuple(words, fc.constantFrom(...COMPARISONS), values).map(([name, word, value]) => compare(name, word, value)),
   )
-  return fc.letrec<{ tree: Filter }>(tie => ({
-    tree: fc.oneof(
-      { maxDepth: 3, withCrossShrink: true },
-      leaves,
-      fc.record(
-        {
-          kind: fc.constantFrom('and' as const, 'or' as const),
-          parts: fc.array(tie('tree'), { minLength: 2, maxLength: 3 }),
-        },
-        { noNullPrototype: true },
-      ),
-      fc.record({ kind: fc.constant('not' as const), part: tie('tree') }, { noNullPrototype: true }),
-    ),
-  })).tree
+  return treesOf(leaves, 3)
 })()
 
 describe('a filter', () => {

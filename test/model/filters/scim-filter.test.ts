@@ -12,6 +12,7 @@ import {
   parsePath,
 } from '../../../src/model/filters/filter.ts'
 import { anyCodePoint } from '../../support/code-points.ts'
+import { treesOf } from './filter-trees.ts'
 
 const CORE = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const compare = (attribute: string, comparison: Comparison, value: FilterValue): Filter => ({
@@ -128,23 +129,8 @@ const trees = (() => {
       )
       .map(([name, word, value]) => compare(name, word, value)),
   )
-  const treeOf = (depth: number, leaf: fc.Arbitrary<Filter>): fc.Arbitrary<Filter> =>
-    fc.letrec<{ tree: Filter }>(tie => ({
-      tree: fc.oneof(
-        { maxDepth: depth },
-        leaf,
-        fc.record(
-          {
-            kind: fc.constantFrom('and' as const, 'or' as const),
-            parts: fc.array(tie('tree'), { minLength: 2, maxLength: 3 }),
-          },
-          { noNullPrototype: true },
-        ),
-        fc.record({ kind: fc.constant('not' as const), part: tie('tree') }, { noNullPrototype: true }),
-      ),
-    })).tree
-  const inBrackets = fc.tuple(names, treeOf(1, leaves)).map(([name, filter]) => values(name, filter))
-  return treeOf(2, fc.oneof(leaves, inBrackets))
+  const inBrackets = fc.tuple(names, treesOf(leaves, 1)).map(([name, filter]) => values(name, filter))
+  return treesOf(fc.oneof(leaves, inBrackets), 2)
 })()
 
 describe('a filter of SCIM 2.0', () => {

@@ -16,24 +16,7 @@ import {
   type UserGroups,
   userScopes,
 } from '../../../src/model/tokens/scopes.ts'
-
-function client(members: Partial<Client>): Client {
-  return {
-    zoneId: 'svc',
-    clientId: 'app',
-    secrets: [],
-    authorizedGrantTypes: [],
-    redirectUris: [],
-    scope: [],
-    authorities: [],
-    autoapprove: [],
-    requiredUserGroups: [],
-    additional: {},
-    createdAt: new Date(0),
-    updatedAt: new Date(0),
-    ...members,
-  }
-}
+import { bareClient as client } from '../../support/bare-client.ts'
 
 /** What a scope rule says: the scopes it grants, or the description it refuses with. */
 function outcome(rule: () => readonly string[]): readonly string[] | string {

@@ -10,24 +10,16 @@ import type { SignedIn, Step } from '../../../src/oauth/authorize/next-step.ts'
 import { nextStep } from '../../../src/oauth/authorize/next-step.ts'
 import type { Demands } from '../../../src/oauth/authorize/context.ts'
 import { parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
+import { bareClient } from '../../support/bare-client.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')
 const secondsAgo = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000)
 
-const CLIENT: Client = {
-  zoneId: 'svc',
-  clientId: 'app',
-  secrets: [],
+const CLIENT = bareClient({
   authorizedGrantTypes: ['authorization_code'],
   redirectUris: ['https://app.example/cb'],
   scope: ['openid', 'cloud.read', 'cloud.write', 'password.write'],
-  authorities: [],
-  autoapprove: [],
-  requiredUserGroups: [],
-  additional: {},
-  createdAt: NOW,
-  updatedAt: NOW,
-}
+})
 
 const decided = (status: Approval['status'], ...scopes: readonly string[]): readonly Approval[] =>
   scopes.map(scope => ({
