@@ -25,7 +25,7 @@ interface Deps {
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 
-/** The members of the client that the profile rules out; nothing for a client without a profile. */
+/** What the profile rules out of the client, each value on its own; nothing for a client without a profile. */
 export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): readonly ProfileProblem[] {
   const demands = demandsOn(zone, client)
   if (demands.profile === undefined) return []
@@ -38,10 +38,15 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
   else if (!hasProof(client)) miss('jwks', `it has no key or certificate to authenticate with: ${methods.join(' or ')}`)
   if (allowPublic === true) miss('allowpublic', 'it must not be public')
 
-  const barred = grantTypes.filter(type => demands.grantTypes?.includes(type) === false)
-  if (barred.length > 0) miss('authorized_grant_types', `the profile does not allow ${barred.join(', ')}`)
-  const plain = redirectUris.filter(uri => !/^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)/i.test(uri))
-  if (plain.length > 0) miss('redirect_uri', `${plain.join(', ')} must be https`)
+  for (const type of grantTypes) {
+    if (demands.grantTypes?.includes(type) === false) {
+      miss('authorized_grant_types', `the profile does not allow ${type}`)
+    }
+  }
+  for (const uri of redirectUris) {
+    const isProtected = /^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)/i.test(uri)
+    if (!isProtected) miss('redirect_uri', `${uri} must be https`)
+  }
 
   for (const [key, algorithm] of Object.entries({
     token_endpoint_auth_signing_alg: client.tokenEndpointAuthSigningAlg,

@@ -160,7 +160,7 @@ for (const mode of MODES) {
         mode === 'uaa' ? ['protocols.pushedRequests', 'protocols.dpop'] : [],
       )
       const classic = (await report('classic')).missing.filter(each => each.of === 'client').map(({ key }) => key)
-      assert.deepEqual(classic, ['allowpublic', 'authorized_grant_types'])
+      assert.deepEqual(classic, ['allowpublic', 'authorized_grant_types', 'authorized_grant_types'])
       assert.equal((await server.send('/oauth/clients/nobody/profile', { bearer })).status, 404)
       assert.equal((await server.send('/oauth/clients/bank/profile')).status, 401)
       const records: readonly (readonly [object, RegExp])[] = [
@@ -207,7 +207,16 @@ describe('a zone with a profile of FAPI 2.0', () => {
       subdomain: 'strict',
       name: 'Strict',
       config: { profile: 'fapi2-security', registration: { mode: 'open' } },
-      bootstrap: { clients: [secretive('older')] },
+      bootstrap: {
+        clients: [
+          secretive('older'),
+          {
+            ...secretive('lenient'),
+            authorized_grant_types: ['authorization_code', 'password', 'implicit'],
+            redirect_uri: ['https://bank.example/cb', 'http://bank.example/1', 'http://bank.example/2'],
+          },
+        ],
+      },
     }
     const clients = [...defaultBootstrap.clients, root]
     server = await startServer({
@@ -245,6 +254,19 @@ describe('a zone with a profile of FAPI 2.0', () => {
     const answer = await change({ ...older, redirect_uri: ['http://bank.example/cb'] })
     assert.equal(answer.status, 400, answer.text)
     assert.match(answer.text, /redirect_uri: http:\/\/bank\.example\/cb must be https/)
+  })
+
+  it('lets older clients lose a part of what violates it', async () => {
+    const { client_secret: _, ...lenient } = secretive('lenient')
+    const change = (record: object) =>
+      sendJson(server, 'PUT', '/oauth/clients/lenient', { ...lenient, ...record }, { bearer, headers })
+    const grants = ['authorization_code', 'password']
+    const uris = ['https://bank.example/cb', 'http://bank.example/2']
+    const less = await change({ authorized_grant_types: grants, redirect_uri: uris })
+    assert.equal(less.status, 200, less.text)
+    const more = await change({ authorized_grant_types: [...grants, 'implicit'], redirect_uri: uris })
+    assert.match(more.text, /does not allow implicit/)
+    assert.match((await change({ redirect_uri: [...uris, 'http://bank.example/3'] })).text, /example\/3 must be https/)
   })
 
   it('lets only clients register that can authenticate', async () => {
