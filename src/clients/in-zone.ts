@@ -78,7 +78,23 @@ const ownIssuer: Check = async (zone, client, { urls }) =>
     ? 'jwt_creds must not name this server; use jwks_uri for a client that signs with keys of its own'
     : undefined
 
-const CHECKS: readonly Check[] = [clientPolicyProblem, missingKey, unreadCertificate, profile, ownIssuer]
+/** Pairwise subjects where the zone has them off: the client would get the ids of accounts. One that already had them may stay. */
+const pairwiseSubjects: Check = async (zone, client, { store, behaviour }) => {
+  if (client.subjectType !== 'pairwise' || supportsProtocol(zone, 'pairwiseSubjects', behaviour)) return undefined
+  const before = await store.clients.find(zone.id, client.clientId)
+  return before?.subjectType === 'pairwise'
+    ? undefined
+    : 'subject_type: pairwise subjects are disabled in the zone (protocols.pairwiseSubjects)'
+}
+
+const CHECKS: readonly Check[] = [
+  clientPolicyProblem,
+  missingKey,
+  unreadCertificate,
+  profile,
+  ownIssuer,
+  pairwiseSubjects,
+]
 
 /** The first problem, as a complete sentence. */
 export async function problemInZone(

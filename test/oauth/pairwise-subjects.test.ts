@@ -18,6 +18,7 @@ import {
 import type { Tokens } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
+import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const client = (id: string, host: string, more: object = {}) => ({
   client_id: id,
@@ -215,6 +216,26 @@ describe('subjects of pairwise clients', () => {
     assert.equal(decodeJwt(issued.id_token).sub, (await userNamed(plain, 'marissa')).id)
     await plain.stop()
   })
+
+  for (const mode of MODES) {
+    it(`are given to no client where the zone of ${mode} does not have them, unless it had them before`, async () => {
+      const config = { bootstrap: { ...bootstrap, clients: [...bootstrap.clients, caller('root', 'clients.admin')] } }
+      const plain = await startServer({
+        mode,
+        config: { ...config, zone_config: { protocols: { pairwiseSubjects: false } } },
+      })
+      const bearer = await tokenOf(plain, 'root')
+      const grants = { authorized_grant_types: ['authorization_code'] }
+      const created = client('new', 'new.example', grants)
+      const refused = await sendJson(plain, 'POST', '/oauth/clients', created, { bearer })
+      assert.equal(refused.status, 400, refused.text)
+      assert.match(refused.text, /pairwise subjects are disabled in the zone/)
+      const { client_secret: _, ...record } = client('one', 'shop.example', { ...grants, name: 'One' })
+      const changed = await sendJson(plain, 'PUT', '/oauth/clients/one', record, { bearer })
+      assert.equal(changed.status, 200, changed.text)
+      await plain.stop()
+    })
+  }
 })
 
 describe('the sector of a client', () => {

@@ -6,7 +6,9 @@ import { profileOf } from '../../model/clients/client-demands.ts'
 import { hasCredential } from '../../model/clients/client.ts'
 import { ruledOut } from '../../clients/profile-report.ts'
 import { type HomePageMembers, takeHomePage } from '../../model/clients/client-metadata.ts'
-import type { CompatibilityMode } from '../../model/compatibility.ts'
+import { behaviourOf } from '../../model/compatibility.ts'
+import type { Behaviour, CompatibilityMode } from '../../model/compatibility.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { ZoneConfig } from '../../model/zones/zone.ts'
 import { nearest } from '../nearest.ts'
 import { clientRules } from '../records/records.ts'
@@ -29,8 +31,8 @@ const ALGORITHMS = [
 ] as const
 
 /**
- * Attributes whose name looks mistyped, no credential, scopes without effect, what the profile of a client or its zone rules out,
- * and algorithms without a key.
+ * Attributes whose name looks mistyped, no credential, scopes and subjects without effect, what the profile of a client or its
+ * zone rules out, and algorithms without a key.
  */
 export function clientWarnings(
   { clients, identityZones }: Pick<Bootstrap, 'clients' | 'identityZones'>,
@@ -60,6 +62,7 @@ export function clientWarnings(
         ...scopeWarnings(record, definition, rules.service),
         ...profileWarnings(definition, zone),
         ...keyWarnings(record, zone),
+        ...subjectWarnings(definition, zone, behaviourOf(rules.compatibility)),
       ]
       return messages.map(message => `client ${record.client_id}: ${message}`)
     }),
@@ -113,6 +116,15 @@ const isNamed = (given: unknown): boolean =>
 function profileWarnings(definition: ClientDefinition, { config }: ZoneOfClients): readonly string[] {
   const profile = profileOf({ config }, definition)
   return ruledOut({ config }, definition).map(({ key, message }) => `${profile} does not allow it: ${key}: ${message}`)
+}
+
+function subjectWarnings(
+  { subjectType }: ClientDefinition,
+  zone: ZoneOfClients,
+  behaviour: Pick<Behaviour, 'furtherProtocols'>,
+): readonly string[] {
+  if (subjectType !== 'pairwise' || supportsProtocol(zone, 'pairwiseSubjects', behaviour)) return []
+  return ['subject_type has no effect, because protocols.pairwiseSubjects is off: the client gets the ids of accounts']
 }
 
 function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly string[] {

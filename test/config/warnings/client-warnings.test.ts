@@ -89,6 +89,17 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned({ client_secret: 's', authorities }, { service: 'uaa' }), [])
   })
 
+  it('are named at the start: pairwise subjects that the zone does not have', async () => {
+    const pairwise = { client_secret: 's', subject_type: 'pairwise' }
+    const useless = /^client bank: subject_type has no effect, because protocols\.pairwiseSubjects is off/m
+    assert.deepEqual(await warned(pairwise), [])
+    const off = { zone_config: { protocols: { pairwiseSubjects: false } } }
+    assert.match((await warned(pairwise, off)).join('\n'), useless)
+    assert.match((await warned(pairwise, { compatibility: 'uaa' })).join('\n'), useless)
+    const on = { compatibility: 'uaa', zone_config: { protocols: { pairwiseSubjects: true } } }
+    assert.doesNotMatch((await warned(pairwise, on)).join('\n'), useless)
+  })
+
   it('are named at the start: signatures that there is no key for', async () => {
     const signed = { client_secret: 's', id_token_signed_response_alg: 'ES256' }
     const missing = /^client bank: id_token_signed_response_alg is ES256, and the configuration has no such key/
