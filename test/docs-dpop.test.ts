@@ -4,11 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { dpopKey, proof } from './support/dpop.ts'
-import { freePort } from './support/free-port.ts'
 import { tokensOf } from './support/oauth.ts'
 import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
-import { defaultBootstrap, startServer } from './support/server.ts'
+import { defaultBootstrap, startInRealTime } from './support/server.ts'
 
 const [CLIENT = '', API = ''] = scriptsOf('docs/dpop.md')
 
@@ -23,8 +22,6 @@ describe('docs/dpop.md', () => {
   let recipe: Recipe
   before(async () => {
     recipe = { ...loadRecipe(CLIENT), ...loadRecipe(API) } as Recipe
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const jobs = {
       client_id: 'jobs',
       client_secret: 'jobs-secret',
@@ -33,10 +30,7 @@ describe('docs/dpop.md', () => {
       accessTokenType: 'at+jwt',
     }
     const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, jobs] }
-    server = await startServer({ config: { base_url: base.href, bootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The libraries tell the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap } })))
   })
   after(async () => {
     assert.deepEqual(server.faults, [])

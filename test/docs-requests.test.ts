@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import * as client from 'openid-client'
 import { signedIn } from './support/authorize.ts'
-import { freePort } from './support/free-port.ts'
 import { KEYS } from './support/keys.ts'
 import { bankClient, CALLBACK, SIGNERS, withBanks } from './support/request-objects.ts'
 import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import type { TestServer } from './support/server.ts'
-import { startServer } from './support/server.ts'
+import { startInRealTime } from './support/server.ts'
 
 interface Recipe {
   pushedUrl(config: client.Configuration, redirectUri: string, challenge: string): Promise<URL>
@@ -41,15 +40,10 @@ describe('docs/requests.md and docs/fapi.md', () => {
   before(async () => {
     recipe = loadRecipe(scriptsOf('docs/requests.md').join('\n')) as Recipe
     strict = loadRecipe(scriptsOf('docs/fapi.md').join('\n')) as StrictRecipe
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const grants = { client_secret: undefined, authorized_grant_types: ['authorization_code', 'refresh_token'] }
     const bootstrap = withBanks(bankClient('strict', { ...grants, profile: 'fapi2-security' }))
     const signing_keys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
-    server = await startServer({ config: { base_url: base.href, bootstrap, signing_keys } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The library tells the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap, signing_keys } })))
     const auth = client.ClientSecretBasic('bank-secret')
     config = await client.discovery(base, 'bank', undefined, auth, { execute })
   })

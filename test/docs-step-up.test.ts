@@ -10,7 +10,7 @@ import { loadRecipe, scriptsOf } from './support/recipes.ts'
 import { enrolApp, prove } from './support/second-factor.ts'
 import type { AuthenticatorApp } from './support/second-factor.ts'
 import type { Browser, TestServer } from './support/server.ts'
-import { startServer } from './support/server.ts'
+import { startInRealTime } from './support/server.ts'
 
 const CALLBACK = 'https://bank.example/cb'
 const [API = '', APPLICATION = ''] = scriptsOf('docs/step-up.md')
@@ -50,8 +50,6 @@ describe('docs/step-up.md', () => {
   let base: URL
   before(async () => {
     recipe = { ...loadRecipe(API), ...loadRecipe(APPLICATION) } as Recipe
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const bank = {
       client_id: 'bank',
       client_secret: 'bank-secret',
@@ -61,10 +59,7 @@ describe('docs/step-up.md', () => {
       autoapprove: true,
     }
     const bootstrap = { ...authorizeBootstrap, clients: [...authorizeBootstrap.clients, bank] }
-    server = await startServer({ config: { base_url: base.href, bootstrap } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The libraries tell the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap } })))
     config = await client.discovery(base, 'bank', undefined, client.ClientSecretBasic('bank-secret'), {
       execute: [client.allowInsecureRequests],
     })

@@ -7,9 +7,8 @@ import * as client from 'openid-client'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
 import { hiddenFields, unescaped } from '../support/forms.ts'
 import { passwordTokens } from '../support/oauth.ts'
-import { freePort } from '../support/free-port.ts'
 import type { Browser, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startInRealTime } from '../support/server.ts'
 
 const CALLBACK = 'https://library.example/cb'
 
@@ -19,8 +18,6 @@ describe('openid-client', () => {
   let base: URL
   let signer: Awaited<ReturnType<typeof generateKeyPair>>['privateKey']
   before(async () => {
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const { privateKey, publicKey } = await generateKeyPair('ES256')
     signer = privateKey
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }] }
@@ -51,10 +48,7 @@ describe('openid-client', () => {
         authorized_grant_types: ['authorization_code', 'refresh_token'],
       },
     ]
-    server = await startServer({ config: { base_url: base.href, bootstrap: { ...authorizeBootstrap, clients } } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The library tells the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap: { ...authorizeBootstrap, clients } } })))
     browser = await signedIn(server)
   })
   after(async () => {

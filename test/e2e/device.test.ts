@@ -6,10 +6,9 @@ import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
-import { freePort } from '../support/free-port.ts'
 import { passwordTokens } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
-import { defaultBootstrap, startServer } from '../support/server.ts'
+import { defaultBootstrap, startInRealTime } from '../support/server.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -19,8 +18,6 @@ describe('devices and exchanges by libraries of others', () => {
   let server: TestServer
   let base: URL
   before(async () => {
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const clients = [
       ...defaultBootstrap.clients,
       {
@@ -37,10 +34,7 @@ describe('devices and exchanges by libraries of others', () => {
         tokenExchange: [{ audience: 'stock', subjects: ['app'], scopes: ['cloud.read'], mode: 'delegation' }],
       },
     ]
-    server = await startServer({ config: { base_url: base.href, bootstrap: { ...defaultBootstrap, clients } } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The libraries tell the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap: { ...defaultBootstrap, clients } } })))
   })
   after(async () => {
     assert.deepEqual(server.faults, [])

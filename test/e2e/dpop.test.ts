@@ -4,9 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
-import { freePort } from '../support/free-port.ts'
 import type { Browser, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startInRealTime } from '../support/server.ts'
 
 const CALLBACK = 'https://native.example/cb'
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
@@ -16,8 +15,6 @@ describe('DPoP by libraries of others', () => {
   let browser: Browser
   let base: URL
   before(async () => {
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const clients = [
       ...authorizeBootstrap.clients,
       {
@@ -28,10 +25,7 @@ describe('DPoP by libraries of others', () => {
         dpop_bound_access_tokens: true,
       },
     ]
-    server = await startServer({ config: { base_url: base.href, bootstrap: { ...authorizeBootstrap, clients } } })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The libraries tell the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({ config: { bootstrap: { ...authorizeBootstrap, clients } } })))
     browser = await signedIn(server)
   })
   after(async () => {

@@ -4,11 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as client from 'openid-client'
 import { signedIn } from '../support/authorize.ts'
-import { freePort } from '../support/free-port.ts'
 import { KEYS } from '../support/keys.ts'
 import { CALLBACK, SIGNERS, bankClient, withBanks } from '../support/request-objects.ts'
 import type { Browser, TestServer } from '../support/server.ts'
-import { startServer } from '../support/server.ts'
+import { startInRealTime } from '../support/server.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
@@ -19,19 +18,14 @@ describe('signed and pushed requests by libraries of others', () => {
   let browser: Browser
   let base: URL
   before(async () => {
-    const port = await freePort()
-    base = new URL(`http://localhost:${port}`)
     const strict = bankClient('strict', {
       client_secret: undefined,
       profile: 'fapi2-message-signing',
       authorized_grant_types: ['authorization_code', 'refresh_token'],
     })
-    server = await startServer({
-      config: { base_url: base.href, bootstrap: withBanks(strict), signing_keys: signingKeys },
-    })
-    await server.app.http.listen({ host: '127.0.0.1', port })
-    // The libraries tell the time by the machine's clock; the server's is brought there.
-    server.clock.advance((Date.now() - server.clock.now().getTime()) / 1000)
+    ;({ server, base } = await startInRealTime(() => ({
+      config: { bootstrap: withBanks(strict), signing_keys: signingKeys },
+    })))
     browser = await signedIn(server)
   })
   after(async () => {

@@ -116,6 +116,14 @@ export async function startListening(
   return { server, base }
 }
 
+/** As `startListening`, at the time of the machine's clock, by which libraries tell the time. */
+export async function startInRealTime(
+  options: (base: string) => ServerOptions,
+): Promise<{ readonly server: TestServer; readonly base: URL }> {
+  const { server, base } = await startListening(url => ({ clock: createTestClock(Date.now()), ...options(url) }))
+  return { server, base: new URL(base) }
+}
+
 /** Starts a server; the test stops it. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const clock = options.clock ?? createTestClock()
