@@ -69,10 +69,10 @@ export interface Task {
 
 /** Determines the task. */
 export interface Tasks {
-  /** Undefined if nothing is required. */
-  of(request: FastifyRequest): Promise<Task | undefined>
-  /** The URL to continue with. */
-  continueUrl(request: FastifyRequest): Promise<string>
+  /** Undefined if nothing is required. The form or query may name the target of its own tab. */
+  of(request: FastifyRequest, form?: Form): Promise<Task | undefined>
+  /** The path to continue with: that of the form, or of the newest request that waits. */
+  continueUrl(request: FastifyRequest, form?: Form): Promise<string>
 }
 
 /** Dependencies of `createTasks`. */
@@ -89,14 +89,14 @@ const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
 /** One instance serves every zone. */
 export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, behaviour }: TaskDeps): Tasks {
   return {
-    async of(request) {
+    async of(request, form = EMPTY_FORM) {
       const signedIn = await sessions.signedIn(request)
       if (!signedIn) return undefined
       const { zone } = request
       const { user, session } = signedIn
       const policy = secondFactorPolicy(zone, behaviour)
       const isOutstanding = (await signInDemands.open(request, signedIn))?.name === 'second-factor'
-      const { client, query, path } = await signInTargets.of(request, EMPTY_FORM)
+      const { client, query, path } = await signInTargets.of(request, form)
       const groupNames = (await groupsOf(zone, user)).groups
       const acrValues = query && levelsAsked(query.get('acr_values'), client)
       const asked =
@@ -120,8 +120,8 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
         rememberDays: policy.rememberDays,
       }
     },
-    async continueUrl(request) {
-      const path = (await sessions.savedRequest(request))?.path
+    async continueUrl(request, form = EMPTY_FORM) {
+      const { path } = await signInTargets.of(request, form)
       // Not back to this page, which has nothing left to ask.
       return path === undefined || OWN_PATH.test(path) ? '/' : path
     },

@@ -87,6 +87,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       return pages.send(reply, page)
     }
     const way = asked ?? ways[0] ?? 'recovery'
+    const continueUrl = await tasks.continueUrl(request, form)
     const page = provePage(chrome, {
       action,
       choice: way,
@@ -97,6 +98,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       problem: text,
       ...(addsFactor(task) && { back: action }),
       isStuck: task.provable.length === 0 && !task.mayAdd,
+      ...(continueUrl !== '/' && { formRedirectUri: urls.ofZone(request.zone) + continueUrl }),
       isBypass: (signedIn.user.factors?.methods ?? []).length === 0,
     })
     return pages.send(reply, page)
@@ -108,22 +110,23 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
   }
 
   on('GET /second_factor', async (request, reply) => {
-    const task = await tasks.of(request)
-    if (!task) return goTo(request, reply, await tasks.continueUrl(request))
-    return show(request, reply, { task, form: queryForm(request) })
+    const form = queryForm(request)
+    const task = await tasks.of(request, form)
+    if (!task) return goTo(request, reply, await tasks.continueUrl(request, form))
+    return show(request, reply, { task, form })
   })
 
   on('POST /second_factor', async (request, reply) => {
-    const task = await tasks.of(request)
-    if (!task) return goTo(request, reply, await tasks.continueUrl(request)) // done in another tab
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
+    const task = await tasks.of(request, form)
+    if (!task) return goTo(request, reply, await tasks.continueUrl(request, form)) // done in another tab
+    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { user } = task.signedIn
     const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
       prove(request, task, form),
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
-    const continueUrl = await tasks.continueUrl(request)
+    const continueUrl = await tasks.continueUrl(request, form)
     if (!(await sessions.strengthen(request, reply, task.signedIn, proof.factor))) return goTo(request, reply, '/login')
     if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.signedIn, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)

@@ -4,7 +4,7 @@ import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { field, submit } from '../parts/components.ts'
 import { plain } from '../parts/foreign.ts'
 import { factorLayout } from './factor-layout.ts'
-import { type Chrome, csrfField, hiddenField, siteName } from '../parts/layout.ts'
+import { type Chrome, csrfField, hiddenField, siteName, withFormRedirect } from '../parts/layout.ts'
 import { qrCode } from './qr-code.ts'
 import { factorTexts } from '../texts/factor-texts.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -30,6 +30,8 @@ interface ProveProps {
   readonly isBypass: boolean
   /** Where to add a factor instead. */
   readonly back?: string | undefined
+  /** The URL to continue with. */
+  readonly formRedirectUri?: string | undefined
 }
 
 /** The page that asks for a second factor. */
@@ -46,6 +48,8 @@ export function provePage(chrome: Chrome, props: ProveProps): Html {
   const remember =
     rememberDays > 0 &&
     html`<label class="check"><input type="checkbox" name="remember" value="true"><span>${texts.remember(rememberDays)}</span></label>\n`
+  const target = props.formRedirectUri !== undefined && hiddenField('form_redirect_uri', props.formRedirectUri)
+  const linkTo = (each: FactorChoice): string => withFormRedirect(`${action}?way=${each}`, props.formRedirectUri)
   const words = { passkey: texts.usePasskey, app: texts.useApp, recovery: texts.useRecovery }
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${lead}</p>
 ${
@@ -55,10 +59,10 @@ ${
         options: props.options ?? {},
         ceremony: 'get',
         button: texts.passkey,
-        more: remember,
+        more: html`${target}${remember}`,
       })
     : html`<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('way', choice)}${field({
+${csrfField(chrome)}${target}${hiddenField('way', choice)}${field({
   id: 'code',
   label: choice === 'app' ? texts.code : recoveryCode,
   autocomplete: choice === 'app' ? 'one-time-code' : 'off',
@@ -68,7 +72,7 @@ ${csrfField(chrome)}${hiddenField('way', choice)}${field({
   focus: true,
 })}${remember}${submit(texts.submit)}</form>
 `
-}${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${action}?way=${each}">${words[each]}</a></li>\n`)}</ul>\n`}${back !== undefined && html`<p class="below"><a href="${back}">${enrol.another}</a></p>\n`}`
+}${others.length > 0 && html`<ul class="ways">${others.map(each => html`<li><a href="${linkTo(each)}">${words[each]}</a></li>\n`)}</ul>\n`}${back !== undefined && html`<p class="below"><a href="${back}">${enrol.another}</a></p>\n`}`
   return factorLayout(chrome, {
     title: texts.title,
     heading: texts.heading,

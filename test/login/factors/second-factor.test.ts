@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
-import { hiddenFields } from '../../support/forms.ts'
+import { hiddenFields, unescaped } from '../../support/forms.ts'
 import { APP, MODES, passwordTokens } from '../../support/oauth.ts'
 import { appOf, enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
@@ -121,6 +121,33 @@ for (const mode of MODES) {
       server.clock.advance(30)
       const proven = await prove(browser, { code: app.code(server) })
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?/)
+    })
+
+    it('leads each tab on to its own place, by whatever way it is proven', async () => {
+      const first = server.browser()
+      await first.signIn('sam', 'dingo')
+      const enrolled = await enrolApp(server, first)
+      server.clock.advance(60)
+      const browser = server.browser()
+      await browser.signIn('sam', 'dingo')
+      const opened = async (client: string): Promise<string> => {
+        await authorize(browser, { ...APP_REQUEST, client_id: client, redirect_uri: `https://${client}.example/cb` })
+        return (await browser.send('/second_factor')).text
+      }
+      const [mine, other] = [await opened('app'), await opened('partly')]
+      const target = hiddenFields(mine)['form_redirect_uri'] ?? ''
+      assert.match(target, /client_id=app&/)
+      const [, link = ''] = /href="([^"]*way=recovery[^"]*)"/.exec(mine) ?? []
+      const recovery = (await browser.send(unescaped(link))).text
+      assert.equal(hiddenFields(recovery)['form_redirect_uri'], target)
+      const wrong = await browser.send('/second_factor', { form: { ...hiddenFields(recovery), code: 'x' } })
+      assert.equal(hiddenFields(wrong.text)['form_redirect_uri'], target)
+      const form = { ...hiddenFields(mine), code: enrolled.app.code(server) }
+      assert.equal((await browser.send('/second_factor', { form })).headers['location'], target)
+      const late = await browser.send('/second_factor', { form: hiddenFields(other) })
+      assert.match(String(late.headers['location']), /client_id=partly&/)
+      const foreign = await browser.send('/second_factor', { form: { form_redirect_uri: 'https://evil.example/' } })
+      assert.ok(String(foreign.headers['location']).startsWith('http://localhost:8080/'))
     })
 
     it('is not asked for in a browser that is remembered, for this user and password', async () => {
