@@ -109,21 +109,22 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     justApproved: false,
     lacking,
   }
-  const stepFor = (who: SignedIn): Step => nextStep({ client, ...ASKED }, who, { now, behaviour })
+  const named = supportsProtocol(zone, 'resourceIndicators', behaviour)
+    ? namedResources(params.all('resource'), client)
+    : []
+  const resources = named.length > 0 && { resources: named }
+  const stepFor = (who: SignedIn): Step => nextStep({ client, ...resources, ...ASKED }, who, { now, behaviour })
   const wanted = stepFor(signedIn)
   const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined
   const acr = isLacking ? reach(lacking, first, findings) : first
   const granted = grantedBy(isLacking ? stepFor({ ...signedIn, lacking: undefined }) : wanted, findings)
-  const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
-    ? namedResources(params.all('resource'), client)
-    : []
   const code = {
     scopes: granted,
     authenticatedAt: now,
     amr: ['pwd'],
     acr,
     grantId: deps.random.hex(16),
-    ...(resources.length > 0 && { resources }),
+    ...resources,
   }
   return authorizeByCode({ code, user: afterSignIn(user, now) }, request, deps)
 }
@@ -151,7 +152,9 @@ function grantedBy(step: Step, findings: Findings): GrantedScopes {
     case 'approve': {
       const namesOf = (state: string): readonly string[] =>
         step.scopes.filter(each => each.state === state).map(({ scope }) => scope)
-      addOutstanding(findings, 'approval-missing', `The user has to approve ${shortList(namesOf('undecided'))}.`)
+      const undecided = namesOf('undecided')
+      const what = undecided.length > 0 ? shortList(undecided) : 'the resources, as at each request of such a client'
+      addOutstanding(findings, 'approval-missing', `The user has to approve ${what}.`)
       const denied = namesOf('denied')
       return approvedScopes(step.asked, scope => !denied.includes(scope))
     }

@@ -194,6 +194,25 @@ for (const mode of MODES) {
       assert.deepEqual(real.scope.split(' ').toSorted(), scopesWith(later))
     })
 
+    it('says that a client that registered itself asks again for resources', async () => {
+      const client = await clientNamed(server, 'meant')
+      const registration = { at: new Date(0), grantTypes: ['authorization_code'], responseTypes: ['code'] } as const
+      const clientId = 'newcomer'
+      await server.store.clients.insert('svc', { ...client, clientId, autoapprove: [], registration })
+      const question = { client_id: clientId, grant_type: 'authorization_code', username: 'marissa', scope: 'openid' }
+      const { id: userId, zoneId } = await userNamed(server, 'marissa')
+      const now = server.clock.now()
+      const approval = { zoneId, userId, clientId, scope: 'openid', status: 'APPROVED', updatedAt: now } as const
+      await server.store.approvals.save('svc', [{ ...approval, expiresAt: new Date(now.getTime() + 60_000) }])
+      assert.equal((await explained(server, question)).decision, 'granted')
+      const meant = await explained(server, { ...question, resource: 'https://api.example/' })
+      assert.equal(meant.decision, 'pending')
+      assert.deepEqual(
+        meant.outstanding.map(({ rule, detail }) => [rule, detail]),
+        [['approval-missing', 'The user has to approve the resources, as at each request of such a client.']],
+      )
+    })
+
     it('is what a device gets', async () => {
       const begun = await server.send('/oauth/device_authorization', { basic: secretOf('cloud'), form: {} })
       const { device_code, user_code } = begun.json<Record<string, string>>()
