@@ -500,8 +500,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an approval in advance',
     'admin/approvals/approvals.ts',
-    '!isScopeOf(client, scope) && ',
-    'false && ',
+    '(client !== undefined && isScopeOf(client, scope))',
+    'true',
     'admin/approvals/approvals',
   ),
   mutant(

@@ -12,7 +12,7 @@ import {
   startWithClientDocuments,
   takeDocuments,
 } from '../support/metadata-documents.ts'
-import { MODES, userNamed } from '../support/oauth.ts'
+import { changeClient, MODES, passwordTokens, userNamed } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { sendJson, tokenOf } from '../support/zones.ts'
 
@@ -296,6 +296,26 @@ for (const mode of MODES) {
       server.clock.advance(61)
       const refreshed = { grant_type: 'refresh_token', refresh_token, client_id: id }
       assert.notEqual((await server.send('/oauth/token', { form: refreshed })).status, 200)
+      browser = await signedIn(server)
+    })
+
+    it('need not be there for a user to decide again by the API, about all clients at once', async () => {
+      await changeClient(server, 'app', { scope: ['openid', 'oauth.approvals'] })
+      const id = documents.publish('/decided.json')
+      await allow(browser, (await authorize(browser, asking(id))).text)
+      documents.publish('/decided.json', () => ({ status: 404, body: {} }))
+      server.clock.advance(16 * 60)
+      const { access_token: bearer } = await passwordTokens(server)
+      const listed = (await server.send('/approvals', { bearer })).json<{ clientId: string; scope: string }[]>()
+      assert.ok(listed.some(({ clientId }) => clientId === id))
+      const denied = listed.map(approval => ({ ...approval, status: 'DENIED' }))
+      const answer = await sendJson(server, 'PUT', '/approvals', denied, { bearer })
+      assert.equal(answer.status, 200, answer.text)
+      const ofOne = denied.filter(({ clientId }) => clientId === id)
+      const path = `/approvals/${encodeURIComponent(id)}`
+      assert.equal((await sendJson(server, 'PUT', path, ofOne, { bearer })).status, 200)
+      const another = [{ ...ofOne[0], scope: 'email' }]
+      assert.equal((await sendJson(server, 'PUT', path, another, { bearer })).status, 404)
       browser = await signedIn(server)
     })
 

@@ -6,7 +6,6 @@ import { addSeconds } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import type { Approval } from '../../model/users/approval.ts'
-import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved, isScopeOf } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
@@ -57,7 +56,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
   on<OfClient>('PUT /approvals/:clientId', async (request, reply) => {
     const { clientId } = request.params
     userOf(request) // before revealing which clients exist
-    await clientIn(request, clientId)
+    await requireClient(request, clientId)
     return replace(request, reply, clientId)
   })
 
@@ -66,7 +65,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     refuseRepeated(request, ['clientId'])
     const clientId = queryForm(request).get('clientId') ?? ''
     if (clientId === '') throw refuse('The parameter clientId is missing')
-    if (!(await findClientSummary(store, request.zone, clientId))) throw noClient(clientId)
+    await requireClient(request, clientId)
     await replaceApprovals(owner, { clientId, approvals: [] }, deps)
     return sendJson(reply, {
       status: 'ok',
@@ -116,18 +115,18 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     const before = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
     const decided = new Set(before.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
     for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
-      const client = await clientIn(request, clientId)
-      const foreign = ofClient.find(
-        ({ scope }) => !isScopeOf(client, scope) && !decided.has(JSON.stringify([clientId, scope])),
-      )
-      if (foreign) throw refuse(`The client ${clientId} has no scope ${foreign.scope}`)
+      // Undefined while its document is unreachable. The user can decide again, about this and the other clients.
+      const client = await store.clients.find(zone.id, clientId)
+      if (!client) await requireClient(request, clientId)
+      const isKnown = ({ scope }: Approval): boolean =>
+        decided.has(JSON.stringify([clientId, scope])) || (client !== undefined && isScopeOf(client, scope))
+      const foreign = ofClient.find(approval => !isKnown(approval))
+      if (foreign) throw client ? refuse(`The client ${clientId} has no scope ${foreign.scope}`) : noClient(clientId)
     }
   }
 
-  async function clientIn({ zone }: FastifyRequest, clientId: string): Promise<Client> {
-    const client = await store.clients.find(zone.id, clientId)
-    if (client) return client
-    throw noClient(clientId)
+  async function requireClient({ zone }: FastifyRequest, clientId: string): Promise<void> {
+    if (!(await findClientSummary(store, zone, clientId))) throw noClient(clientId)
   }
 
   const noClient = (clientId: string): OAuthError =>
