@@ -8,6 +8,7 @@ import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { isWithinRsaLimits } from '../base/certificates/rsa-limits.ts'
 import { isPrivateKey } from '../model/clients/client-keys.ts'
+import { algorithmNamed } from '../model/tokens/signing-key.ts'
 import { createPublishedDocuments, UnusableDocument } from './published-documents.ts'
 import type { Verifications } from './verifications.ts'
 
@@ -66,9 +67,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 /** The accepted algorithms, RS256 first; also published in the metadata. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
-/** Those among the given ones, all if none are given. Ed25519 is another name of EdDSA (RFC 9864). */
+/** Those among the given ones, by either name of EdDSA; all if none are given. */
 export const foreignAlgorithmsAmong = (allowed: readonly string[] | undefined): readonly string[] =>
-  FOREIGN_ALGORITHMS.filter(each => allowed?.includes(each === 'Ed25519' ? 'EdDSA' : each) !== false)
+  FOREIGN_ALGORITHMS.filter(each => allowed?.some(one => algorithmNamed(one) === algorithmNamed(each)) !== false)
 
 const MAX_TEXTS = 500
 /** More than any realistic key set; both are cached in memory. */
@@ -198,21 +199,17 @@ function thumbprintIn({ x5c }: Jwk): string | undefined {
 const essence = (jwk: Jwk): Jwk =>
   Object.fromEntries(MEMBERS.filter(name => Object.hasOwn(jwk, name)).map(name => [name, jwk[name]]))
 
-/** The public key embedded in a message; undefined if it is not public, too weak, or not for the algorithm. */
-export function openEmbeddedKey(jwk: Readonly<Record<string, unknown>>, alg: string): KeyObject | undefined {
+/** The public key of a JWK; undefined if it is not public, malformed, too weak, or not for the algorithm. */
+export function openPublicKey(jwk: Jwk, alg: string): KeyObject | undefined {
   const isUsable = !isPrivateKey(jwk) && fits(jwk, { alg, kid: undefined })
   return isUsable ? open(essence(jwk)) : undefined
 }
 
-/** Whether one of the keys of an inline document can verify a signature. */
-export function hasUsableKey(jwks: string): boolean {
-  const document = parse(jwks)
-  const list: unknown = memberOf(document, 'kty') === undefined ? memberOf(document, 'keys') : [document]
-  const isUsable = (jwk: Jwk, alg: string): boolean =>
-    fits(jwk, { alg, kid: undefined }) && open(essence(jwk)) !== undefined
-  return (
-    Array.isArray(list) && list.filter(isJsonRecord).some(jwk => FOREIGN_ALGORITHMS.some(alg => isUsable(jwk, alg)))
-  )
+/** Whether a key of a JWK set, as a JSON string, can verify signatures by one of the algorithms. */
+export function verifiesWith(jwks: string, algorithms: readonly string[]): boolean {
+  const keys = memberOf(parse(jwks), 'keys')
+  const isUsable = (jwk: Jwk): boolean => algorithms.some(alg => openPublicKey(jwk, alg) !== undefined)
+  return Array.isArray(keys) && keys.filter(isJsonRecord).some(isUsable)
 }
 
 function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {

@@ -283,7 +283,10 @@ describe('a zone with a profile of FAPI 2.0', () => {
       assert.equal(answer.status, 400, answer.text)
       assert.equal(answer.json()['error'], 'invalid_client_metadata')
     }
-    const answer = await register({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwks.keys[0]] } })
+    const signing = { token_endpoint_auth_method: 'private_key_jwt' }
+    const barred = await register({ ...signing, jwks: { keys: [jwks.keys[1]] } })
+    assert.match(barred.text, /no key of jwks can verify signatures by PS256, ES256, EdDSA, Ed25519;/)
+    const answer = await register({ ...signing, jwks: { keys: [jwks.keys[0]] } })
     assert.equal(answer.status, 201, answer.text)
   })
 })

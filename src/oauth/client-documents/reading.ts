@@ -13,7 +13,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { keysProblem } from '../registration/client-keys.ts'
+import { signingKeyProblem } from '../registration/signing-keys.ts'
 import type { ForeignHostDeps } from '../registration/foreign-hosts.ts'
 import { linksOf, refuseForeignLinks } from '../registration/foreign-hosts.ts'
 import { readMetadata } from '../registration/metadata.ts'
@@ -59,7 +59,7 @@ export async function readDocument(
   if (problem) throw refuse(problem.message)
   for (const uri of read.redirectUris) requireOwnHost(uri, clientId)
   const definition = { ...read, clientId, authorizedGrantTypes: requested.grantTypes }
-  const problemHere = keysProblem(definition) ?? (await problemInZone(zone, definition, deps))
+  const problemHere = signingKeyProblem(zone, definition) ?? (await problemInZone(zone, definition, deps))
   if (problemHere !== undefined) throw refuse(problemHere)
   await refuseForeignLinks(
     zone.id,

@@ -8,7 +8,7 @@ import type { Client } from '../../model/clients/client.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { clientFields } from '../../records/client.ts'
-import { keysProblem } from './client-keys.ts'
+import { signingKeyProblem } from './signing-keys.ts'
 import type { ForeignHostDeps } from './foreign-hosts.ts'
 import { invalidMetadata, REGISTERED_MEMBERS } from './metadata.ts'
 import type { RequestedClient } from './metadata.ts'
@@ -39,7 +39,7 @@ export async function defineClient(
     throw invalidMetadata(problem.message, problem.key === 'redirect_uri' ? 'invalid_redirect_uri' : undefined)
   }
   const definition = { ...read, authorizedGrantTypes: requested.grantTypes }
-  const problemHere = keysProblem(definition) ?? (await problemInZone(zone, definition, deps))
+  const problemHere = signingKeyProblem(zone, definition) ?? (await problemInZone(zone, definition, deps))
   if (problemHere !== undefined) throw invalidMetadata(problemHere)
   await checkSector(zone.id, definition, outbound)
   return definition

@@ -118,10 +118,8 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
   if (!found || (found.protocol && !supportsProtocol(rules.zone, found.protocol, rules.behaviour))) {
     throw invalidMetadata('token_endpoint_auth_method is not supported')
   }
-  if (members['jwks'] === undefined && members['jwks_uri'] === undefined) {
-    if (found.needs === 'keys') throw invalidMetadata(`token_endpoint_auth_method ${method} needs jwks or jwks_uri`)
-    const isSigning = members['require_signed_request_object'] === true
-    if (isSigning) throw invalidMetadata('require_signed_request_object needs jwks or jwks_uri')
+  if (found.needs === 'keys' && members['jwks'] === undefined && members['jwks_uri'] === undefined) {
+    throw invalidMetadata(`token_endpoint_auth_method ${method} needs jwks or jwks_uri`)
   }
   const clientName = stringOf(sent, 'client_name')
   if (clientName !== undefined && (clientName.trim() === '' || clientName.length > MAX_NAME_LENGTH)) {

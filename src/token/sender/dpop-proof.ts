@@ -13,7 +13,7 @@ import type { Urls } from '../../model/urls.ts'
 import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import type { Store } from '../../store/store.ts'
-import { FOREIGN_ALGORITHMS, openEmbeddedKey } from '../foreign-keys.ts'
+import { FOREIGN_ALGORITHMS, openPublicKey } from '../foreign-keys.ts'
 import { verifyText } from '../keys/jws-algorithms.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
@@ -128,7 +128,7 @@ function openKey(header: JsonRecord | undefined): ProofKey | undefined {
   if (typeof alg !== 'string' || !FOREIGN_ALGORITHMS.includes(alg)) {
     throw bad('The alg of the proof is not supported')
   }
-  const key = isJsonRecord(jwk) ? openEmbeddedKey(jwk, alg) : undefined
+  const key = isJsonRecord(jwk) ? openPublicKey(jwk, alg) : undefined
   if (!key) throw bad('The jwk of the proof must be a public key for its alg')
   return { alg, key, jkt: thumbprint(key) }
 }

@@ -314,7 +314,7 @@ for (const mode of MODES) {
         return
       }
       assert.equal(errorOf(answer), '400 invalid_client_metadata')
-      assert.match(answer.text, /require_signed_request_object needs jwks or jwks_uri/)
+      assert.match(answer.text, /signed authorization requests need jwks or jwks_uri/)
       assert.equal((await register(server, { ...metadata, jwks: keys(1) })).status, 201)
     })
 
@@ -330,6 +330,14 @@ for (const mode of MODES) {
         assert.equal((await register(server, { ...METADATA, jwks: { keys: [key] } })).status, 201)
         assert.equal((await register(server, { ...signing, jwks: { keys: [key, good] } })).status, 201)
       }
+      const foreign = { ...signing, token_endpoint_auth_signing_alg: 'ES256', jwks: { keys: [good] } }
+      assert.match((await register(server, foreign)).text, /no key of jwks can verify signatures by ES256;/)
+      const fitting = { ...foreign, token_endpoint_auth_signing_alg: 'Ed25519' }
+      assert.equal((await register(server, fitting)).status, 201)
+      const requests = { ...METADATA, request_object_signing_alg: 'PS256', require_signed_request_object: true }
+      const answer = await register(server, { ...requests, jwks: { keys: [good] } })
+      if (mode === 'uaa') assert.equal(answer.status, 201, answer.text)
+      else assert.match(answer.text, /no key of jwks can verify signatures by PS256;/)
     })
 
     it('takes what command line tools and agents send', async () => {
