@@ -61,8 +61,15 @@ export const TOLERANCES: readonly Tolerance[] = [
     name: 'removal-with-values',
     sentBy: ['Entra ID'],
     about:
-      'A `remove` with a list of values removes these from a list, and not all: `"path": "members", "value": [{"value": "…"}]`.',
+      'A `remove` with values removes these from a list, and not all: `"path": "members", "value": [{"value": "…"}]`, also one without a list.',
     operation: expandRemoval,
+  },
+  {
+    name: 'removal-of-value',
+    sentBy: ['Entra ID'],
+    about:
+      'Where an entry must have a value, its removal removes the entry: `remove` of `phoneNumbers[type eq "work"].value`.',
+    operation: removeEntry,
   },
   {
     name: 'wrapped-values',
@@ -127,13 +134,31 @@ const isPath = (name: string, names: Names): boolean => /[.[:]/.test(name) && !n
 
 function expandRemoval(operation: SentOperation, names: Names): readonly SentOperation[] {
   const { op, path, value } = operation
-  if (op !== 'remove' || typeof path !== 'string' || path.includes('[') || !Array.isArray(value)) return [operation]
+  if (op !== 'remove' || typeof path !== 'string' || path.includes('[')) return [operation]
+  if (value === undefined || value === null) return [operation]
   const resolved = names.find(path)
   if (!resolved || resolved.sub || !resolved.attribute.multiValued) return [operation]
-  const ids = value.map(each => (isJsonRecord(each) ? each['value'] : each))
-  // Anything but ids would remove values that were not named.
-  if (!ids.every(id => typeof id === 'string')) return [{ op, path: `${path}[]` }]
-  return ids.map(id => ({ op, path: `${path}[value eq ${JSON.stringify(id)}]` }))
+  const filters = [value].flat().map(each => filterFor(each, resolved.attribute))
+  // Anything else would remove values that were not named.
+  if (filters.includes(undefined)) return [{ op, path: `${path}[]` }]
+  return filters.map(filter => ({ op, path: `${path}[${filter}]` }))
+}
+
+/** The text of a filter for a value, by its id where it has one, or by all its members; undefined without a `value`. */
+function filterFor(sent: unknown, { subAttributes = [] }: Attribute): string | undefined {
+  const members: Json = isJsonRecord(sent) ? sent : { value: sent }
+  if (typeof members['value'] !== 'string') return undefined
+  const isId = named(subAttributes, 'value')?.mutability === 'immutable'
+  const compared = isId ? ['value'] : Object.keys(members).filter(name => (members[name] ?? null) !== null)
+  return compared.map(name => `${name} eq ${JSON.stringify(members[name])}`).join(' and ')
+}
+
+function removeEntry(operation: SentOperation, names: Names): readonly SentOperation[] {
+  const { op, path } = operation
+  if (op !== 'remove' || typeof path !== 'string' || !/\]\.value$/i.test(path)) return [operation]
+  const attribute = names.find(path.slice(0, path.indexOf('[')))?.attribute
+  if (!named(attribute?.subAttributes ?? [], 'value')?.required) return [operation]
+  return [{ op, path: path.slice(0, path.lastIndexOf('.')) }]
 }
 
 function unwrap(operation: SentOperation, names: Names): readonly SentOperation[] {

@@ -6,7 +6,7 @@ import type { Json } from '../../../src/admin/scim/attribute.ts'
 import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch/patch-operations.ts'
 import { applyPatch } from '../../../src/admin/scim/patch/patch.ts'
 import { readResource } from '../../../src/admin/scim/reader.ts'
-import { ENTERPRISE_USER, GROUP, USER } from '../../../src/admin/scim/schemas.ts'
+import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
 import { TOLERANCES } from '../../../src/admin/scim/tolerances.ts'
 
 const users = namesOf(USER)
@@ -127,6 +127,43 @@ const replays: readonly Replay[] = [
     want: { members: [{ value: 'b' }] },
   },
   {
+    row: 'removal-with-values',
+    on: 'group',
+    operations: [{ op: 'Remove', path: 'members', value: { value: 'a' } }],
+    want: { members: [{ value: 'b' }] },
+  },
+  {
+    row: 'removal-with-values',
+    operations: [
+      {
+        op: 'add',
+        path: `${OWN_USER}:customAttributes`,
+        value: [
+          { name: 'site', value: 'Graz' },
+          { name: 'team', value: 'Graz' },
+        ],
+      },
+      { op: 'remove', path: `${OWN_USER}:customAttributes`, value: [{ name: 'site', value: 'Graz' }] },
+    ],
+    want: { [OWN_USER]: { customAttributes: [{ name: 'team', value: 'Graz' }] } },
+  },
+  {
+    row: 'removal-of-value',
+    operations: [
+      {
+        op: 'Add',
+        path: 'phoneNumbers',
+        value: [
+          { type: 'work', value: '1' },
+          { type: 'fax', value: '2' },
+        ],
+      },
+      { op: 'Remove', path: 'phoneNumbers[type eq "work"].value', value: '1' },
+      { op: 'Remove', path: 'EMAILS[type eq "home"].VALUE' },
+    ],
+    want: { phoneNumbers: [{ type: 'fax', value: '2' }], emails: undefined },
+  },
+  {
     row: 'absent-members',
     on: 'group',
     operations: [{ op: 'remove', path: 'members[value eq "gone"]' }],
@@ -178,7 +215,7 @@ describe('what services send', () => {
     assert.deepEqual([...tested].toSorted(), TOLERANCES.map(({ name }) => name).toSorted())
   })
 
-  it('never removes every member for a list that names none', () => {
+  it('never removes every member for a value that names none', () => {
     const remove = (value: unknown) =>
       applyPatch(
         groups,
@@ -187,6 +224,9 @@ describe('what services send', () => {
       )
     assert.throws(() => remove([{ id: 'a' }]), { scimType: 'invalidPath' })
     assert.throws(() => remove([1]), { scimType: 'invalidPath' })
+    assert.throws(() => remove({ id: 'a' }), { scimType: 'invalidPath' })
+    assert.throws(() => remove(false), { scimType: 'invalidPath' })
     assert.deepEqual(remove([])['members'], group['members'])
+    for (const nothing of [undefined, null]) assert.equal(remove(nothing)['members'], undefined)
   })
 })
