@@ -95,8 +95,11 @@ export function networkOf(text: string): string {
 /** An IPv4 address, or the /48 of an IPv6 one, which is what one customer may rent at once: 65,536 networks of `networkOf`. */
 export const siteOf = (text: string): string => dottedOf(inOneSpelling(text)) ?? subnetOf(text)
 
-/** Normalizes leading zeros, and IPv6 addresses that end in IPv4 notation, as some proxies write. Other text is unchanged. */
-function inOneSpelling(text: string): string {
+/**
+ * Without a port; normalizes leading zeros, and IPv6 addresses that end in IPv4 notation, as some proxies write. Other text is
+ * unchanged.
+ */
+export function inOneSpelling(text: string): string {
   const address = withoutPort(text)
   return canonicalAddress(address) ?? address
 }

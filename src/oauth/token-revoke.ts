@@ -17,6 +17,7 @@ import { findClientSummary } from '../token/client-summary.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { endAccessForEveryUser, endAccessOfClient } from '../users/access.ts'
 import { inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
+import { addressOf } from '../web/requests/request-context.ts'
 
 interface TokenRevokeDeps {
   readonly store: Store
@@ -64,7 +65,7 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
 
   function report(request: FastifyRequest, { clientId, userId }: Pick<RevocationFacts, 'clientId' | 'userId'>): void {
     const caller = holderOf(request).client.clientId
-    audit(revocationEvent(request.zone.id, { clientId, userId, caller, remoteAddress: request.ip }))
+    audit(revocationEvent(request.zone.id, { clientId, userId, caller, remoteAddress: addressOf(request) }))
   }
 
   async function revokeOfUser(

@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import { addressOf } from '../web/requests/request-context.ts'
 import { createProxyTrust } from '../web/requests/trusted-proxies.ts'
 import { endpointOf, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
@@ -93,7 +94,7 @@ export function createRequestLog({
         endpoint: endpointOf(request.routeOptions.url, basePath),
         status: raw.headersSent ? raw.statusCode : 0,
         milliseconds: Math.round(elapsed() * 10) / 10,
-        address: request.ip,
+        address: addressOf(request),
       }
       storage.run(entry, () => report(answered))
     })

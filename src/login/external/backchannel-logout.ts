@@ -5,6 +5,7 @@ import type { Identity } from '../../identity/identity.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { endAccessAtProviderRequest } from '../../users/access.ts'
 import type { ProviderAccessDeps } from '../../users/access.ts'
+import { addressOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { processOnce } from './logout-once.ts'
 
@@ -41,7 +42,7 @@ export function backchannelLogoutEndpoint(app: FastifyInstance, deps: Backchanne
         throw refusal(description)
       }
       const { id, usableUntil } = result.notice
-      const by = { origin, remoteAddress: request.ip }
+      const by = { origin, remoteAddress: addressOf(request) }
       const work = (): Promise<void> => endAccessAtProviderRequest(zone, result.notice, by, deps) // §2.7
       const isNew = await processOnce(zone.id, { key: ['logout', origin, id], usableUntil }, work, deps)
       if (!isNew) throw refusal('The logout token was already used.')

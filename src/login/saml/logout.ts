@@ -14,6 +14,7 @@ import { leadTo } from '../../web/destination.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
+import { addressOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { processOnce } from '../external/logout-once.ts'
@@ -116,7 +117,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     const { id, usableUntil, sids, externalId, externalIdFormat } = asked
     const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
     const here = await sessions.signedIn(request)
-    const by = { origin, remoteAddress: request.ip }
+    const by = { origin, remoteAddress: addressOf(request) }
     const work = async (): Promise<void> => {
       if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
       for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)

@@ -23,7 +23,7 @@ import { sendJson } from '../../web/requests/json.ts'
 import { siteKey } from '../../web/limits/limits.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { authorizationOf } from '../../web/requests/plain-basic.ts'
-import { contextOf } from '../../web/requests/request-context.ts'
+import { addressOf, contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { parseParams } from '../params.ts'
 import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
@@ -109,7 +109,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
         codeDigest: digest(device),
         userCodeDigest: digest(user),
         ...asked,
-        remoteAddress: request.ip,
+        remoteAddress: addressOf(request),
         userAgent: userAgentIn(request.headers),
         requestedAt: now,
         expiresAt: addSeconds(now, DEVICE_CODE_SECONDS),

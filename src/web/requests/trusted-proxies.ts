@@ -1,7 +1,10 @@
 import { BlockList, isIPv6 } from 'node:net'
-import { canonicalAddress } from '../../base/network-address.ts'
+import { canonicalAddress, withoutPort } from '../../base/network-address.ts'
 
-/** Whether the peer of a connection is one of the addresses and blocks, which the configuration has checked. */
+/**
+ * Whether the peer of a connection, or what a proxy forwards as its own, is one of the addresses and blocks, which the
+ * configuration has checked.
+ */
 export function createProxyTrust(blocks: readonly string[]): (peer: string | undefined) => boolean {
   const trusted = new BlockList()
   for (const block of blocks) {
@@ -11,7 +14,7 @@ export function createProxyTrust(blocks: readonly string[]): (peer: string | und
     else trusted.addSubnet(address, Number(prefix), family)
   }
   return peer => {
-    const address = canonicalAddress(peer)
+    const address = canonicalAddress(withoutPort(peer ?? ''))
     return address !== undefined && trusted.check(address, familyOf(address))
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { isIPv4, isIPv6 } from 'node:net'
 import fc from 'fast-check'
-import { addressKind, canonicalAddress, networkOf, subnetOf } from '../../../src/base/network-address.ts'
+import { addressKind, canonicalAddress, networkOf, subnetOf, withoutPort } from '../../../src/base/network-address.ts'
 import { documentUrlProblem } from '../../../src/model/clients/document-address.ts'
 import { isSafeUri } from '../../../src/model/safe-uri.ts'
 import { redirectUriProblem } from '../../../src/oauth/registration/redirect-uris.ts'
@@ -44,7 +44,9 @@ export const address = target({
     if (redirectUriProblem(text, 'native') === undefined) assert.ok(isSafeUri(text) && !text.includes('#'))
     const canonical = canonicalAddress(text)
     const kind = addressKind(text)
-    if (isTrusted(text)) assert.ok(canonical !== undefined, 'trusted what is no address')
+    if (isTrusted(text)) {
+      assert.ok(canonicalAddress(withoutPort(text)) !== undefined, 'trusted what is no address')
+    }
     if (canonical === undefined) {
       assert.ok(kind === 'never' || isIPv6(text))
       return 'refused'

@@ -86,9 +86,9 @@ blocks.addSubnet('10.0.0.0', 8, 'ipv4')
 blocks.addAddress('192.0.2.1', 'ipv4')
 blocks.addSubnet('fd00::', 8, 'ipv6')
 blocks.addAddress('::1', 'ipv6')
-/** The second judge; an IPv4 address in the form of IPv6 is the IPv4 address. */
-function isProxy(withZone: string): boolean {
-  const [text = ''] = withZone.split('%', 1)
+/** The second judge; an IPv4 address in the form of IPv6 is the IPv4 address, and a port does not count. */
+function isProxy(given: string): boolean {
+  const [text = ''] = withoutPort(given).split('%', 1)
   if (isIPv4(text)) return blocks.check(text, 'ipv4')
   if (!isIPv6(text)) return false
   const [, high, low] =

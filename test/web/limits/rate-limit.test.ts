@@ -341,6 +341,26 @@ describe('the address of a caller behind a trusted proxy', () => {
       await server.stop()
     }
   })
+
+  it('has no port, and is found behind proxies that append the ports of the others', async () => {
+    const server = await startServer({ config: { listen: { trusted_proxies: ['127.0.0.0/8', 'fd00::/8'] } } })
+    try {
+      for (const [forwarded, want] of [
+        ['198.51.100.7:50123', '198.51.100.7'],
+        ['198.51.100.7:50123, 127.1.2.3:50124, [fd00::7]:443', '198.51.100.7'],
+        ['[2001:DB8::7]:50123', '2001:db8::7'],
+        ['::ffff:198.51.100.7', '198.51.100.7'],
+        ['127.1.2.3:50124, unknown', 'unknown'],
+      ] as const) {
+        const request = { basic: SERVICE, headers: { 'x-forwarded-for': forwarded } }
+        assert.equal((await server.token({ grant_type: 'client_credentials' }, request)).status, 200)
+        const { remoteAddress } = server.events.findLast(({ type }) => type === 'ClientAuthenticationSuccess') ?? {}
+        assert.equal(remoteAddress, want)
+      }
+    } finally {
+      await server.stop()
+    }
+  })
 })
 
 describe('the log of the rate limiter', () => {
