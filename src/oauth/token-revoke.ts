@@ -15,7 +15,7 @@ import type { StoredToken } from '../model/tokens/token.ts'
 import type { Store } from '../store/store.ts'
 import { findClientSummary } from '../token/client-summary.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
-import { endAccessForEveryUser, endAccessOfClient } from '../users/access.ts'
+import { endAccessOfClient } from '../users/access.ts'
 import { inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { addressOf } from '../web/requests/request-context.ts'
 
@@ -111,7 +111,7 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     const of = await findClientSummary(store, zone, clientId)
     if (!of) throw notFound()
     if (of.client) await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
-    else await endAccessForEveryUser(zone, clientId, deps)
+    else await endAccessOfClient(zone, { client: { clientId } }, deps) // it has no record, and so no salt
     await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
     report(request, { clientId })
     return reply.send()

@@ -82,10 +82,16 @@ export function accessTokenClaims(
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,
-    // UAA: no grant_id; it has no token exchange, whose tokens end with the grant of another client.
-    grant_id: behaviour.revokeReusedCode || authorization.issuedTokenType ? authorization.grantId : undefined,
+    grant_id: namesGrant(authorization, behaviour) ? authorization.grantId : undefined,
   }
 }
+
+/**
+ * Whether tokens name their grant, and so end with it. UAA: no grant_id; but it has no token exchange, whose tokens end with the
+ * grant of another client, and no clients without a record, whose tokens end with nothing else.
+ */
+const namesGrant = ({ client, issuedTokenType }: Authorization, behaviour: Behaviour): boolean =>
+  behaviour.revokeReusedCode || issuedTokenType !== undefined || client.registration?.byDocument === true
 
 /** Claims of a refresh token; `grantedScopes` may exceed the scopes of the access token. */
 export function refreshTokenClaims(
@@ -193,7 +199,7 @@ const referenceClaims = (
   jti: tokenId,
   rev_sig: pairwiseSubject === undefined ? revocationSignature : undefined,
   // What ends the grant also ends the use of the token as an assertion, which no pairwise one can be.
-  grant_id: behaviour.revokeReusedCode && pairwiseSubject === undefined ? authorization.grantId : undefined,
+  grant_id: namesGrant(authorization, behaviour) && pairwiseSubject === undefined ? authorization.grantId : undefined,
   grant_type: authorization.grantType,
   scope: ['openid'],
   // Two sectors could correlate the same user by its milliseconds.

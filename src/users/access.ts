@@ -24,25 +24,20 @@ export interface AccessDeps {
 }
 
 /**
- * Ends what the client holds for the user: codes, stored tokens, and the JWTs that share a grant with one of them. A JWT
- * without a stored token beside it stays valid, but fails at every check of approvals.
+ * Ends what the client holds for the user, or for any user: codes, stored tokens, and the JWTs that share a grant with one of
+ * them. A JWT without a stored token beside it stays valid, but fails at every check of approvals.
  */
 export async function endAccessOfClient(
   zone: Zone,
-  { userId, client }: { readonly userId: string; readonly client: Pick<Client, 'clientId'> & LifetimesOf },
+  { userId, client }: { readonly userId?: string; readonly client: Pick<Client, 'clientId'> & LifetimesOf },
   { store, clock, behaviour }: AccessDeps,
 ): Promise<void> {
   const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
-  await store.tokens.revokeGrantsOf(zone.id, { clientId: client.clientId, userId }, forgetAt)
-}
-
-/** Ends what the client holds for any user, as `endAccessOfClient`: for a client without a record, which has no salt. */
-export async function endAccessForEveryUser(zone: Zone, clientId: string, deps: AccessDeps): Promise<void> {
-  let users = await deps.store.tokens.usersOf(zone.id, { clientId, after: '' })
-  while (users.length > 0) {
-    for (const userId of users) await endAccessOfClient(zone, { userId, client: { clientId } }, deps)
-    users = await deps.store.tokens.usersOf(zone.id, { clientId, after: users.at(-1) ?? '' })
-  }
+  await store.tokens.revokeGrantsOf(
+    zone.id,
+    { clientId: client.clientId, ...(userId !== undefined && { userId }) },
+    forgetAt,
+  )
 }
 
 /**

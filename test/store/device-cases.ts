@@ -58,6 +58,9 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await outcome('mine', 'tv'), 'unknown')
       assert.equal(await outcome('of another', 'tv'), 'approved')
       assert.equal(await outcome('elsewhere', 'radio'), 'approved')
+      await allow('of anyone', 'tv', 'u-2')
+      await tokens.revokeGrantsOf(z, { clientId: 'tv' }, at(9000))
+      assert.equal(await outcome('of anyone', 'tv'), 'unknown')
     })
 
     it('leaves no grant behind when it is redeemed at the moment of a revocation', async () => {

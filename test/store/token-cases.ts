@@ -75,17 +75,27 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await Promise.all(outcomes), ['unknown', 'used', 'redeemed'])
     })
 
-    it('have users, who are listed in order, once, for one client', async () => {
-      const { tokens, codes } = store()
+    it('of every user of a client are revoked together, and no others', async () => {
       const [z, other] = [newZone(), newZone()]
-      await tokens.insert(z, token({ zoneId: z, idDigest: 'a', userId: 'u3' }))
-      await tokens.insert(z, token({ zoneId: z, idDigest: 'b', userId: 'u1' }))
-      await tokens.insert(z, token({ zoneId: z, idDigest: 'c', userId: 'u4', clientId: 'other' }))
-      await tokens.insert(z, token({ zoneId: z, idDigest: 'd' }))
-      await tokens.insert(other, token({ zoneId: other, idDigest: 'e', userId: 'u5' }))
-      for (const userId of ['u1', 'u2']) await codes.insert(z, code({ zoneId: z, codeDigest: userId, userId }))
-      assert.deepEqual(await tokens.usersOf(z, { clientId: 'app', after: '' }), ['u1', 'u2', 'u3'])
-      assert.deepEqual(await tokens.usersOf(z, { clientId: 'app', after: 'u2' }), ['u3'])
+      const { tokens, codes } = store()
+      const ids = Array.from({ length: 600 }, (_, index) => `t-${index + 100}`)
+      await insert(
+        z,
+        ...ids.map(id => ({ idDigest: id, userId: `of ${id}`, grantId: id === 't-699' ? 'last' : 'first' })),
+      )
+      await insert(z, { idDigest: 'userless' }, { idDigest: 'theirs', clientId: 'b', grantId: 'g2' })
+      await insert(other, { idDigest: 'elsewhere', grantId: 'g3' })
+      for (const userId of ['u1', 'u2']) {
+        await codes.insert(z, code({ zoneId: z, codeDigest: userId, userId, grantId: `of ${userId}` }))
+      }
+      await codes.redeem(z, 'u2', at(1))
+      await tokens.revokeGrantsOf(z, { clientId: 'app' }, at(100))
+      assert.deepEqual(await left(z, [...ids, 'userless', 'theirs']), ['theirs'])
+      assert.deepEqual(await left(other, ['elsewhere']), ['elsewhere'])
+      const grants = ['first', 'last', 'of u1', 'of u2', 'g2', 'g3']
+      const revoked = grants.map(grantId => tokens.isRevoked(z, { grantId, tokenId: 'none' }))
+      assert.deepEqual(await Promise.all(revoked), [true, true, true, true, false, false])
+      assert.equal((await codes.redeem(z, 'u1', at(2))).outcome, 'unknown')
     })
 
     it('that refresh are deleted for one client and user, and no others', async () => {

@@ -80,25 +80,22 @@ const SLOW_DOWN = statement<DeviceKey & { now: number }, { expires_at: number }>
 )
 
 // A decision is one string, in which the user is quoted.
-const DELETE_DECIDED_OF_PAIR = statement<
-  { zone_id: string; client_id: string; pattern: string },
-  Pick<DeviceRow, 'decision'>
->(
+const DELETE_DECIDED = statement<{ zone_id: string; client_id: string; pattern: string }, Pick<DeviceRow, 'decision'>>(
   `delete from device_codes where zone_id = :zone_id and client_id = :client_id and state <> 'pending'
    and decision like :pattern escape '!' returning decision`,
 )
 
 /**
- * Deletes the codes that the user has approved for devices of the client, inside a transaction. Returns the grants of their
- * tokens, which may be being issued.
+ * Deletes the codes that the user, or any user, has approved for devices of the client, inside a transaction. Returns the grants
+ * of their tokens, which may be being issued.
  */
 export async function forgetApproved(
   within: Transaction,
   zoneId: string,
-  { clientId, userId }: { readonly clientId: string; readonly userId: string },
+  { clientId, userId }: { readonly clientId: string; readonly userId?: string },
 ): Promise<readonly string[]> {
-  const pattern = `%${`"userId":${toJson(userId)}`.replaceAll(/[!%_]/g, '!$&')}%`
-  const { rows } = await within.run(DELETE_DECIDED_OF_PAIR, { zone_id: zoneId, client_id: clientId, pattern })
+  const pattern = userId === undefined ? '%' : `%${`"userId":${toJson(userId)}`.replaceAll(/[!%_]/g, '!$&')}%`
+  const { rows } = await within.run(DELETE_DECIDED, { zone_id: zoneId, client_id: clientId, pattern })
   return rows.flatMap(({ decision }) => (decision === null ? [] : [toDecision(decision).grantId]))
 }
 

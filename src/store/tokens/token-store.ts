@@ -61,16 +61,15 @@ export interface TokenStore {
   /** Revokes a grant: deletes its stored tokens and keeps the revocation until `expiresAt`. */
   revokeGrant(zoneId: string, grantId: string, expiresAt: Date): Promise<void>
   /**
-   * Revokes every grant of which the client has a stored token or a code for the user, as `revokeGrant`, and deletes its tokens
-   * and codes, those of devices included; used codes stay, for reuse detection. In batches: one that fails leaves the rest.
+   * Revokes every grant of which the client has a stored token or a code, for the user if one is given, as `revokeGrant`, and
+   * deletes its tokens and codes, those of devices included; used codes stay, for reuse detection. In batches: one that fails
+   * leaves the rest.
    */
   revokeGrantsOf(
     zoneId: string,
-    of: { readonly clientId: string; readonly userId: string },
+    of: { readonly clientId: string; readonly userId?: string },
     expiresAt: Date,
   ): Promise<void>
-  /** Ids of the users for whom the client has a stored token or a code, after the given one, in order, at most 500. */
-  usersOf(zoneId: string, of: { readonly clientId: string; readonly after: string }): Promise<readonly string[]>
   /** Keeps the revocation of a token that is not stored, by its `jti`, until `expiresAt`. */
   revokeUnstored(zoneId: string, tokenId: string, expiresAt: Date): Promise<void>
   /** Whether the grant or the token is revoked; `grantId` is undefined for a token without a grant. */

@@ -95,37 +95,38 @@ const batchWith = <Args extends object>(condition: string): Batch<Args> => ({
 const OF_USER = batchWith<{ user_id: string }>('user_id = :user_id')
 const OF_CLIENT = batchWith<{ client_id: string }>('client_id = :client_id')
 const OF_PAIR = batchWith<{ client_id: string; user_id: string }>('client_id = :client_id and user_id = :user_id')
-interface PairKey {
-  zone_id: string
-  client_id: string
-  user_id: string
-}
-const OF_PAIR_IN_ZONE = `zone_id = :zone_id and client_id = :client_id and user_id = :user_id`
 // A second revocation must not shorten the first.
 const KEEP_LATER_EXPIRY = `on conflict (zone_id, revoked_id) do update set expires_at = case
      when excluded.expires_at > revocations.expires_at then excluded.expires_at else revocations.expires_at end`
-// The tokens of a code that was just used may not be stored yet.
-const REVOKE_CODES_OF_PAIR = statement<PairKey & { expires_at: number }>(
-  `insert into revocations (zone_id, revoked_id, expires_at)
-   select distinct zone_id, grant_id, cast(:expires_at as bigint) from authorization_codes where ${OF_PAIR_IN_ZONE}
-   ${KEEP_LATER_EXPIRY}`,
-)
-// In order, so that both statements take the same rows.
-const SOME_OF_PAIR = `zone_id = :zone_id and id_digest in (
-  select id_digest from tokens where ${OF_PAIR_IN_ZONE} order by id_digest limit ${ROWS_PER_DELETE})`
-const REVOKE_SOME_OF_PAIR = statement<PairKey & { expires_at: number }>(
-  `insert into revocations (zone_id, revoked_id, expires_at)
-   select distinct zone_id, grant_id, cast(:expires_at as bigint) from tokens where ${SOME_OF_PAIR} and grant_id is not null
-   ${KEEP_LATER_EXPIRY}`,
-)
-const DELETE_SOME_OF_PAIR = statement<PairKey>(`delete from tokens where ${SOME_OF_PAIR}`)
-const DELETE_UNUSED_CODES = statement<PairKey>(
-  `delete from authorization_codes where ${OF_PAIR_IN_ZONE} and used_at is null`,
-)
-const USERS_OF_CLIENT = statement<{ zone_id: string; client_id: string; after: string }, { user_id: string }>(
-  `select user_id from tokens where zone_id = :zone_id and client_id = :client_id and user_id > :after
-   union select user_id from authorization_codes where zone_id = :zone_id and client_id = :client_id and user_id > :after
-   order by user_id limit 500`,
+/** For a condition on the tokens and codes of a zone: revokes their grants, and deletes them but for used codes. */
+interface Grants<Args extends object> {
+  readonly revokeCodes: Statement<Args & { zone_id: string; expires_at: number }, never>
+  readonly deleteUnusedCodes: Statement<Args & { zone_id: string }, never>
+  readonly revokeSome: Statement<Args & { zone_id: string; expires_at: number }, never>
+  readonly deleteSome: Statement<Args & { zone_id: string }, never>
+  readonly rest: Batch<Args>['rest']
+}
+function grantsWith<Args extends object>(condition: string): Grants<Args> {
+  const ofZone = `zone_id = :zone_id and ${condition}`
+  // In order, so that both statements take the same rows.
+  const some = `zone_id = :zone_id and id_digest in (
+    select id_digest from tokens where ${ofZone} order by user_id, id_digest limit ${ROWS_PER_DELETE})`
+  return {
+    // The tokens of a code that was just used may not be stored yet.
+    revokeCodes: statement(`insert into revocations (zone_id, revoked_id, expires_at)
+      select distinct zone_id, grant_id, cast(:expires_at as bigint) from authorization_codes where ${ofZone}
+      ${KEEP_LATER_EXPIRY}`),
+    deleteUnusedCodes: statement(`delete from authorization_codes where ${ofZone} and used_at is null`),
+    revokeSome: statement(`insert into revocations (zone_id, revoked_id, expires_at)
+      select distinct zone_id, grant_id, cast(:expires_at as bigint) from tokens where ${some} and grant_id is not null
+      ${KEEP_LATER_EXPIRY}`),
+    deleteSome: statement(`delete from tokens where ${some}`),
+    rest: batchWith<Args>(condition).rest,
+  }
+}
+const GRANTS_OF_CLIENT = grantsWith<{ client_id: string }>('client_id = :client_id')
+const GRANTS_OF_PAIR = grantsWith<{ client_id: string; user_id: string }>(
+  'client_id = :client_id and user_id = :user_id',
 )
 const DELETE_OF_GRANT = statement<GrantKey>(`delete from tokens where zone_id = :zone_id and grant_id = :grant_id`)
 const REVOKE = statement<Revoked & { expires_at: number }>(
@@ -146,6 +147,33 @@ export function createTokens(db: Database): TokenStore {
     for (;;) {
       const { changes } = await db.write(batch.deletion, args)
       if (changes > 0 || (await db.read(batch.rest, args)).length === 0) return changes
+    }
+  }
+
+  async function revokeGrants<Args extends object>(
+    grants: Grants<Args>,
+    args: Args & { zone_id: string },
+    {
+      of,
+      expiresAt,
+    }: { readonly of: { readonly clientId: string; readonly userId?: string }; readonly expiresAt: Date },
+  ): Promise<void> {
+    const { zone_id: zoneId } = args
+    const revoked = { ...args, expires_at: expiresAt.getTime() }
+    await db.transaction(async within => {
+      await within.run(grants.revokeCodes, revoked)
+      await within.run(grants.deleteUnusedCodes, args)
+      for (const grantId of await forgetApproved(within, zoneId, of)) {
+        await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: revoked.expires_at })
+      }
+    })
+    for (;;) {
+      const { changes } = await db.transaction(async within => {
+        await within.run(grants.revokeSome, revoked)
+        return within.run(grants.deleteSome, args)
+      })
+      // As in `deleteSome`.
+      if (changes === 0 && (await db.read(grants.rest, args)).length === 0) return
     }
   }
 
@@ -203,28 +231,11 @@ export function createTokens(db: Database): TokenStore {
         await within.run(DELETE_OF_GRANT, { zone_id: zoneId, grant_id: grantId })
       })
     },
-    async revokeGrantsOf(zoneId, { clientId, userId }, expiresAt) {
-      const pair = { zone_id: zoneId, client_id: clientId, user_id: userId }
-      const revoked = { ...pair, expires_at: expiresAt.getTime() }
-      await db.transaction(async within => {
-        await within.run(REVOKE_CODES_OF_PAIR, revoked)
-        await within.run(DELETE_UNUSED_CODES, pair)
-        for (const grantId of await forgetApproved(within, zoneId, { clientId, userId })) {
-          await within.run(REVOKE, { zone_id: zoneId, revoked_id: grantId, expires_at: revoked.expires_at })
-        }
-      })
-      for (;;) {
-        const { changes } = await db.transaction(async within => {
-          await within.run(REVOKE_SOME_OF_PAIR, revoked)
-          return within.run(DELETE_SOME_OF_PAIR, pair)
-        })
-        // As in `deleteSome`.
-        if (changes === 0 && (await db.read(OF_PAIR.rest, pair)).length === 0) return
-      }
-    },
-    async usersOf(zoneId, { clientId, after }) {
-      const rows = await db.read(USERS_OF_CLIENT, { zone_id: zoneId, client_id: clientId, after })
-      return rows.map(row => row.user_id)
+    revokeGrantsOf(zoneId, of, expiresAt) {
+      const { clientId, userId } = of
+      const client = { zone_id: zoneId, client_id: clientId }
+      if (userId === undefined) return revokeGrants(GRANTS_OF_CLIENT, client, { of, expiresAt })
+      return revokeGrants(GRANTS_OF_PAIR, { ...client, user_id: userId }, { of, expiresAt })
     },
     async revokeUnstored(zoneId, tokenId, expiresAt) {
       await db.write(REVOKE, { zone_id: zoneId, revoked_id: tokenId, expires_at: expiresAt.getTime() })
