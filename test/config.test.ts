@@ -314,6 +314,11 @@ describe('a single value', () => {
       text: 'base_url: https://id.example/a//b',
       want: ['base_url: has two slashes in a row in its path'],
     },
+    ...['https://*.id.example', 'https://id.example/a b', String.raw`https://id.example\a`].map(base => ({
+      name: `the base URL ${base}`,
+      text: `base_url: '${base}'`,
+      want: ['base_url: must have no blank, no * and no backslash'],
+    })),
     {
       name: 'another database',
       text: 'database: mysql://root:secret@host/db',

@@ -141,6 +141,8 @@ function checkBaseUrl(found: Found | undefined, problems: Problems): string | un
   }
   if (url.username !== '' || url.password !== '') problems.add(found.key, 'must not hold a user name or password')
   if (/[?#]/.test(text)) problems.add(found.key, 'must have neither a query nor a fragment')
+  // A parser takes these, but no request and no client's comparison of issuers would match them.
+  if (/[\s*\\]/.test(text)) problems.add(found.key, 'must have no blank, no * and no backslash')
   const path = url.pathname.replace(/\/+$/, '')
   if (path.includes('//')) problems.add(found.key, 'has two slashes in a row in its path')
   return `${url.origin}${path}`
