@@ -260,6 +260,41 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(proven))).status, 302, 'its keys tell it from other programs')
     })
 
+    it('leave out other response types than code, with their grant', async () => {
+      const id = documents.publish('/types.json', of => ({
+        body: plainDocument(of, {
+          grant_types: ['authorization_code', 'implicit'],
+          response_types: ['code id_token', 'code', 'vp_token'],
+        }),
+      }))
+      browser = await signedIn(server)
+      const { query } = responseOf(await allow(browser, (await authorize(browser, asking(id))).text))
+      assert.equal((await redeem(id, query['code'])).status, 200)
+      const without = documents.publish('/no-code.json', of => ({
+        body: plainDocument(of, { grant_types: ['implicit'], response_types: ['id_token'] }),
+      }))
+      assert.match((await authorize(browser, asking(without))).text, /its metadata document is invalid/)
+    })
+
+    it('are not called invalid when too many others were fetched to ask for them', async () => {
+      server.clock.advance(61)
+      browser = await signedIn(server)
+      const kept = documents.publish('/before-the-flood.json')
+      assert.equal((await authorize(browser, asking(kept))).status, 200)
+      for (let i = 0; i < 60; i += 1) await authorize(browser, asking(documents.id(`/flood-${i}.json`)))
+      const id = documents.publish('/after-the-flood.json')
+      for (let i = 0; i < 2; i += 1) assert.equal((await authorize(browser, asking(id))).status, 503)
+      const refreshed = await server.send('/oauth/token', {
+        form: { grant_type: 'refresh_token', client_id: id, refresh_token: 'r' },
+      })
+      assert.deepEqual([refreshed.status, refreshed.json()['error']], [503, 'temporarily_unavailable'])
+      assert.equal(server.refusals.filter(line => line.includes('are not fetched: too many')).length, 1)
+      assert.equal(documents.asked('/after-the-flood.json'), 0)
+      assert.equal((await authorize(browser, asking(kept))).status, 200)
+      server.clock.advance(61)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+    })
+
     it('get nothing but codes', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)

@@ -25,7 +25,7 @@ import { documentUrlProblem, isAddress } from '../../model/clients/document-addr
 interface ClientDocuments {
   /**
    * Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. Throws
-   * `OutboundBusy` if no request for it can be sent and none is cached.
+   * `OutboundBusy` if no request for it can be sent, or the zone has fetched too many, and none is cached.
    */
   find(zoneId: string, clientId: string): Promise<Client | undefined>
 }
@@ -70,9 +70,12 @@ interface OfZone {
   readonly usable: Cache<Cached>
   readonly failed: Cache<Cached>
   readonly known: Cache<object>
+  /** Until then, reaching the limit of fetches is not logged again. */
+  quietUntil: Date
 }
 
 const nothingYet = (): OfZone => ({
+  quietUntil: new Date(0),
   usable: createCache(MAX_KEPT),
   failed: createCache(MAX_KEPT),
   known: createCache(MAX_KNOWN),
@@ -87,16 +90,23 @@ const isUnreachable = (cause: unknown): boolean =>
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
   const zones = createCache<OfZone>(MAX_ZONES)
-  const underWay = new Map<string, Promise<Cached | undefined>>()
+  const underWay = new Map<string, Promise<Cached>>()
 
-  /** Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. */
-  async function mayFetch(zone: Zone): Promise<boolean> {
+  /**
+   * Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. Whether the
+   * others exist is then not known.
+   */
+  async function takeFetch(zone: Zone, ofZone: OfZone): Promise<void> {
     try {
       await deps.limits.documentFetches.take(zone.id)
-      return true
     } catch (cause) {
-      if (cause instanceof TooManyRequests) return false
-      throw cause
+      if (!(cause instanceof TooManyRequests)) throw cause
+      const now = clock.now()
+      if (ofZone.quietUntil <= now) {
+        ofZone.quietUntil = addSeconds(now, PAUSE_SECONDS)
+        deps.log.refusal(`metadata documents of zone ${zone.id} are not fetched: too many were in the last minute`)
+      }
+      throw new OutboundBusy('metadata documents')
     }
   }
 
@@ -134,12 +144,14 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     if (isRead && now < kept.fetchAfter) return kept.client
     const key = JSON.stringify([zone.id, clientId])
     const running = underWay.get(key)
-    if (running) return (await running)?.client
-    const fetchOnce = async () => (isKnown || (await mayFetch(zone)) ? await fetched(zone, clientId, kept) : undefined)
+    if (running) return (await running).client
+    const fetchOnce = async (): Promise<Cached> => {
+      if (!isKnown) await takeFetch(zone, ofZone)
+      return fetched(zone, clientId, kept)
+    }
     const work = fetchOnce().finally(() => underWay.delete(key))
     underWay.set(key, work)
     const found = await work
-    if (!found) return undefined
     for (const cache of [usable, failed]) cache.drop(clientId)
     await (found.client ? usable : failed).get(clientId, () => Promise.resolve(found))
     if (found.client) await known.get(clientId, () => Promise.resolve({}))

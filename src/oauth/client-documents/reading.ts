@@ -79,16 +79,19 @@ export async function readDocument(
   }
 }
 
-/** One document serves many servers: requested values that this zone does not allow are left out. */
+/** One document serves many servers: requested values that this zone, or a document, does not allow are left out. */
 function narrowed(
   sent: JsonRecord,
   policy: { readonly scopes: readonly string[]; readonly grantTypes: readonly string[] },
 ): JsonRecord {
   const grants = memberOf(sent, 'grant_types')
+  const types = memberOf(sent, 'response_types')
+  const isAllowed = (grant: unknown): boolean => grant !== 'implicit' && policy.grantTypes.includes(String(grant))
   const scope = memberOf(sent, 'scope')
   const words = typeof scope === 'string' ? scope.split(' ').filter(word => policy.scopes.includes(word)) : []
   return {
-    ...(Array.isArray(grants) && { grant_types: grants.filter(grant => policy.grantTypes.includes(String(grant))) }),
+    ...(Array.isArray(grants) && { grant_types: grants.filter(isAllowed) }),
+    ...(Array.isArray(types) && { response_types: types.filter(type => type === 'code') }),
     scope: words.length > 0 ? words.join(' ') : undefined,
     ...(isForDevices(sent) && { application_type: 'native' }),
   }
