@@ -13,7 +13,7 @@ import { clientIdOf } from '../token/claims.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import type { IssuedToken, TokenReader } from '../token/reader.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
-import { contextOf } from '../web/requests/request-context.ts'
+import { addressOf, contextOf } from '../web/requests/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import { parseParams } from './params.ts'
 
@@ -36,7 +36,7 @@ export function revokeEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
   }
 
   app.post('/oauth/revoke', { config: { access: { by: 'client' }, audience: 'api' } }, async (request, reply) => {
-    const { zone, ip: remoteAddress } = request
+    const { zone } = request
     const params = parseParams(bodyForm(request), behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint }
     const { client } = await deps.authenticator.authenticate(contextOf(request), credentials)
@@ -47,7 +47,7 @@ export function revokeEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
     if (token && (await revoke(zone, client, token))) {
       const userId = stringOf(token.claims['user_id'])
       const { clientId } = client
-      audit(revocationEvent(zone.id, { clientId, userId, caller: clientId, remoteAddress }))
+      audit(revocationEvent(zone.id, { clientId, userId, caller: clientId, remoteAddress: addressOf(request) }))
     }
     return reply.send()
   })

@@ -10,6 +10,7 @@ import type { UserDeps, Users } from '../../users/users.ts'
 import { bearerChallenge } from '../../web/callers/authorization-header.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
+import { addressOf } from '../../web/requests/request-context.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
 import { tooManyConflicts, refuseResource } from '../../users/refusal.ts'
@@ -39,7 +40,8 @@ export function passwordHandler(
   }
 
   on<{ Params: { id: string } }>('PUT /Users/:id/password', async (request, reply) => {
-    const { zone, params, ip: remoteAddress } = request
+    const { zone, params } = request
+    const remoteAddress = addressOf(request)
     await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
     const body = jsonBody(request)
     const password = textIn(body, 'password')

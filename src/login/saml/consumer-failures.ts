@@ -1,8 +1,8 @@
 // The responses and reports of the assertion consumer for failed sign-ins.
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
-import { userAgentIn } from '../../model/users/user-agent.ts'
 import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
+import { originOf } from '../../web/requests/request-context.ts'
 import type { Failure, Refused } from '../external/external-failures.ts'
 import { deniedUrl } from './denial.ts'
 import type { SamlDeps } from './saml.ts'
@@ -21,18 +21,16 @@ const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match
 
 /** Reports a response without a pending request, or from no provider, to the audit trail; `identity` reports all others. */
 export function reportAnswer(
-  { zone, ip, headers }: FastifyRequest,
+  request: FastifyRequest,
   { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
   { audit }: Pick<SamlDeps, 'audit'>,
 ): void {
-  const userAgent = userAgentIn(headers)
   audit({
     type: 'IdentityProviderAuthenticationFailure',
-    zoneId: zone.id,
+    zoneId: request.zone.id,
     principal: digest(message),
     authenticationType: 'saml',
-    remoteAddress: ip,
-    ...(userAgent !== undefined && { userAgent }),
+    ...originOf(request),
     ...(origin !== undefined && { origin }),
     data: why,
   })

@@ -9,8 +9,9 @@ import { createRateLimitHook, pathBelow } from '../../../src/web/limits/rate-lim
 import { createRateLimiter } from '../../../src/web/limits/rate-limiter.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES, SERVICE } from '../../support/oauth.ts'
-import { startServer } from '../../support/server.ts'
+import { defaultBootstrap, startServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
+import { caller as callerWith, sendJson, tokenOf } from '../../support/zones.ts'
 
 const caller = (address: string, credential?: string) => ({ address: () => address, credential: () => credential })
 const ADA = caller('192.0.2.1', 'ada')
@@ -343,7 +344,12 @@ describe('the address of a caller behind a trusted proxy', () => {
   })
 
   it('has no port, and is found behind proxies that append the ports of the others', async () => {
-    const server = await startServer({ config: { listen: { trusted_proxies: ['127.0.0.0/8', 'fd00::/8'] } } })
+    const bootstrap = {
+      ...defaultBootstrap,
+      clients: [...defaultBootstrap.clients, callerWith('root', 'clients.admin')],
+    }
+    const listen = { trusted_proxies: ['127.0.0.0/8', 'fd00::/8'] }
+    const server = await startServer({ config: { listen, bootstrap } })
     try {
       for (const [forwarded, want] of [
         ['198.51.100.7:50123', '198.51.100.7'],
@@ -357,6 +363,17 @@ describe('the address of a caller behind a trusted proxy', () => {
         const { remoteAddress } = server.events.findLast(({ type }) => type === 'ClientAuthenticationSuccess') ?? {}
         assert.equal(remoteAddress, want)
       }
+      const headers = { 'x-forwarded-for': '198.51.100.7:50123' }
+      const from = (type: string): unknown => server.events.findLast(event => event.type === type)?.remoteAddress
+      const bearer = await tokenOf(server, 'root')
+      const record = { client_id: 'new', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
+      assert.equal((await sendJson(server, 'POST', '/oauth/clients', record, { bearer, headers })).status, 201)
+      assert.equal(from('ClientCreateSuccess'), '198.51.100.7')
+      const form = { token: bearer }
+      assert.equal((await server.send('/oauth/revoke', { basic: ['root', 'root-secret'], form, headers })).status, 200)
+      assert.equal(from('TokenRevocationEvent'), '198.51.100.7')
+      await server.send('/saml/SSO/alias/nobody', { form: { SAMLResponse: 'PHg+' }, headers })
+      assert.equal(from('IdentityProviderAuthenticationFailure'), '198.51.100.7')
     } finally {
       await server.stop()
     }
