@@ -138,7 +138,7 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
 function readOperation(sent: unknown): Sent {
   if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', 'An operation must be an object')
   const refuse = (message: string): Sent => ({ sent, refusal: new ScimError('invalidSyntax', message) })
-  const { method: name, bulkId, version, path, data = {} } = sent
+  const { method: name, bulkId, version, path } = sent
   const method = typeof name === 'string' ? METHODS.find(each => each === name.toUpperCase()) : undefined
   if (!method) return refuse(`method must be one of ${METHODS.join(', ')}`)
   const [, folder, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
@@ -151,6 +151,7 @@ function readOperation(sent: unknown): Sent {
   }
   const [bulk, tag] = texts
   if (method === 'POST' && !bulk) return refuse('A POST requires a bulkId')
+  const data = sent['data'] ?? {}
   if (!isJsonRecord(data)) return refuse('data must be an object')
   const decoded = id === undefined ? undefined : decode(id)
   if (id !== undefined && decoded === undefined) return refuse('The path is not valid')

@@ -100,6 +100,10 @@ export function createHandlers(deps: ScimDeps): Handlers {
     check: checkOwnChange(service),
   })
 
+  /** RFC 7644 §3.11: a response of `/Me` names the location of the user. */
+  const atOwnLocation = (request: FastifyRequest, reply: FastifyReply, id: string): FastifyReply =>
+    reply.header('location', locationOf(id, users.names.type, baseOf(request)))
+
   const factsOf = (request: FastifyRequest): DiscoveryFacts => ({ base: baseOf(request), internalOrigin: service.name })
 
   return {
@@ -155,20 +159,19 @@ export function createHandlers(deps: ScimDeps): Handlers {
 
     async readMe(request, reply) {
       const id = ownId(request, service)
-      return sendRead(request, reply.header('location', locationOf(id, users.names.type, baseOf(request))), {
-        id,
-        resources: users,
-      })
+      return sendRead(request, atOwnLocation(request, reply, id), { id, resources: users })
     },
 
     async replaceMe(request, reply) {
       const change = ownChange(request)
-      return sendResource(reply, await users.replace(contextOf(request), change))
+      const resource = await users.replace(contextOf(request), change)
+      return sendResource(atOwnLocation(request, reply, resource.id), resource)
     },
 
     async patchMe(request, reply) {
       const change = ownChange(request)
-      return sendResource(reply, await users.patch(contextOf(request), change))
+      const resource = await users.patch(contextOf(request), change)
+      return sendResource(atOwnLocation(request, reply, resource.id), resource)
     },
 
     async refuseMethod() {

@@ -3,7 +3,7 @@ import type { Vault } from '../../base/secrets.ts'
 import { InvalidFilter } from '../../model/filters/filter.ts'
 import type { Filter } from '../../model/filters/filter.ts'
 import type { Position } from '../../store/store.ts'
-import type { Json } from './attribute.ts'
+import type { Json, Names } from './attribute.ts'
 import type { CursorScope } from './cursor.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { LIST_SCHEMA } from './discovery.ts'
@@ -19,10 +19,10 @@ export function listResources(
   context: Context,
   { request, vault }: { readonly request: ListRequest; readonly vault: Vault },
 ): Promise<Json> {
-  const ofType = { ...request, filter: withResourceType(request.filter, resources.names.type.name) }
+  const typed = { ...request, filter: ofType(request.filter, resources.names) }
   return request.cursor === undefined
-    ? byNumber(resources, context, ofType)
-    : byCursor(resources, context, { request: ofType, cursor: request.cursor, vault })
+    ? byNumber(resources, context, typed)
+    : byCursor(resources, context, { request: typed, cursor: request.cursor, vault })
 }
 
 async function byNumber(resources: Resources, context: Context, request: ListRequest): Promise<Json> {
@@ -82,7 +82,7 @@ export async function searchAll(types: readonly Resources[], context: Context, r
     // Adjusts the start by the totals of the preceding types.
     const startIndex = Math.max(request.startIndex - totalResults, 1)
     const count = request.count - found.length
-    const filter = withResourceType(request.filter, resources.names.type.name)
+    const filter = ofType(request.filter, resources.names)
     const selection = createSelection(resources.names, request)
     try {
       const page = await resources.list(context, { ...request, filter, startIndex, count }, selection)
@@ -97,24 +97,35 @@ export async function searchAll(types: readonly Resources[], context: Context, r
   return envelope(found, { totalResults, startIndex: request.startIndex })
 }
 
-/** The filter with its conditions on `meta.resourceType` evaluated. */
-function withResourceType(filter: Filter, type: string): Filter {
+/** The filter for one type: conditions on `meta.resourceType` are evaluated, and `name pr` is one on the parts of the name. */
+function ofType(filter: Filter, names: Names): Filter {
   switch (filter.kind) {
     case 'and':
     case 'or':
-      return { ...filter, parts: filter.parts.map(part => withResourceType(part, type)) }
+      return { ...filter, parts: filter.parts.map(part => ofType(part, names)) }
     case 'not':
-      return { ...filter, part: withResourceType(filter.part, type) }
+      return { ...filter, part: ofType(filter.part, names) }
     case 'compare': {
       if (filter.attribute.toLowerCase() !== 'meta.resourcetype') return filter
-      const isType = filter.value === type
+      const isType = filter.value === names.type.name
       if (filter.comparison === 'eq') return isType ? EVERYTHING : NOTHING
       if (filter.comparison === 'ne') return isType ? NOTHING : EVERYTHING
       return filter
+    }
+    case 'present': {
+      const { attribute, sub } = names.find(filter.attribute) ?? {}
+      if (!attribute || sub || attribute.multiValued) return filter
+      const parts = (attribute.subAttributes ?? []).filter(({ at }) => at !== undefined)
+      if (parts.length === 0) return filter
+      // Not an `or`, each part of which would search the table again.
+      const absent = parts.map(({ name }) => not({ ...filter, attribute: `${filter.attribute}.${name}` }))
+      return not({ kind: 'and', parts: absent })
     }
     default:
       return filter
   }
 }
 
-const NOTHING: Filter = { kind: 'not', part: EVERYTHING }
+const not = (part: Filter): Filter => ({ kind: 'not', part })
+
+const NOTHING = not(EVERYTHING)

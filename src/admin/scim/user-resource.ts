@@ -40,7 +40,7 @@ export function userToJson(
   if (custom.length > 0) {
     own['customAttributes'] = custom.flatMap(([name, list]) => list.map(value => ({ name, value })))
   }
-  if (manager !== undefined) {
+  if (manager) {
     enterprise['manager'] = { ...Object(enterprise['manager']), $ref: `${base}/Users/${encodeURIComponent(manager)}` }
   }
   const hasEnterprise = Object.keys(enterprise).length > 0

@@ -136,13 +136,14 @@ function scimAttributes({ jsonText }: Pick<Database, 'jsonText'>): ListedAttribu
     ['meta.created', { column: 'created_at', type: 'dateTime' }],
     ['meta.lastmodified', { column: 'updated_at', type: 'dateTime' }],
   ]
+  const manager: Attribute = { ...profile('enterprise', 'manager', 'value'), type: 'exact' }
   const enterprise: readonly (readonly [string, Attribute])[] = [
     ...(['employeeNumber', 'costCenter', 'organization', 'division', 'department'] as const).map(
       name => [ENTERPRISE + name.toLowerCase(), profile('enterprise', name)] as const,
     ),
     // Entra ID compares the attribute itself with an id.
-    [`${ENTERPRISE}manager`, profile('enterprise', 'manager', 'value')],
-    [`${ENTERPRISE}manager.value`, profile('enterprise', 'manager', 'value')],
+    [`${ENTERPRISE}manager`, manager],
+    [`${ENTERPRISE}manager.value`, manager],
     [`${ENTERPRISE}manager.displayname`, profile('enterprise', 'manager', 'displayName')],
   ]
   const own: readonly (readonly [string, Attribute])[] = [

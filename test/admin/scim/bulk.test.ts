@@ -202,6 +202,12 @@ for (const kind of DATABASE_KINDS) {
       })
     }
 
+    it('takes null for data that an operation does not need', async () => {
+      const { id } = await scim.createUser({ userName: 'null@g.example' })
+      const results = await bulk([{ method: 'DELETE', path: `/Users/${id}`, data: null }])
+      assert.deepEqual(statuses(results), ['204'])
+    })
+
     it('refuses a body that is none', async () => {
       for (const [body, status] of [
         [{ Operations: [] }, 400],

@@ -65,6 +65,11 @@ for (const kind of DATABASE_KINDS) {
       ['not (userName ew "x.example")', ['joel', 'marissa']],
       ['active eq false', ['bert']],
       ['title pr', ['anna']],
+      ['name pr and userName ew "x.example"', ['anna']],
+      ['not (name pr) and userName ew "x.example"', ['bert', 'carl', 'dora']],
+      [`urn:ietf:params:scim:schemas:core:2.0:User:NAME pr and title pr`, ['anna']],
+      [`${ENTERPRISE}:manager pr`, ['carl']],
+      [`${ENTERPRISE}:manager.value eq "M-1"`, []],
       ['name.familyName co "dam"', ['anna']],
       ['emails.value eq "bert@WORK.example"', ['bert']],
       // Covers /scim/v2/Users: rule: RFC 7644 §3.4.2.2, filters

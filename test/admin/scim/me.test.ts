@@ -44,11 +44,12 @@ describe('SCIM /Me', () => {
       },
     ]
     const answer = await scim.send('PATCH', '/Me', { bearer, body: patchOf(...operations) })
-    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual([answer.status, answer.headers['location']], [200, user.meta.location], answer.text)
     const current = (await scim.send('GET', '/Me', { bearer })).json()
     assert.deepEqual(current['name'], { givenName: 'Me', familyName: 'Myself' })
     const put = await scim.send('PUT', '/Me', { bearer, body: { ...current, displayName: 'Myself' } })
     assert.deepEqual([put.status, put.json()['displayName']], [200, 'Myself'])
+    assert.equal(put.headers['location'], user.meta.location)
   })
 
   const refused: readonly (readonly [name: string, operation: unknown])[] = [

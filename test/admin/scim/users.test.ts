@@ -118,6 +118,12 @@ for (const mode of MODES) {
       await scim.send('DELETE', `/Users/${user.id}`)
     })
 
+    it('have no address of a manager whose id is empty', async () => {
+      const user = await scim.createUser({ [ENTERPRISE]: { manager: { value: '' } } })
+      assert.deepEqual(user[ENTERPRISE], { manager: { value: '' } })
+      await scim.send('DELETE', `/Users/${user.id}`)
+    })
+
     // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.5.1, PUT
     it('are replaced, but for what every account has', async () => {
       const { id } = await scim.createUser({ nickName: 'Babs', active: false, [OWN]: { verified: false } })
