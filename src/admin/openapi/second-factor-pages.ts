@@ -13,11 +13,12 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
     ),
   }
   const credential = may('The browser’s response as JSON: `PublicKeyCredential.toJSON()`.')
+  const target: Fields = { form_redirect_uri: may('URL to continue with.') }
   const away = redirect('To the page that was requested first, if there is nothing to do.')
   return {
     'GET /second_factor': {
       summary: 'Show the page of the second factor',
-      query: { way: may('`passkey`, `app` or `recovery`: what to prove.') },
+      query: { way: may('`passkey`, `app` or `recovery`: what to prove.'), ...target },
       answers: { 200: page('What to prove, or what to set up.'), 302: away },
     },
     'POST /second_factor': {
@@ -28,6 +29,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
         code: may('A one-time password, a recovery code, or a code of an administrator.'),
         credential,
         remember: may('`true` to be remembered in this browser.'),
+        ...target,
       },
       answers: {
         302: continued,
@@ -38,11 +40,17 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
     },
     'GET /second_factor/app': {
       summary: 'Show the secret for an authenticator app',
+      query: target,
       answers: { 200: page('The secret as QR code and as text.'), 302: redirect('To `/second_factor`.') },
     },
     'POST /second_factor/app': {
       summary: 'Set up an authenticator app',
-      form: { ...csrf, secret: must('The sealed secret, from the page.'), code: must('What the app shows.') },
+      form: {
+        ...csrf,
+        secret: must('The sealed secret, from the page.'),
+        code: must('What the app shows.'),
+        ...target,
+      },
       answers: {
         200: page('The recovery codes of a user who had none.'),
         302: continued,
@@ -52,7 +60,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
     },
     'POST /second_factor/passkey': {
       summary: 'Set up a passkey',
-      form: { ...csrf, credential: must('The response of the browser, as JSON.') },
+      form: { ...csrf, credential: must('The response of the browser, as JSON.'), ...target },
       answers: {
         200: page('The recovery codes of a user who had none.'),
         302: continued,
@@ -75,7 +83,7 @@ export function secondFactorPages({ service }: Facts): Readonly<Record<string, O
     },
     'POST /login/passkey': {
       summary: 'Use a passkey alone',
-      form: { ...csrf, credential, form_redirect_uri: may('URL to continue with.') },
+      form: { ...csrf, credential, ...target },
       answers: {
         302: redirect('To the next page, or back to the sign-in page with an error.'),
         403: forged,

@@ -4,11 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { withFormRedirect } from '../../pages/parts/layout.ts'
 import { appPage, recoveryCodesPage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { FactorMethod } from '../../records/user.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
@@ -22,7 +25,7 @@ interface FirstFactorParts {
   readonly factors: Factors
   readonly tasks: Tasks
   readonly show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => Promise<FastifyReply>
-  readonly signInAgain: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+  readonly signInAgain: (request: FastifyRequest, reply: FastifyReply, form: Form) => Promise<FastifyReply>
 }
 
 /** `/second_factor/app` and `/second_factor/passkey`. */
@@ -39,27 +42,33 @@ export function firstFactorHandlers(
   const mayEnrol = (task: Task | undefined, method: FactorMethod): task is Task =>
     task !== undefined && addsFactor(task) && task.reaching.includes(method)
 
-  const appLinks = (request: FastifyRequest) => ({
-    action: pathOf(request, APP_PATH),
-    back: pathOf(request, SECOND_FACTOR_PATH),
-  })
+  /** The page that asks what is outstanding, for the target of the form. */
+  const ask = async (request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> =>
+    goTo(request, reply, withFormRedirect(SECOND_FACTOR_PATH, await tasks.formRedirectUri(request, form)))
+
+  async function appLinks(request: FastifyRequest, form: Form) {
+    const formRedirectUri = await tasks.formRedirectUri(request, form)
+    const back = withFormRedirect(pathOf(request, SECOND_FACTOR_PATH), formRedirectUri)
+    return { action: pathOf(request, APP_PATH), back, formRedirectUri }
+  }
 
   on('GET /second_factor/app', async (request, reply) => {
-    const task = await tasks.of(request)
-    if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    const form = queryForm(request)
+    const task = await tasks.of(request, form)
+    if (!mayEnrol(task, 'totp')) return ask(request, reply, form)
     const { signedIn } = task
-    if (!isFresh(signedIn.session, clock.now())) return signInAgain(request, reply)
+    if (!isFresh(signedIn.session, clock.now())) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
     const secret = await oneTimePasswords.begin(enrolmentOf(request, signedIn, chrome))
-    return pages.send(reply, appPage(chrome, { ...appLinks(request), secret }))
+    return pages.send(reply, appPage(chrome, { ...(await appLinks(request, form)), secret }))
   })
 
   on('POST /second_factor/app', async (request, reply) => {
-    const task = await tasks.of(request)
-    if (!mayEnrol(task, 'totp')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const task = await tasks.of(request, form)
+    if (!mayEnrol(task, 'totp')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { signedIn } = task
-    const form = bodyForm(request) ?? EMPTY_FORM
     const chrome = await pages.chrome(request, reply, { form: true })
     const { enrol: texts } = factorTexts(chrome.texts)
     const enrolment = enrolmentOf(request, signedIn, chrome)
@@ -68,22 +77,22 @@ export function firstFactorHandlers(
     if (result.outcome === 'confirmed') {
       const isKept = await changes.setTotp(await ownerOf(request, signedIn, pages), result.totp)
       // Otherwise another session of the user has added a factor first.
-      if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
-      return finish(request, reply, { signedIn, factor: { level: '2', amr: ['otp'] } })
+      if (!isKept) return ask(request, reply, form)
+      return finish(request, reply, { signedIn, form, factor: { level: '2', amr: ['otp'] } })
     }
     const kept = await oneTimePasswords.again(sealed, enrolment)
-    if (!kept && !isFresh(signedIn.session, clock.now())) return signInAgain(request, reply)
+    if (!kept && !isFresh(signedIn.session, clock.now())) return signInAgain(request, reply, form)
     const secret = kept ?? (await oneTimePasswords.begin(enrolment))
     const problem = result.outcome === 'wrong' ? texts.wrongCode : texts.expired
-    return pages.send(reply.status(422), appPage(chrome, { ...appLinks(request), secret, problem }))
+    return pages.send(reply.status(422), appPage(chrome, { ...(await appLinks(request, form)), secret, problem }))
   })
 
   on('POST /second_factor/passkey', async (request, reply) => {
-    const task = await tasks.of(request)
-    if (!mayEnrol(task, 'passkey')) return goTo(request, reply, SECOND_FACTOR_PATH)
+    const form = bodyForm(request) ?? EMPTY_FORM
+    const task = await tasks.of(request, form)
+    if (!mayEnrol(task, 'passkey')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { signedIn } = task
-    const form = bodyForm(request) ?? EMPTY_FORM
     // The options of the form were created for a fresh sign-in; their challenge is valid for minutes.
     const result = await passkeys.readRegistration(ceremonyOf(request, signedIn, urls), {
       user: signedIn.user,
@@ -91,23 +100,23 @@ export function firstFactorHandlers(
       name: nameOfBrowser(request, { texts: pages.texts(request) }),
     })
     if (result.outcome !== 'new') {
-      return show(request, reply, { task, form: EMPTY_FORM, problem: texts => texts.enrol.failedPasskey })
+      return show(request, reply, { task, form, problem: texts => texts.enrol.failedPasskey })
     }
     const isKept = await changes.addPasskey(await ownerOf(request, signedIn, pages), result.passkey)
-    if (!isKept) return goTo(request, reply, SECOND_FACTOR_PATH)
+    if (!isKept) return ask(request, reply, form)
     const factor = result.passkey.isAttested
       ? ({ level: 'phrh', amr: ['hwk'] } as const)
       : ({ level: 'phr', amr: ['pop'] } as const)
-    return finish(request, reply, { signedIn, factor })
+    return finish(request, reply, { signedIn, form, factor })
   })
 
   /** Adding a factor proves it. Recovery codes are shown to users who have none. */
   async function finish(
     request: FastifyRequest,
     reply: FastifyReply,
-    { signedIn, factor }: { readonly signedIn: SignedInUser; readonly factor: ProvenFactor },
+    { signedIn, form, factor }: { readonly signedIn: SignedInUser; readonly form: Form; readonly factor: ProvenFactor },
   ): Promise<FastifyReply> {
-    const continueUrl = await tasks.continueUrl(request)
+    const continueUrl = await tasks.continueUrl(request, form)
     if (!(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
     const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
     if (!codes) return goTo(request, reply, continueUrl)

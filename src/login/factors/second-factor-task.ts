@@ -73,6 +73,8 @@ export interface Tasks {
   of(request: FastifyRequest, form?: Form): Promise<Task | undefined>
   /** The path to continue with: that of the form, or of the newest request that waits. */
   continueUrl(request: FastifyRequest, form?: Form): Promise<string>
+  /** The same as a URL, which forms and links of this tab name; undefined for the start page. */
+  formRedirectUri(request: FastifyRequest, form: Form): Promise<string | undefined>
 }
 
 /** Dependencies of `createTasks`. */
@@ -81,14 +83,28 @@ export interface TaskDeps {
   readonly signInDemands: SignInDemands
   readonly signInTargets: SignInTargets
   readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
+  readonly urls: Urls
   readonly behaviour: Behaviour
 }
 
 const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
 
 /** One instance serves every zone. */
-export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, behaviour }: TaskDeps): Tasks {
+export function createTasks(deps: TaskDeps): Tasks {
+  const { sessions, signInDemands, signInTargets, groupsOf, urls, behaviour } = deps
+
+  async function continueUrl(request: FastifyRequest, form = EMPTY_FORM): Promise<string> {
+    const { path } = await signInTargets.of(request, form)
+    // Not back to this page, which has nothing left to ask.
+    return path === undefined || OWN_PATH.test(path) ? '/' : path
+  }
+
   return {
+    continueUrl,
+    async formRedirectUri(request, form) {
+      const path = await continueUrl(request, form)
+      return path === '/' ? undefined : urls.ofZone(request.zone) + path
+    },
     async of(request, form = EMPTY_FORM) {
       const signedIn = await sessions.signedIn(request)
       if (!signedIn) return undefined
@@ -119,11 +135,6 @@ export function createTasks({ sessions, signInDemands, signInTargets, groupsOf, 
         isStepUp: !isOutstanding || !asksForSecondFactor(policy, user, groupNames),
         rememberDays: policy.rememberDays,
       }
-    },
-    async continueUrl(request, form = EMPTY_FORM) {
-      const { path } = await signInTargets.of(request, form)
-      // Not back to this page, which has nothing left to ask.
-      return path === undefined || OWN_PATH.test(path) ? '/' : path
     },
   }
 }

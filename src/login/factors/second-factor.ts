@@ -8,7 +8,7 @@ import type { Audit } from '../../model/audit/event.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import type { Urls } from '../../model/urls.ts'
-import { siteName } from '../../pages/parts/layout.ts'
+import { siteName, withFormRedirect } from '../../pages/parts/layout.ts'
 import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
@@ -66,12 +66,13 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     const ways = choicesOf(task)
     const asked = ways.find(each => each === form.get('way'))
     const adds = addsFactor(task) && asked === undefined
-    if (adds && !isFresh(signedIn.session, deps.clock.now())) return signInAgain(request, reply)
+    if (adds && !isFresh(signedIn.session, deps.clock.now())) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
     const text = problem?.(factorTexts(chrome.texts), chrome.texts)
     if (text !== undefined) void reply.status(422)
     const action = pathOf(request, SECOND_FACTOR_PATH)
     const ceremony = ceremonyOf(request, signedIn, urls)
+    const formRedirectUri = await tasks.formRedirectUri(request, form)
     if (adds) {
       const { user } = signedIn
       const options = async () => passkeys.registrationOptions(ceremony, { user, siteName: siteName(chrome) })
@@ -83,11 +84,11 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
         ...(isFirstStep && { code: `${action}?way=recovery` }),
         isStepUp: task.isStepUp,
         problem: text,
+        formRedirectUri,
       })
       return pages.send(reply, page)
     }
     const way = asked ?? ways[0] ?? 'recovery'
-    const continueUrl = await tasks.continueUrl(request, form)
     const page = provePage(chrome, {
       action,
       choice: way,
@@ -96,17 +97,17 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
       // After a recovery code or an administrator's code, the browser cannot be remembered.
       rememberDays: way === 'recovery' ? 0 : task.rememberDays,
       problem: text,
-      ...(addsFactor(task) && { back: action }),
+      ...(addsFactor(task) && { back: withFormRedirect(action, formRedirectUri) }),
       isStuck: task.provable.length === 0 && !task.mayAdd,
-      ...(continueUrl !== '/' && { formRedirectUri: urls.ofZone(request.zone) + continueUrl }),
+      formRedirectUri,
       isBypass: (signedIn.user.factors?.methods ?? []).length === 0,
     })
     return pages.send(reply, page)
   }
 
   /** A session alone must not be enough to add a factor to the account. */
-  async function signInAgain(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    return denial.askToSignIn(request, reply, { path: await tasks.continueUrl(request), reauthenticate: true })
+  async function signInAgain(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
+    return denial.askToSignIn(request, reply, { path: await tasks.continueUrl(request, form), reauthenticate: true })
   }
 
   on('GET /second_factor', async (request, reply) => {

@@ -48,7 +48,7 @@ export function provePage(chrome: Chrome, props: ProveProps): Html {
   const remember =
     rememberDays > 0 &&
     html`<label class="check"><input type="checkbox" name="remember" value="true"><span>${texts.remember(rememberDays)}</span></label>\n`
-  const target = props.formRedirectUri !== undefined && hiddenField('form_redirect_uri', props.formRedirectUri)
+  const target = targetField(props.formRedirectUri)
   const linkTo = (each: FactorChoice): string => withFormRedirect(`${action}?way=${each}`, props.formRedirectUri)
   const words = { passkey: texts.usePasskey, app: texts.useApp, recovery: texts.useRecovery }
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${lead}</p>
@@ -81,6 +81,9 @@ ${csrfField(chrome)}${target}${hiddenField('way', choice)}${field({
   })
 }
 
+const targetField = (formRedirectUri: string | undefined): Html | false =>
+  formRedirectUri !== undefined && hiddenField('form_redirect_uri', formRedirectUri)
+
 /** Properties of the page where a user adds a factor. */
 interface EnrolProps {
   readonly passkey?: { readonly action: string; readonly options: JsonRecord } | undefined
@@ -90,18 +93,23 @@ interface EnrolProps {
   readonly code?: string | undefined
   readonly isStepUp: boolean
   readonly problem?: string | undefined
+  /** The URL to continue with. */
+  readonly formRedirectUri?: string | undefined
 }
 
 /** The page where a user without a factor chooses one. */
-export function enrolPage(chrome: Chrome, { passkey, app, code, isStepUp, problem }: EnrolProps): Html {
+export function enrolPage(
+  chrome: Chrome,
+  { passkey, app, code, isStepUp, problem, formRedirectUri }: EnrolProps,
+): Html {
   const { enrol: texts, prove } = factorTexts(chrome.texts)
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${isStepUp ? texts.stepUpLead : texts.lead}</p>
-${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button: texts.passkey })}<p class="note">${texts.passkeyLead}</p>\n`}${
+${passkey && html`${passkeyForm(chrome, { ...passkey, ceremony: 'create', button: texts.passkey, more: targetField(formRedirectUri) })}<p class="note">${texts.passkeyLead}</p>\n`}${
   app !== undefined &&
-  html`<p><a class="button${passkey && ' plain'}" href="${app}">${texts.app}</a></p>
+  html`<p><a class="button${passkey && ' plain'}" href="${withFormRedirect(app, formRedirectUri)}">${texts.app}</a></p>
 <p class="note">${texts.appLead}</p>
 `
-}${code !== undefined && html`<p class="below"><a href="${code}">${prove.useBypass}</a></p>\n`}`
+}${code !== undefined && html`<p class="below"><a href="${withFormRedirect(code, formRedirectUri)}">${prove.useBypass}</a></p>\n`}`
   return factorLayout(chrome, {
     title: texts.title,
     heading: texts.heading,
@@ -122,10 +130,12 @@ interface AppProps {
   /** URL of the page for choosing another method. */
   readonly back: string
   readonly problem?: string | undefined
+  /** The URL to continue with. */
+  readonly formRedirectUri?: string | undefined
 }
 
 /** The page with the secret, as a QR code and as text. */
-export function appPage(chrome: Chrome, { action, secret, back, problem }: AppProps): Html {
+export function appPage(chrome: Chrome, { action, secret, back, problem, formRedirectUri }: AppProps): Html {
   const { enrol: texts } = factorTexts(chrome.texts)
   // The message is above the field, which has the initial focus.
   const body = html`<p class="lead">${texts.scan}</p>
@@ -135,7 +145,7 @@ ${qrCode(secret.code, texts.picture)}<p class="ways"><a href="${secret.uri}">${t
 <samp id="secret" translate="no">${secret.text}</samp>
 </details>
 ${problem !== undefined && alert({ kind: 'error', text: problem })}<form action="${action}" method="post" novalidate="novalidate" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('secret', secret.sealed)}${field({
+${csrfField(chrome)}${targetField(formRedirectUri)}${hiddenField('secret', secret.sealed)}${field({
   id: 'code',
   label: texts.appCode,
   autocomplete: 'one-time-code',

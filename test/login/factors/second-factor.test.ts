@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
 import { hiddenFields, unescaped } from '../../support/forms.ts'
-import { APP, MODES, passwordTokens } from '../../support/oauth.ts'
+import { APP, MODES, passwordTokens, userNamed } from '../../support/oauth.ts'
 import { appOf, enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -148,6 +148,30 @@ for (const mode of MODES) {
       assert.match(String(late.headers['location']), /client_id=partly&/)
       const foreign = await browser.send('/second_factor', { form: { form_redirect_uri: 'https://evil.example/' } })
       assert.ok(String(foreign.headers['location']).startsWith('http://localhost:8080/'))
+    })
+
+    it('leads the tab that sets it up on to its own place, and one that comes too late as well', async () => {
+      await server.store.factors.reset('svc', (await userNamed(server, 'sam')).id)
+      const browser = server.browser()
+      await browser.signIn('sam', 'dingo')
+      const opened = async (client: string): Promise<string> => {
+        await authorize(browser, { ...APP_REQUEST, client_id: client, redirect_uri: `https://${client}.example/cb` })
+        const choice = (await browser.send('/second_factor')).text
+        const target = hiddenFields(choice)['form_redirect_uri'] ?? ''
+        assert.match(target, new RegExp(`client_id=${client}&`))
+        const [, link = ''] = /href="([^"]*second_factor\/app[^"]*)"/.exec(choice) ?? []
+        const page = (await browser.send(unescaped(link))).text
+        assert.equal(hiddenFields(page)['form_redirect_uri'], target)
+        return page
+      }
+      const [mine, other] = [await opened('app'), await opened('partly')]
+      const wrong = await browser.send('/second_factor/app', { form: { ...hiddenFields(mine), code: '0' } })
+      const form = { ...hiddenFields(wrong.text), code: appOf(wrong.text).code(server) }
+      const done = await browser.send('/second_factor/app', { form })
+      assert.match(unescaped(done.text), /class="button" href="[^"]*client_id=app&/)
+      const late = await browser.send('/second_factor/app', { form: hiddenFields(other) })
+      const proven = await browser.send(new URL(String(late.headers['location'])).href)
+      assert.match(String(proven.headers['location']), /client_id=partly&/)
     })
 
     it('is not asked for in a browser that is remembered, for this user and password', async () => {
