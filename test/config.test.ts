@@ -487,7 +487,8 @@ describe('a single value', () => {
   const databases = [
     { url: 'postgres://u:p@db.example/latchkey', exposed: true },
     { url: 'postgres://u:p@10.0.0.5:5433/latchkey?sslmode=disable', exposed: true },
-    { url: 'postgresql://u:p@db.example/latchkey?sslmode=prefer', exposed: true },
+    { url: 'postgresql://u:p@db.example/latchkey?sslmode=prefer', exposed: false },
+    { url: 'postgresql://u:p@db.example/latchkey?uselibpqcompat=true&sslmode=prefer', exposed: true },
     { url: 'postgres://u:p@db.example/latchkey?sslmode=allow', exposed: true },
     { url: 'postgres://u:p@db.example/latchkey?sslmode=no-verify', exposed: true },
     { url: 'postgres://u:p@localhost/latchkey?host=db.example', exposed: true },

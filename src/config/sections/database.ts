@@ -128,8 +128,8 @@ function replicasOf(database: string, hosts: readonly string[], problems: Proble
 
 const isPostgres = (database: string): boolean => /^postgres(?:ql)?:/.test(database)
 
-// `pg` verifies certificates in these modes; with libpq, `prefer` and `allow` may not encrypt.
-const SAFE_SSL_MODES = new Set(['require', 'verify-ca', 'verify-full'])
+// The store takes them as `verify-full`, but not as libpq does: there `prefer` may not encrypt, and `require` does not verify.
+const SAFE_SSL_MODES = new Set(['prefer', 'require', 'verify-ca', 'verify-full'])
 const SAFE_LIBPQ_MODES = new Set(['verify-ca', 'verify-full'])
 
 /** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
