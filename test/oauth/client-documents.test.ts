@@ -391,6 +391,36 @@ for (const mode of MODES) {
       assert.ok([400, 401].includes((await authorize(browser, asking(id))).status))
     })
 
+    it('are waited for when a session ends, so that their client is notified', async () => {
+      const zone = await server.store.zones.find('svc')
+      assert.ok(zone)
+      const protocols = { ...zone.config.protocols, backchannelLogout: true }
+      const changed = { ...zone, config: { ...zone.config, protocols } }
+      await server.store.zones.update(changed)
+      const waiting = async (): Promise<number> => (await (await server.app.backChannel()).totals()).waiting
+      const deliver = async (): Promise<number> => (await server.app.backChannel()).deliver()
+      const more = { backchannel_logout_uri: 'https://127.0.0.1:1/bye' }
+      const id = documents.publish('/notified.json', of => ({ body: plainDocument(of, more) }))
+      browser = await signedIn(server)
+      assert.equal((await allow(browser, (await authorize(browser, asking(id))).text)).status, 302)
+      assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
+      documents.publish('/notified.json', () => ({ status: 503, body: {} }))
+      // Another policy: the document must be read again.
+      await server.store.zones.update({
+        ...changed,
+        config: { ...changed.config, registration: { scopes: ['openid'] } },
+      })
+      assert.equal(await deliver(), 1)
+      assert.equal(await waiting(), 1)
+      assert.ok(server.lines.some(line => line.includes(`${id} was not notified, will retry`)))
+      await takeDocuments(server, false)
+      server.clock.advance(11)
+      assert.equal(await deliver(), 1)
+      assert.equal(await waiting(), 0, 'such clients are unknown now')
+      await server.store.zones.update(zone)
+      browser = await signedIn(server)
+    })
+
     it('need PKCE with S256', async () => {
       const id = documents.publish('/pkce.json')
       for (const more of [

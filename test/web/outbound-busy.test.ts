@@ -7,10 +7,12 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { epochSeconds } from '../../src/base/clock.ts'
+import { digest } from '../../src/base/secrets.ts'
+import { signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { createOidcProvider, RELYING_PARTY } from '../support/oidc-provider.ts'
-import type { TestAnswer, TestServer } from '../support/server.ts'
+import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -97,7 +99,9 @@ for (const mode of MODES) {
           provider('found', { tokenUrl: undefined, discoveryUrl: `${host.url}/.well-known/openid-configuration` }),
         ],
       }
-      const zone_config = { protocols: { clientMetadataDocuments: true } }
+      const zone_config = {
+        protocols: { clientMetadataDocuments: true, backchannelLogout: true, frontchannelLogout: true },
+      }
       server = await startServer({ mode, clock, config: { bootstrap, zone_config } })
       running = Array.from({ length: BACKGROUND_SLOTS }, (_, index) => clientCredentials(index))
       await host.arrived(BACKGROUND_SLOTS)
@@ -127,6 +131,13 @@ for (const mode of MODES) {
         client_assertion_type: ASSERTION,
         client_assertion: assertion,
       })
+    }
+
+    /** As if the client had received a code in the session. */
+    async function addDocumentClient(browser: Browser): Promise<void> {
+      const clientId = `${host.url.replace('127.0.0.1', 'localhost')}/in-session.json`
+      const cookie = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID') ?? ''
+      await server.store.sessions.addClient('svc', digest(cookie), { clientId, isNotified: true })
     }
 
     function isBusyJson(answer: TestAnswer): void {
@@ -189,6 +200,24 @@ for (const mode of MODES) {
       const before = failures()
       isBusyJson(await attempt('another'))
       assert.deepEqual(failures(), before)
+    })
+
+    it('lets a user sign out whose session has a client with such a document', async () => {
+      const browser = await signedIn(server)
+      await addDocumentClient(browser)
+      assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
+      assert.equal((await browser.send('/home')).status, 302, 'signed out')
+    })
+
+    it('notifies such a client of the end of a session when its document can be fetched', async () => {
+      const backChannel = await server.app.backChannel()
+      assert.equal((await backChannel.totals()).waiting, 1)
+      assert.equal(await backChannel.deliver(), 1)
+      assert.deepEqual(await backChannel.totals(), {
+        outcomes: { delivered: 0, failed: 0, refused: 0, given_up: 0 },
+        waiting: 1,
+        waitingMilliseconds: 0,
+      })
     })
 
     it('serves everything else', async () => {

@@ -7,6 +7,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
+import { isAddress } from '../../model/clients/document-address.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { EndedSession } from '../../model/sessions/ended-session.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
@@ -124,16 +125,24 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     log.warn(`back-channel logout: ${clientId} was not signed out: ${why}`)
   }
 
+  /** A client whose document cannot be read now may have to be notified later; one that was deleted needs nothing. */
+  function missing(zone: AddressedZone, ended: EndedSession, clientId: string): PendingClient | undefined {
+    if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return undefined
+    return failed(ended, { clientId, why: 'its metadata document cannot be used', isBusy: false })
+  }
+
   /** Those that are still to be notified. */
   async function notifyAll(zone: AddressedZone, ended: EndedSession): Promise<readonly PendingClient[]> {
     const outcomes = await Promise.all(
-      ended.clients.map(async clientId => {
-        const client = await store.clients.find(zone.id, clientId)
-        if (!client) return undefined
-        return notify(zone, ended, client).catch((cause: unknown): PendingClient => {
+      ended.clients.map(async (clientId): Promise<PendingClient | undefined> => {
+        try {
+          const client = await store.clients.find(zone.id, clientId)
+          return client ? await notify(zone, ended, client) : missing(zone, ended, clientId)
+        } catch (cause) {
+          if (cause instanceof OutboundBusy) return { clientId, why: cause.message, isBusy: true }
           log.fault('back-channel logout', cause)
           return { clientId, why: 'a fault', isBusy: false }
-        })
+        }
       }),
     )
     return outcomes.filter(each => each !== undefined)
