@@ -7,6 +7,7 @@ import type { Audit } from '../model/audit/event.ts'
 import { revocationEvent } from '../model/tokens/revocation-event.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
+import { findClientSummary } from '../token/client-summary.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import type { LifetimesOf } from '../token/lifetimes.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
@@ -151,7 +152,7 @@ async function endGrantsOfSession(
   const stored = await store.tokens.listOfUser(zone.id, userId, clock.now())
   const granted = stored.filter(({ claims }) => typeof claims['sid'] === 'string' && ids.has(claims['sid']))
   for (const [sessionId, clientId] of ids) {
-    const client = (await store.clients.find(zone.id, clientId)) ?? {} // its document may be unreachable for a while
+    const client = (await findClientSummary(store, zone, clientId))?.client ?? {}
     const forgetAt = forgetGrantAt(zone, client, clock.now(), behaviour)
     const grants = granted.filter(({ claims }) => claims['sid'] === sessionId).flatMap(({ grantId }) => grantId ?? [])
     for (const grantId of new Set(grants)) await store.tokens.revokeGrant(zone.id, grantId, forgetAt)

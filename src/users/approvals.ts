@@ -5,6 +5,7 @@ import { clientsWithoutApproval } from '../model/users/approval.ts'
 import { ALL_REVOKED } from '../model/audit/event.ts'
 import type { Audit, AuditOrigin } from '../model/audit/event.ts'
 import type { Zone } from '../model/zones/zone.ts'
+import { findClientSummary } from '../token/client-summary.ts'
 import { approvalFields } from '../records/approval.ts'
 import { showRecord } from '../records/record.ts'
 import type { AccessDeps } from './access.ts'
@@ -67,7 +68,7 @@ async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps):
   reportDecisions(owner, change, deps)
   const { zone, userId } = owner
   for (const clientId of clientsWithoutApproval(change.before, change.after)) {
-    const client = (await deps.store.clients.find(zone.id, clientId)) ?? { clientId } // its document may be unreachable
+    const client = (await findClientSummary(deps.store, zone, clientId))?.client ?? { clientId }
     await endAccessOfClient(zone, { userId, client }, deps)
   }
 }

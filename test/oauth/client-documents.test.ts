@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
+import { addSeconds } from '../../src/base/clock.ts'
+import { token } from '../store/records.ts'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import type { DocumentServer } from '../support/metadata-documents.ts'
 import {
@@ -351,6 +353,43 @@ for (const mode of MODES) {
       assert.equal((await sendJson(server, 'PUT', path, ofOne, { bearer })).status, 200)
       const another = [{ ...ofOne[0], scope: 'email' }]
       assert.equal((await sendJson(server, 'PUT', path, another, { bearer })).status, 404)
+      browser = await signedIn(server)
+    })
+
+    it('need not be read for a user to take back what they may do, or to sign out', async () => {
+      server.clock.advance(61)
+      const id = documents.id('/never-read.json')
+      browser = await signedIn(server)
+      const { id: userId } = await userNamed(server, 'marissa')
+      const now = server.clock.now()
+      const expiresAt = addSeconds(now, 600)
+      const approval = {
+        zoneId: 'svc',
+        userId,
+        clientId: id,
+        scope: 'openid',
+        status: 'APPROVED',
+        updatedAt: now,
+      } as const
+      await server.store.approvals.save('svc', [{ ...approval, expiresAt }])
+      await server.store.tokens.insert(
+        'svc',
+        token({ zoneId: 'svc', idDigest: 'unread', userId, clientId: id, expiresAt }),
+      )
+      const [session] = await server.store.sessions.listOfUser('svc', userId, now)
+      await server.store.sessions.addClient('svc', session?.idDigest ?? '', { clientId: id, isNotified: true })
+      for (let i = 0; i < 60; i += 1) await authorize(browser, asking(documents.id(`/invented-${i}.json`)))
+      assert.equal((await authorize(browser, asking(id))).status, 503)
+
+      const form = { clientId: id, delete: '', 'X-Svc-Csrf': browser.csrf }
+      assert.equal((await browser.send('/profile', { form })).status, 302)
+      assert.equal(await server.store.tokens.find('svc', 'unread'), undefined)
+      const logout = await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
+      assert.ok(logout.status < 400, logout.text)
+      assert.equal(await server.store.sessions.find('svc', session?.idDigest ?? ''), undefined)
+      await (await server.app.backChannel()).deliver()
+      assert.equal((await server.store.endedSessions.waiting()).count, 1, 'the notification waits')
+      server.clock.advance(61)
       browser = await signedIn(server)
     })
 
