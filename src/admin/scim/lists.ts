@@ -1,6 +1,6 @@
 // Lists and searches of one type of resource, or of all: the envelope of RFC 7644 §3.4.2 and the pages of RFC 9865.
 import type { Vault } from '../../base/secrets.ts'
-import { InvalidFilter } from '../../model/filters/filter.ts'
+import { matches } from '../../model/filters/filter-match.ts'
 import type { Filter } from '../../model/filters/filter.ts'
 import type { Position } from '../../store/store.ts'
 import type { Json, Names } from './attribute.ts'
@@ -8,7 +8,7 @@ import type { CursorScope } from './cursor.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { LIST_SCHEMA } from './discovery.ts'
 import { ScimError } from './error.ts'
-import { EVERYTHING } from './query.ts'
+import { DEFAULT_ORDER, EVERYTHING } from './query.ts'
 import type { ListRequest } from './query.ts'
 import type { Context, Resource, Resources } from './resources.ts'
 import { createSelection } from './selection.ts'
@@ -75,37 +75,42 @@ export async function searchAll(types: readonly Resources[], context: Context, r
   if (request.cursor !== undefined) {
     throw new ScimError('invalidCursor', 'A search through all types of resources supports pages by index only')
   }
+  const names = types.map(resources => resources.names)
   const found: Resource[] = []
-  const failures: unknown[] = []
   let totalResults = 0
   for (const resources of types) {
     // Adjusts the start by the totals of the preceding types.
     const startIndex = Math.max(request.startIndex - totalResults, 1)
     const count = request.count - found.length
-    const filter = ofType(request.filter, resources.names)
+    const filter = ofType(request.filter, resources.names, names)
+    const sortBy = isForeign(request.sortBy, resources.names, names) ? DEFAULT_ORDER : request.sortBy
     const selection = createSelection(resources.names, request)
-    try {
-      const page = await resources.list(context, { ...request, filter, startIndex, count }, selection)
-      totalResults += page.totalResults
-      found.push(...page.records)
-    } catch (cause) {
-      if (!(cause instanceof InvalidFilter)) throw cause
-      failures.push(cause) // the type lacks an attribute of the filter
-    }
+    const page = await resources.list(context, { ...request, filter, sortBy, startIndex, count }, selection)
+    totalResults += page.totalResults
+    found.push(...page.records)
   }
-  if (failures.length === types.length) throw failures[0]
   return envelope(found, { totalResults, startIndex: request.startIndex })
 }
 
-/** The filter for one type: conditions on `meta.resourceType` are evaluated, and `name pr` is one on the parts of the name. */
-function ofType(filter: Filter, names: Names): Filter {
+/** Whether another type that is searched as well has the attribute, and this one does not. */
+const isForeign = (attribute: string, own: Names, all: readonly Names[]): boolean =>
+  !own.find(attribute) && all.some(names => names.find(attribute))
+
+/**
+ * The filter for one type: conditions on `meta.resourceType`, and on attributes that only others of `all` have, are evaluated,
+ * and `name pr` is one on the parts of the name.
+ */
+function ofType(filter: Filter, names: Names, all: readonly Names[] = []): Filter {
   switch (filter.kind) {
     case 'and':
     case 'or':
-      return { ...filter, parts: filter.parts.map(part => ofType(part, names)) }
+      return { ...filter, parts: filter.parts.map(part => ofType(part, names, all)) }
     case 'not':
-      return { ...filter, part: ofType(filter.part, names) }
+      return not(ofType(filter.part, names, all))
+    case 'values':
+      return isForeign(filter.attribute, names, all) ? NOTHING : filter
     case 'compare': {
+      if (isForeign(filter.attribute, names, all)) return matches(filter, {}) ? EVERYTHING : NOTHING
       if (filter.attribute.toLowerCase() !== 'meta.resourcetype') return filter
       const isType = filter.value === names.type.name
       if (filter.comparison === 'eq') return isType ? EVERYTHING : NOTHING
@@ -113,6 +118,7 @@ function ofType(filter: Filter, names: Names): Filter {
       return filter
     }
     case 'present': {
+      if (isForeign(filter.attribute, names, all)) return NOTHING
       const { attribute, sub } = names.find(filter.attribute) ?? {}
       if (!attribute || sub || attribute.multiValued) return filter
       const parts = (attribute.subAttributes ?? []).filter(({ at }) => at !== undefined)
@@ -121,8 +127,6 @@ function ofType(filter: Filter, names: Names): Filter {
       const absent = parts.map(({ name }) => not({ ...filter, attribute: `${filter.attribute}.${name}` }))
       return not({ kind: 'and', parts: absent })
     }
-    default:
-      return filter
   }
 }
 

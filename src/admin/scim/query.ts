@@ -27,7 +27,8 @@ export interface ListRequest extends SelectedNames {
 
 /** Selects every resource: each has an id. */
 export const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
-const DEFAULT_ORDER = 'meta.created'
+/** Of a list without `sortBy`. */
+export const DEFAULT_ORDER = 'meta.created'
 const NAMES = [
   'filter',
   'sortBy',

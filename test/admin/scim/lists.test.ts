@@ -249,7 +249,22 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(typesOf(await search({ filter: 'meta.resourceType eq "Group" and displayName sw "search"' })), [
         'Groups',
       ])
-      assert.equal((await search({ filter: 'age eq 7' })).scimType, 'invalidFilter')
+      // RFC 7644 §3.4.2.1: a resource has no value for an attribute of another type.
+      const mixed: readonly (readonly [filter: string, want: readonly string[]])[] = [
+        ['userName sw "anna" or displayName sw "search"', ['Users', 'Groups']],
+        ['emails[value sw "anna"] or members eq "none" or displayName sw "search"', ['Users', 'Groups']],
+        ['not (userName pr) and displayName sw "search"', ['Groups']],
+        ['userName ne "anna" and displayName sw "search"', ['Groups']],
+        ['userName ne null and displayName sw "search"', []],
+        ['userName eq null and displayName sw "search"', ['Groups']],
+      ]
+      for (const [filter, want] of mixed) assert.deepEqual(typesOf(await search({ filter })), want, filter)
+      const sorted = await search({ filter: 'externalId eq "C-1"', sortBy: 'userName' })
+      assert.deepEqual(typesOf(sorted), ['Users', 'Groups'])
+      for (const filter of ['age eq 7', 'roles pr', 'members[type eq "User"] or userName pr', 'userName gt null']) {
+        assert.equal((await search({ filter })).scimType, 'invalidFilter', filter)
+      }
+      assert.equal((await search({ sortBy: 'age' })).scimType, 'invalidFilter')
       assert.equal((await search({ cursor: '' })).scimType, 'invalidCursor')
       assert.equal(
         (await scim.send('POST', '/.search', { body: { filter: 'id pr' } })).json()['scimType'],
