@@ -4,6 +4,7 @@ import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import type { SigningKey } from '../../token/keys/zone-key.ts'
 import { isPublic } from '../../token/keys/zone-key.ts'
 import type { AuthorizeDeps } from './context.ts'
@@ -25,7 +26,7 @@ export async function inSignedResponse(
 ): Promise<ResponseParameters> {
   const { store, clock, urls } = deps
   const client = await store.clients.find(zone.id, clientId) // cached
-  const key = client && (await keyFor(zone, client, deps))
+  const key = client && (await responseKey(zone, client, deps))
   if (!key) throw new OAuthError('server_error', 'The zone has no key for signed responses to this client')
   const exp = Math.floor(addSeconds(clock.now(), RESPONSE_SECONDS).getTime() / 1000)
   const claims = { ...parameters, iss: urls.issuer(zone), aud: clientId, exp }
@@ -36,11 +37,11 @@ export async function inSignedResponse(
 const COMMON = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
 /**
- * Of the algorithm that the client registered, or its default; otherwise the active one, if others can verify with it, regardless
- * of the profile.
+ * The key of the algorithm that the client registered, or of its default; otherwise the active one, if others can verify with it,
+ * regardless of the profile.
  */
-async function keyFor(
-  zone: AddressedZone,
+export async function responseKey(
+  zone: Zone,
   client: Client,
   { keys }: Pick<Unsigned['deps'], 'keys'>,
 ): Promise<SigningKey | undefined> {

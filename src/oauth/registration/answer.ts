@@ -14,8 +14,13 @@ interface AnswerFacts {
   /** A new secret; an existing one is stored as a hash, and never returned again. */
   readonly secret?: string | undefined
   readonly noneScope: string
-  /** Of its ID tokens, if it named none and gets another than the default of the standards. */
-  readonly idTokenAlgorithm?: string | undefined
+  readonly substitutes: SubstituteAlgorithms
+}
+
+/** The algorithms that it gets where it named none, if they are not the default of the standards. */
+export interface SubstituteAlgorithms {
+  readonly idToken?: string | undefined
+  readonly response?: string | undefined
 }
 
 const METADATA = Object.fromEntries(
@@ -25,10 +30,7 @@ const METADATA = Object.fromEntries(
 ) as Pick<typeof clientFields, keyof typeof clientMetadataFields | 'postLogoutRedirectUris'> // the filter says so
 
 /** The client information response. */
-export function clientInformation(
-  client: Client,
-  { uri, token, secret, noneScope, idTokenAlgorithm }: AnswerFacts,
-): object {
+export function clientInformation(client: Client, { uri, token, secret, noneScope, substitutes }: AnswerFacts): object {
   const { jwks, jwksUri, name, registration } = client
   return {
     client_id: client.clientId,
@@ -41,7 +43,8 @@ export function clientInformation(
     grant_types: client.authorizedGrantTypes,
     response_types: registration?.responseTypes ?? [],
     scope: client.scope.filter(scope => scope !== noneScope).join(' '),
-    ...(idTokenAlgorithm !== undefined && { id_token_signed_response_alg: idTokenAlgorithm }),
+    ...(substitutes.idToken !== undefined && { id_token_signed_response_alg: substitutes.idToken }),
+    ...(substitutes.response !== undefined && { authorization_signed_response_alg: substitutes.response }),
     ...showRecord(METADATA, client),
     ...(jwks !== undefined && { jwks: parseJson(jwks) }),
     ...(jwksUri !== undefined && { jwks_uri: jwksUri }),

@@ -6,11 +6,17 @@ import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
+import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { createKeyChoice } from '../../token/keys/key-choice.ts'
+import { NoSigningKey } from '../../token/keys/keys.ts'
 import { isPublic } from '../../token/keys/zone-key.ts'
+import type { SigningKey } from '../../token/keys/zone-key.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
+import { responseKey } from '../authorize/signed-response.ts'
 import { clientInformation } from './answer.ts'
+import type { SubstituteAlgorithms } from './answer.ts'
 import { changeRegistration, commitRegistration } from './change.ts'
 import type { ChangeDeps } from './change.ts'
 import { registerClient } from './register.ts'
@@ -34,8 +40,8 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
   ): Promise<FastifyReply> => {
     const { client, token, secret } = registered
     const uri = `${deps.urls.ofZone(zone)}${REGISTRATION_PATH}/${encodeURIComponent(client.clientId)}`
-    const idTokenAlgorithm = await substituteAlgorithm(zone, client, deps)
-    const facts = { uri, token, secret, noneScope: deps.service.scope('none'), idTokenAlgorithm }
+    const substitutes = await substitutesFor(zone, client, deps)
+    const facts = { uri, token, secret, noneScope: deps.service.scope('none'), substitutes }
     return sendJson(reply.header('cache-control', 'no-store'), clientInformation(client, facts))
   }
 
@@ -61,21 +67,34 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
 }
 
 /**
- * The algorithm of the client's ID tokens, if it registered none and gets another than the default (OpenID Connect Registration
- * §3.2).
+ * The algorithms of the client's ID tokens and signed responses, of which it registered none and gets another than the default
+ * (OpenID Connect Registration §3.2, JARM §3).
  */
-async function substituteAlgorithm(
+async function substitutesFor(
   zone: AddressedZone,
   client: Client,
   deps: Pick<RegistrationDeps, 'keys' | 'behaviour'>,
-): Promise<string | undefined> {
-  if (client.idTokenSignedResponseAlg !== undefined || (await deps.keys.list(zone.id)).length === 0) return undefined
+): Promise<SubstituteAlgorithms> {
+  const { keys, behaviour } = deps
+  if ((await keys.list(zone.id)).length === 0) return {}
   const choice = createKeyChoice(deps)
+  const idToken =
+    client.idTokenSignedResponseAlg ??
+    (await substitute(async () => choice.idTokenKey({ zone, client }, await choice.keyFor(zone, client))))
+  const response = supportsProtocol(zone, 'signedResponses', behaviour)
+    ? (client.authorizationSignedResponseAlg ?? (await substitute(() => responseKey(zone, client, deps))))
+    : undefined
+  return { idToken, response }
+}
+
+/** The algorithm of the key, if it is not the default. */
+async function substitute(find: () => Promise<SigningKey | undefined>): Promise<SigningAlgorithm | undefined> {
   try {
-    const key = await choice.idTokenKey({ zone, client }, await choice.keyFor(zone, client))
-    return key.algorithm === DEFAULT_ALGORITHM || !isPublic(key) ? undefined : key.algorithm
+    const key = await find()
+    return !key || key.algorithm === DEFAULT_ALGORITHM || !isPublic(key) ? undefined : key.algorithm
   } catch (error) {
-    if (error instanceof OAuthError) return undefined // no key fits the client, and its tokens will fail
+    // No key fits the client, and what is signed for it will fail.
+    if (error instanceof OAuthError || error instanceof NoSigningKey) return undefined
     throw error
   }
 }

@@ -71,6 +71,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     await (await server.app.backChannel()).deliver()
     assert.deepEqual(receiver.tokens.map(algorithmOf), ['RS256'])
     assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), undefined)
+    assert.equal(Reflect.get(client, 'authorization_signed_response_alg'), undefined)
   })
 
   it('is signed by the active key where none has RS256, and the client learns that', async () => {
@@ -81,6 +82,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     const read = registered(await manage(server, 'GET', client))
     for (const response of [client, read]) {
       assert.equal(Reflect.get(response, 'id_token_signed_response_alg'), 'ES256')
+      assert.equal(Reflect.get(response, 'authorization_signed_response_alg'), 'ES256')
     }
   })
 
@@ -92,5 +94,6 @@ describe('what is signed for a client that registered no algorithm', () => {
     const metadata = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt', jwks }
     const client = registered(await register(server, metadata))
     assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), 'ES256')
+    assert.equal(Reflect.get(client, 'authorization_signed_response_alg'), 'ES256')
   })
 })
