@@ -500,8 +500,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an approval in advance',
     'admin/approvals/approvals.ts',
-    '(client !== undefined && isScopeOf(client, scope))',
-    'true',
+    '!isScopeOf(client, scope)',
+    'false',
     'admin/approvals/approvals',
   ),
   mutant(

@@ -70,6 +70,11 @@ for (const mode of MODES) {
         },
       })
 
+    /** Names as many documents as a zone fetches in a minute. */
+    async function flood(): Promise<void> {
+      for (let i = 0; i < 60; i += 1) await authorize(browser, asking(documents.id(`/flood-${i}.json`)))
+    }
+
     // Covers later standards: client ID metadata documents
     it('let an unregistered client in: page, code, tokens, refresh, userinfo', async () => {
       const id = documents.publish('/app.json')
@@ -283,7 +288,7 @@ for (const mode of MODES) {
       browser = await signedIn(server)
       const kept = documents.publish('/before-the-flood.json')
       assert.equal((await authorize(browser, asking(kept))).status, 200)
-      for (let i = 0; i < 60; i += 1) await authorize(browser, asking(documents.id(`/flood-${i}.json`)))
+      await flood()
       const id = documents.publish('/after-the-flood.json')
       for (let i = 0; i < 2; i += 1) assert.equal((await authorize(browser, asking(id))).status, 503)
       const refreshed = await server.send('/oauth/token', {
@@ -382,6 +387,25 @@ for (const mode of MODES) {
       const form = { clientId: id, delete: '', 'X-Svc-Csrf': browser.csrf }
       assert.equal((await browser.send('/profile', { form })).status, 302)
       assert.equal(await server.store.tokens.find('svc', 'unread'), undefined)
+      server.clock.advance(61)
+      browser = await signedIn(server)
+    })
+
+    it('are not read for a user who decides again by the API', async () => {
+      server.clock.advance(61)
+      browser = await signedIn(server)
+      const { access_token: bearer } = await passwordTokens(server)
+      await flood()
+      const clientId = documents.publish('/decided-before.json')
+      const { id: userId, zoneId } = await userNamed(server, 'marissa')
+      const now = server.clock.now()
+      const expiresAt = new Date(now.getTime() + 60_000)
+      const approval = { zoneId, userId, clientId, scope: 'openid', status: 'APPROVED', updatedAt: now } as const
+      await server.store.approvals.save('svc', [{ ...approval, expiresAt }])
+      const denied = [{ userId, clientId, scope: 'openid', status: 'DENIED' }]
+      const answer = await sendJson(server, 'PUT', '/approvals', denied, { bearer })
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(documents.asked('/decided-before.json'), 0)
       server.clock.advance(61)
       browser = await signedIn(server)
     })

@@ -115,13 +115,13 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     const before = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
     const decided = new Set(before.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
     for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
-      // Undefined while its document is unreachable. The user can decide again, about this and the other clients.
+      await requireClient(request, clientId)
+      const undecided = ofClient.filter(({ scope }) => !decided.has(JSON.stringify([clientId, scope])))
+      if (undecided.length === 0) continue // also while a document of the client cannot be read
       const client = await store.clients.find(zone.id, clientId)
-      if (!client) await requireClient(request, clientId)
-      const isKnown = ({ scope }: Approval): boolean =>
-        decided.has(JSON.stringify([clientId, scope])) || (client !== undefined && isScopeOf(client, scope))
-      const foreign = ofClient.find(approval => !isKnown(approval))
-      if (foreign) throw client ? refuse(`The client ${clientId} has no scope ${foreign.scope}`) : noClient(clientId)
+      if (!client) throw noClient(clientId)
+      const foreign = undecided.find(({ scope }) => !isScopeOf(client, scope))
+      if (foreign) throw refuse(`The client ${clientId} has no scope ${foreign.scope}`)
     }
   }
 
