@@ -48,6 +48,8 @@ export interface LogoutMessage {
 /** What a verified request says: of a user, and of these sessions only unless there is none. */
 export interface LogoutRequest extends Required<Pick<LogoutNotice, 'id' | 'usableUntil' | 'externalId'>> {
   readonly sids: readonly string[]
+  /** By the provider's clock. */
+  readonly issuedAt: Date
   /** See `ExternalUser`; absent for a request that names none, which says the same of every format. */
   readonly externalIdFormat?: string
 }

@@ -8,7 +8,7 @@ import { MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { CARRIER, present, presentFrom, samlWorld } from '../support/saml/saml-bearer.ts'
-import { SAML } from '../support/saml/saml-xml.ts'
+import { base64Of, SAML } from '../support/saml/saml-xml.ts'
 
 const world = samlWorld()
 const { clock, bootstrap, corp, closed, mapped, rival } = world
@@ -126,6 +126,19 @@ for (const mode of MODES) {
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'often' } }))
       const user = await account('corp', 'often')
       assert.deepEqual([user?.lastLogonAt, user?.previousLogonAt], [clock.now(), before])
+    })
+
+    it('is not that of an assertion from before a logout at the provider', async () => {
+      const early = [corp.signedAssertion({ nameId: 'gone' }), corp.signedAssertion({ nameId: 'stays' })] as const
+      clock.advance(1)
+      const path = '/saml/SingleLogout/alias/latchkey'
+      const destination = `http://localhost:8080${path}`
+      const logout = corp.sign(corp.logoutRequest({ nameId: 'gone', sessionIndexes: [], destination }))
+      assert.equal((await server.send(path, { form: { SAMLRequest: base64Of(logout) } })).status, 200)
+      clock.advance(240)
+      await refused(server, mode, () => present(server, early[0]), { want: unauthorized })
+      tokensOf(await present(server, early[1]))
+      tokensOf(await presentFrom(server, corp, { parts: { nameId: 'gone' } }))
     })
 
     it('is recorded in the audit trail, and a refusal with its reason and without the assertion', async () => {

@@ -131,6 +131,21 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(theirs, 'a', at(100)), true)
     })
 
+    it('has the latest expiry that it was kept with', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      assert.equal(await store().assertions.expiryOf(mine, 'a'), undefined)
+      for (const [seconds, latest] of [
+        [100, 100],
+        [50, 100],
+        [200, 200],
+      ] as const) {
+        await store().assertions.keep(mine, 'a', at(seconds))
+        assert.deepEqual(await store().assertions.expiryOf(mine, 'a'), at(latest))
+      }
+      assert.equal(await store().assertions.expiryOf(theirs, 'a'), undefined)
+      assert.equal(await store().assertions.use(mine, 'a', at(300)), false)
+    })
+
     it('is used by exactly one of many at once', async () => {
       const z = newZone()
       const other = await open()

@@ -173,6 +173,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
     throw new SamlProblem('subject', 'its session indexes are invalid')
   return {
     id,
+    issuedAt,
     usableUntil: addSeconds(now, 2 * SKEW_SECONDS + 1),
     externalId,
     ...(format !== UNSPECIFIED && { externalIdFormat: format }),

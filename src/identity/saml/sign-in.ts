@@ -10,6 +10,7 @@ import type { AddressedZone } from '../../model/request.ts'
 import type { UpstreamSession } from '../../model/sessions/session.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import type { Store } from '../../store/store.ts'
+import { logoutSince } from '../past-logouts.ts'
 import type {
   ExternalUser,
   ExternalRefusal,
@@ -21,7 +22,7 @@ import type {
 import { authnRequest } from './messages.ts'
 import { createMissingAttributes } from './missing-attributes.ts'
 import { externalUserOf } from './external-user.ts'
-import { asProblem, SamlProblem } from './problem.ts'
+import { asProblem, SamlProblem, timeAndNow } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import type { SamlProvider } from './provider-metadata.ts'
 import type { SamlProviders } from './providers.ts'
@@ -132,6 +133,11 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
         ownEntityId: own.entityId,
         requestedFormatOnly: behaviour.requestedNameIdOnly,
       })
+      const logout = { origin: record.originKey, externalId: externalUser.externalId, sid: statement.sessionIndex }
+      const loggedOutAt = await logoutSince(zone.id, { ...logout, issuedAt: statement.issuedAt }, store)
+      if (loggedOutAt) {
+        throw new SamlProblem('expired', `the provider signed the user out at ${timeAndNow(loggedOutAt, now)}`)
+      }
       // The last check, so that a refused message does not consume a valid assertion.
       const id = digest(JSON.stringify(['saml', record.originKey, statement.assertionId]))
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {

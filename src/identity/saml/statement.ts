@@ -27,6 +27,7 @@ export interface Expectation {
 /** A verified assertion's content. */
 export interface SamlStatement {
   readonly assertionId: string
+  readonly issuedAt: Date
   /** When the assertion expires, for every caller. */
   readonly usableUntil: Date
   readonly nameId: SamlNameId
@@ -100,6 +101,7 @@ export function readStatement(
   const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
   return {
     assertionId,
+    issuedAt,
     usableUntil: addSeconds(new Date(end), SKEW_SECONDS),
     nameId: nameIdOf(subject),
     authnContextClasses: classes,

@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { Identity } from '../../identity/identity.ts'
+import { rememberLogout } from '../../identity/past-logouts.ts'
 import type { LogoutRequest } from '../../identity/provider-logout.ts'
 import { answeredPath } from '../../model/sessions/logout-return.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -114,11 +115,12 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): 
     { origin, request: asked }: { readonly origin: string; readonly request: LogoutRequest },
   ): Promise<boolean> {
     const { zone } = request
-    const { id, usableUntil, sids, externalId, externalIdFormat } = asked
+    const { id, issuedAt, usableUntil, sids, externalId, externalIdFormat } = asked
     const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
     const here = await sessions.signedIn(request)
     const by = { origin, remoteAddress: addressOf(request) }
     const work = async (): Promise<void> => {
+      await rememberLogout(zone.id, { origin, externalId, sids, issuedAt }, store)
       if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
       for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
     }

@@ -14,8 +14,13 @@ const useIn = (table: string): Statement<Used, never> =>
   )
 
 const USE_ASSERTION = useIn('used_assertions')
-const FIND_ASSERTION = statement<Omit<Used, 'expires_at'>, { id_digest: string }>(
-  `select id_digest from used_assertions where zone_id = :zone_id and id_digest = :id_digest`,
+const KEEP_ASSERTION = statement<Used>(
+  `insert into used_assertions (zone_id, id_digest, expires_at) values (:zone_id, :id_digest, :expires_at)
+   on conflict (zone_id, id_digest) do update set expires_at = excluded.expires_at
+   where excluded.expires_at > used_assertions.expires_at`,
+)
+const FIND_ASSERTION = statement<Omit<Used, 'expires_at'>, Pick<Used, 'expires_at'>>(
+  `select expires_at from used_assertions where zone_id = :zone_id and id_digest = :id_digest`,
 )
 /** Uses an id of a proof; changes nothing if it was used. */
 export const USE_PROOF = useIn('used_proofs')
@@ -32,6 +37,13 @@ export const createAssertions = (db: Database): AssertionStore => ({
   ...createOnce(db, USE_ASSERTION),
   async isUsed(zoneId, idDigest) {
     return (await db.read(FIND_ASSERTION, { zone_id: zoneId, id_digest: idDigest })).length > 0
+  },
+  async keep(zoneId, idDigest, expiresAt) {
+    await db.write(KEEP_ASSERTION, { zone_id: zoneId, id_digest: idDigest, expires_at: expiresAt.getTime() })
+  },
+  async expiryOf(zoneId, idDigest) {
+    const [row] = await db.read(FIND_ASSERTION, { zone_id: zoneId, id_digest: idDigest })
+    return row && new Date(row.expires_at)
   },
 })
 

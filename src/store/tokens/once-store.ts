@@ -27,6 +27,10 @@ export interface OnceStore {
 export interface AssertionStore extends OnceStore {
   /** Whether the id is stored, expired or not. */
   isUsed(zoneId: string, idDigest: string): Promise<boolean>
+  /** Stores the id until `expiresAt`, or longer if it is stored for longer. */
+  keep(zoneId: string, idDigest: string, expiresAt: Date): Promise<void>
+  /** When the id expires, or has expired; undefined if it is not stored. */
+  expiryOf(zoneId: string, idDigest: string): Promise<Date | undefined>
 }
 
 /** Authorization requests that clients pushed (RFC 9126). */

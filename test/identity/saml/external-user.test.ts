@@ -12,6 +12,7 @@ import { SAML } from '../../support/saml/saml-xml.ts'
 const now = new Date(Date.UTC(2026, 0, 15, 12))
 const statementOf = (parts: Partial<SamlStatement> = {}): SamlStatement => ({
   assertionId: '_a',
+  issuedAt: now,
   usableUntil: now,
   nameId: { value: 'marissa' },
   authenticatedAt: now,

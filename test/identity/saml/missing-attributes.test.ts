@@ -21,6 +21,7 @@ const record = (attributeMappings: object, version = 0): IdentityProvider => ({
 })
 const statement = (...attributes: readonly SamlAttribute[]): SamlStatement => ({
   assertionId: '_1',
+  issuedAt: clock.now(),
   usableUntil: clock.now(),
   nameId: { value: 'ann' },
   authnContextClasses: [],

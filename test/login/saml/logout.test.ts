@@ -339,6 +339,43 @@ for (const mode of MODES) {
         assert.deepEqual(await Promise.all([...all, mine].map(isSignedIn)), [false, false, false, true, true])
       })
 
+      // SAML Core §3.7.3.1: an assertion may have been on its way.
+      it('holds for assertions from before it that come later, and for no others', async () => {
+        const isTaken = async (parts: ResponseParts): Promise<boolean> => {
+          const browser = server.browser()
+          await signInSaml(browser, idp, { origin: 'corp', parts })
+          return isSignedIn(browser)
+        }
+        const issueInstant = clock.now()
+        clock.advance(1)
+        const early = { nameId: 'lee', issueInstant }
+        await byRedirect(requestOf({ nameId: 'lee', sessionIndexes: ['l-1', 'l-2'] }))
+        assert.deepEqual(
+          [
+            await isTaken({ ...early, sessionIndex: 'l-1' }),
+            await isTaken({ ...early, sessionIndex: 'l-2' }),
+            await isTaken({ ...early, sessionIndex: 'l-3' }),
+            await isTaken({ ...early, sessionIndex: null }),
+            await isTaken({ nameId: 'lee', sessionIndex: 'l-1' }),
+          ],
+          [false, false, true, true, true],
+        )
+        assert.match(
+          server.refusals.at(-1) ?? '',
+          /^sign-in at "corp": .* expired: the provider signed the user out at /,
+        )
+        await byPost(idp.sign(requestOf({ nameId: 'lee' })))
+        assert.deepEqual(
+          [
+            await isTaken({ ...early, sessionIndex: 'l-4' }),
+            await isTaken({ ...early, sessionIndex: null }),
+            await isTaken({ ...early, nameId: 'max', sessionIndex: 'l-4' }),
+            await isTaken({ nameId: 'lee', sessionIndex: 'l-4' }),
+          ],
+          [false, false, true, true],
+        )
+      })
+
       it('ends nothing, and says the same, for a session or user that is not known', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'k-1' })
         for (const parts of [{ sessionIndexes: ['K-1'] }, { nameId: 'nobody' }, { nameId: 'PAT' }]) {
