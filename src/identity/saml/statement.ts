@@ -113,9 +113,9 @@ export function readStatement(
 /** The issuer of an assertion or a message is the provider (SAML Profiles §4.1.4.2). */
 export function checkIssuer(element: XmlElement, entityId: string): void {
   const issuer = one(element, 'Issuer', 'issuer')
-  if (issuer.text !== entityId || (issuer.attributes['Format'] ?? ENTITY) !== ENTITY) {
-    throw new SamlProblem('issuer', `it is from ${mismatchText(issuer.text, entityId)}`)
-  }
+  if (issuer.text !== entityId) throw new SamlProblem('issuer', `it is from ${mismatchText(issuer.text, entityId)}`)
+  const { Format: format = ENTITY } = issuer.attributes
+  if (format !== ENTITY) throw new SamlProblem('issuer', `its issuer has the format ${mismatchText(format, ENTITY)}`)
 }
 
 function one(parent: XmlElement, name: string, reason: SamlReason): XmlElement {

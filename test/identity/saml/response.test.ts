@@ -290,6 +290,15 @@ describe('a response', () => {
     })
   }
 
+  it('is refused with the format of the issuer for the log', () => {
+    const issuer = `<saml:Issuer Format="${SAML.emailName}">`
+    const assertion = idp.assertion({ inResponseTo: '_request' }).replace('<saml:Issuer>', issuer)
+    assert.throws(() => read(idp.responseAround(idp.sign(assertion), { inResponseTo: '_request' })), {
+      name: 'SamlProblem',
+      message: `its issuer has the format "${SAML.emailName}", not "urn:oasis:names:tc:SAML:2.0:nameid-format:entity"`,
+    })
+  })
+
   // Covers POST /saml/SSO/alias/{alias}: check: assertion count
   it('is refused as anything but a response', async () => {
     refuses('not-xml', () => read(idp.signedAssertion({ inResponseTo: '_request' })))
