@@ -92,7 +92,7 @@ export const TOLERANCES: readonly Tolerance[] = [
     name: 'missing-entries',
     sentBy: ['Entra ID'],
     about:
-      'An `add` or `replace` whose path selects no entry by equalities makes one: `emails[type eq "work"].value` on a user without a work address.',
+      'An `add` or `replace` whose path selects no entry by equalities, but not of its value, makes one: `emails[type eq "work"].value` on a user without a work address.',
   },
   {
     name: 'absent-members',
@@ -201,11 +201,17 @@ export function toleratedFilter(filter: Filter, attributes: readonly Attribute[]
 export const toleratedComplex = ({ name, multiValued }: Attribute, value: unknown): unknown =>
   name === 'manager' && !multiValued && typeof value === 'string' ? { value } : value
 
-/** `missing-entries`: what an entry must have to be selected by the filter; undefined when that is not certain. */
+/**
+ * `missing-entries`: what an entry must have to be selected by the filter; undefined when that is not certain. A filter of values
+ * means an entry that once was there.
+ */
 export function entryFor(filter: Filter): Json | undefined {
   switch (filter.kind) {
-    case 'compare':
-      return filter.comparison === 'eq' && filter.value !== null ? { [filter.attribute]: filter.value } : undefined
+    case 'compare': {
+      const { attribute, comparison, value } = filter
+      const isOfEntry = comparison === 'eq' && value !== null && attribute.toLowerCase() !== 'value'
+      return isOfEntry ? { [attribute]: value } : undefined
+    }
     case 'and': {
       const parts = filter.parts.map(entryFor)
       return parts.every(part => part !== undefined) ? Object.assign({}, ...parts) : undefined

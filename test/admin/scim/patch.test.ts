@@ -101,6 +101,26 @@ describe('a PATCH', () => {
       want: { phoneNumbers: [{ value: '1', type: 'work' }] },
     },
     {
+      name: 'completes the entry with the same type and value (RFC 7643 §2.4)',
+      operations: [{ op: 'add', path: 'emails', value: [{ ...home, primary: true, display: 'Home' }] }],
+      want: {
+        emails: [
+          { ...work, primary: false },
+          { ...home, primary: true, display: 'Home' },
+        ],
+      },
+    },
+    {
+      name: 'changes nothing for an entry whose type and value are there (§3.5.2.1)',
+      operations: [{ op: 'add', path: 'emails', value: [{ value: work.value, type: 'work' }] }],
+      want: {},
+    },
+    {
+      name: 'keeps the same value of another type',
+      operations: [{ op: 'add', path: 'emails', value: [{ value: work.value, type: 'other' }] }],
+      want: { emails: [work, home, { value: work.value, type: 'other' }] },
+    },
+    {
       name: 'takes the mark of the old primary value (§3.5.2)',
       operations: [{ op: 'add', path: 'emails', value: [{ value: 'new@example.org', primary: true }] }],
       want: { emails: [{ ...work, primary: false }, home, { value: 'new@example.org', primary: true }] },
@@ -414,6 +434,17 @@ describe('a PATCH is refused', () => {
     }
     assert.equal(Reflect.get({}, 'polluted'), undefined)
   })
+})
+
+describe('an entry that a filter of values does not find', () => {
+  for (const path of ['emails[value eq "gone@example.org"]', 'emails[value eq "gone@example.org"].type']) {
+    it(`is not made by its value: ${path}`, () => {
+      const value = path.endsWith('type') ? 'other' : { value: 'new@example.org' }
+      for (const op of ['add', 'replace']) {
+        assert.throws(() => patch(babs, [{ op, path, value }]), { scimType: 'noTarget' })
+      }
+    })
+  }
 })
 
 describe('the members of a group', () => {

@@ -111,23 +111,39 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
   return withoutUndefined(members)
 }
 
-/** Whether one member identifies a value, like the id of a member of a group; others are compared whole. */
+/** Whether one member identifies a value, like the id of a member of a group. */
 const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
   subAttributes.some(({ name, mutability }) => name === 'value' && mutability === 'immutable')
 
-/** The list with the values that it does not have yet. A new primary value replaces the old one as primary (§3.5.2). */
+/**
+ * The list with the values that it does not have yet; those that it has are completed. A primary value replaces the old one as
+ * primary (§3.5.2).
+ */
 function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
-  const keyOf = hasOwnId(attribute) ? idOf : textOf
-  const known = new Set(list.map(keyOf))
-  const fresh = values.filter(value => {
+  const keyOf = keyFor(attribute)
+  const all = [...list]
+  const places = new Map<unknown, number>()
+  for (const [place, entry] of list.entries()) if (!places.has(keyOf(entry))) places.set(keyOf(entry), place)
+  let primaryAt: number | undefined
+  for (const value of values) {
     const key = keyOf(value)
-    const isNew = !known.has(key)
-    known.add(key)
-    return isNew
-  })
-  const all = [...list, ...fresh]
+    const place = places.get(key) ?? all.length
+    const known = all[place]
+    all[place] =
+      isJsonRecord(known) && isJsonRecord(value) && !hasOwnId(attribute) ? { ...known, ...value } : (known ?? value)
+    places.set(key, place)
+    if (isPrimary(value)) primaryAt = place
+  }
   checkCount(attribute, all, attribute.name)
-  return onlyPrimary(all, fresh.find(isPrimary))
+  return onlyPrimary(all, primaryAt === undefined ? undefined : all[primaryAt])
+}
+
+/** What distinguishes values: an id, or type and value together (RFC 7643 §2.4), or all members where there are not both. */
+function keyFor(attribute: Attribute): (entry: unknown) => unknown {
+  if (hasOwnId(attribute)) return idOf
+  const { subAttributes = [] } = attribute
+  if (!named(subAttributes, 'value') || !named(subAttributes, 'type')) return textOf
+  return entry => (isJsonRecord(entry) ? JSON.stringify([entry['value'], entry['type']]) : entry)
 }
 
 /** The same text for equal values, independent of the order of their members. */
