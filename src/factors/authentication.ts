@@ -67,7 +67,7 @@ export async function authenticate(
   const verified = await verify(at, question).catch((cause: unknown) => refused('invalid', cause))
   if (verified.outcome === 'refused') return verified
   // §4, uvInitialized: whoever finds an authenticator without a PIN can give it one. The password has to come first once.
-  if (!user && !passkey.hasVerifiedUser) return refused('never-verified')
+  if (!user && !passkey.hasVerifiedUser) return { ...refused('never-verified'), userId: passkey.userId }
   if (!(await challenges.use(challenge, of))) return refused('used')
   const { counter, isBackedUp, isUserVerified } = verified
   const use = { counter, isBackedUp, isUserVerified, at: clock.now() }

@@ -28,6 +28,8 @@ export interface PasskeyRefusal {
     | 'never-verified'
     | 'used'
   readonly detail?: string
+  /** Whose passkey it is, where the user has to prove another factor first. */
+  readonly userId?: string
 }
 
 /** Timeout of a ceremony: five minutes. */

@@ -29,6 +29,7 @@ import { callerKey } from '../../web/limits/limits.ts'
 import type { Limits } from '../../web/limits/limits.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
+import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
@@ -41,6 +42,7 @@ export interface PasskeySignInDeps {
   readonly sessions: Sessions
   readonly signInDemands: SignInDemands
   readonly signInTargets: SignInTargets
+  readonly remembered: RememberedDevices
   readonly denial: Denial
   readonly csrf: Csrf
   readonly limits: Limits
@@ -83,7 +85,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, { form, signInTarget })
     const result = await deps.limits.wrongPasswords.attempt(
       callerKey(contextOf(request), 'passkey'),
-      () => authenticate(request, { answer: form.get('credential') ?? '', client: signInTarget.client }),
+      () => authenticate(request, reply, { answer: form.get('credential') ?? '', client: signInTarget.client }),
       ({ outcome }) => outcome === 'refused',
     )
     if (result.outcome === 'refused') {
@@ -125,6 +127,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
   /** The account of the passkey, if it may sign in this way, for this client. */
   async function authenticate(
     request: FastifyRequest,
+    reply: FastifyReply,
     { answer, client }: { readonly answer: string; readonly client: Client | undefined },
   ) {
     const { zone } = request
@@ -138,7 +141,10 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     const proof = at && (await passkeys.authenticate(at, { answer }))
     if (proof?.outcome !== 'proved') {
       const reason = proof?.reason ?? 'no cookie'
-      const message = reason === 'never-verified' ? 'passkey_needs_password' : 'passkey_refused'
+      const ownerId = proof?.userId
+      // Otherwise a remembered browser would not ask for the step that this passkey has to be.
+      if (ownerId !== undefined) deps.remembered.forget(request, reply, { id: ownerId })
+      const message = ownerId === undefined ? 'passkey_refused' : 'passkey_needs_password'
       return refuse(message, { type, principal: 'passkey', data: `passkey: ${reason}` })
     }
     const { userId: principal } = proof

@@ -20,6 +20,8 @@ export interface RememberedDevices {
   isRemembered(request: FastifyRequest, user: User): boolean
   /** Sets the cookie; does nothing where the zone does not allow it. */
   remember(request: FastifyRequest, reply: FastifyReply, user: User): void
+  /** Expires the cookie. */
+  forget(request: FastifyRequest, reply: FastifyReply, user: Pick<User, 'id'>): void
 }
 
 const DAY_SECONDS = 86_400
@@ -34,7 +36,7 @@ export function createRememberedDevices(deps: {
 }): RememberedDevices {
   const { clock, vault, service, urls, behaviour } = deps
 
-  function nameFor(zone: AddressedZone, { id }: User): string {
+  function nameFor(zone: AddressedZone, { id }: Pick<User, 'id'>): string {
     const name = cookieNameIn(zone, `${service.name}-device-${digest(`device of ${zone.id} ${id}`).slice(0, 12)}`)
     if (!urls.isHttps) return name
     return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
@@ -69,6 +71,11 @@ export function createRememberedDevices(deps: {
       if (rememberDays === 0) return
       const sealed = vault.seal(String(clock.now().getTime()), contextOf(zone, user))
       setCookie(reply, nameFor(zone, user), sealed, { ...attributesIn(zone), maxAge: rememberDays * DAY_SECONDS })
+    },
+    forget(request, reply, user) {
+      const name = nameFor(request.zone, user)
+      if (cookieOf(request, name) !== undefined)
+        setCookie(reply, name, '', { ...attributesIn(request.zone), maxAge: 0 })
     },
   }
 }

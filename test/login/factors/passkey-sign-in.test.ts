@@ -286,6 +286,30 @@ for (const mode of MODES) {
       assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
     })
 
+    it('is asked for the second step in a remembered browser where the passkey has to verify its user first', async () => {
+      await setPolicy(server, { requirement: 'optional', rememberDays: 30 })
+      const sam = await userNamed(server, 'sam')
+      const found = await givePasskey(server, sam, 'svc', { hasVerifiedUser: false })
+      const browser = server.browser()
+      const leadsTo = async () => {
+        endSession()
+        return String((await browser.signIn('sam', 'dingo')).headers['location'])
+      }
+      const endSession = (): void => ['svc-session', 'JSESSIONID'].forEach(name => browser.cookies.delete(name))
+      assert.match(await leadsTo(), /\/second_factor$/)
+      const page = (await browser.send('/second_factor')).text
+      const [, text = ''] = /data-options="([^"]*)"/.exec(page) ?? []
+      const answer = createAuthenticator(BASE).get(JSON.parse(unescaped(text)), found, { userVerified: false })
+      const form = { ...hiddenFields(page), credential: JSON.stringify(answer), remember: 'true' }
+      assert.equal((await browser.send('/second_factor', { form })).status, 302)
+      assert.doesNotMatch(await leadsTo(), /second_factor/)
+      endSession()
+      const refused = await signInWithPasskey(server, browser, { credential: found })
+      assert.equal(errorOf(refused), 'passkey_needs_password')
+      assert.match(await leadsTo(), /\/second_factor$/)
+      await server.store.factors.reset('svc', sam.id)
+    })
+
     it('is told to enter the password where the passkey has never verified its user, until it has as the second step', async () => {
       const made = { hasVerifiedUser: false }
       const found = await givePasskey(server, await userNamed(server, 'sam'), 'svc', made)
