@@ -20,6 +20,7 @@ const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /** To one host at a time (`base/outbound/slots.ts`). */
 const BACKGROUND_SLOTS = 4
 const SIGN_IN_SLOTS = 16
+const NO_OUTCOME = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
@@ -59,8 +60,10 @@ for (const mode of MODES) {
     let host: Awaited<ReturnType<typeof startSilentHost>>
     let server: TestServer
     let running: Promise<TestAnswer>[]
+    let documentClient: string
     before(async () => {
       host = await startSilentHost()
+      documentClient = `${host.url.replace('127.0.0.1', 'localhost')}/in-session.json`
       const remote = (index: number) => ({
         client_id: `remote-${index}`,
         jwks_uri: `${host.url}/keys-${index}`,
@@ -86,6 +89,14 @@ for (const mode of MODES) {
         clients: [
           ...defaultBootstrap.clients,
           ...Array.from({ length: BACKGROUND_SLOTS + 1 }, (_, index) => remote(index)),
+          {
+            client_id: 'away',
+            client_secret: 'secret',
+            authorized_grant_types: ['authorization_code'],
+            scope: ['openid'],
+            redirect_uri: ['https://away.example/cb'],
+            backchannel_logout_uri: 'http://127.0.0.1:1/bye',
+          },
           {
             client_id: 'porter',
             client_secret: 'secret',
@@ -134,8 +145,7 @@ for (const mode of MODES) {
     }
 
     /** As if the client had received a code in the session. */
-    async function addDocumentClient(browser: Browser): Promise<void> {
-      const clientId = `${host.url.replace('127.0.0.1', 'localhost')}/in-session.json`
+    async function addClient(browser: Browser, clientId: string): Promise<void> {
       const cookie = browser.cookies.get('svc-session') ?? browser.cookies.get('JSESSIONID') ?? ''
       await server.store.sessions.addClient('svc', digest(cookie), { clientId, isNotified: true })
     }
@@ -204,7 +214,7 @@ for (const mode of MODES) {
 
     it('lets a user sign out whose session has a client with such a document', async () => {
       const browser = await signedIn(server)
-      await addDocumentClient(browser)
+      await addClient(browser, documentClient)
       assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
       assert.equal((await browser.send('/home')).status, 302, 'signed out')
     })
@@ -213,11 +223,19 @@ for (const mode of MODES) {
       const backChannel = await server.app.backChannel()
       assert.equal((await backChannel.totals()).waiting, 1)
       assert.equal(await backChannel.deliver(), 1)
-      assert.deepEqual(await backChannel.totals(), {
-        outcomes: { delivered: 0, failed: 0, refused: 0, given_up: 0 },
-        waiting: 1,
-        waitingMilliseconds: 0,
-      })
+      assert.deepEqual(await backChannel.totals(), { outcomes: NO_OUTCOME, waiting: 1, waitingMilliseconds: 0 })
+    })
+
+    it('tries again soon to notify it, though another client of the session does not respond', async () => {
+      const backChannel = await server.app.backChannel()
+      const browser = await signedIn(server)
+      await addClient(browser, 'away')
+      await addClient(browser, documentClient)
+      await browser.send('/logout.do', { query: { redirect: '/login' } })
+      assert.equal(await backChannel.deliver(), 1)
+      assert.deepEqual((await backChannel.totals()).outcomes, { ...NO_OUTCOME, failed: 1 })
+      clock.advance(6)
+      assert.equal(await backChannel.deliver(), 2)
     })
 
     it('serves everything else', async () => {

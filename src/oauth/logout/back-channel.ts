@@ -152,7 +152,8 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     const zone = await store.zones.find(ended.zoneId)
     const left = zone?.active ? await notifyAll({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
     if (left.length === 0) return store.endedSessions.delete(ended)
-    const isCounted = left.some(({ isBusy }) => !isBusy)
+    // One that was not contacted must not wait as long as those that do not respond.
+    const isCounted = !left.some(({ isBusy }) => isBusy)
     const delay = isCounted ? DELAYS_SECONDS[ended.attempts - 1] : BUSY_SECONDS
     outcomes[delay === undefined ? 'given_up' : 'failed'] += left.filter(({ isBusy }) => !isBusy).length
     if (delay === undefined) {
