@@ -48,7 +48,7 @@ const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 
 /** Whether the text is inline metadata, not a URL. */
 export const isMetadataText = (text: string): boolean =>
-  /^(?:<\?xml\s|<(?:[A-Za-z_][\w.-]*:)?EntityDescriptor[\s/>])/.test(text)
+  /^(?:<\?xml\s|<!--|<(?:[A-Za-z_][\w.-]*:)?EntityDescriptor[\s/>])/.test(text)
 
 /** Reads metadata; refuses anything but one well-formed EntityDescriptor. */
 export function readSamlMetadata(text: string): SamlMetadata {

@@ -32,6 +32,7 @@ describe('reading SAML metadata', () => {
       name: 'comments, instructions and sections',
       text: `<?xml version="1.0"?><!-- a > b -->${wrap('<!--x--><?a b?><![CDATA[<a>&]] >]]>')}<!-- -->`,
     },
+    { name: 'a comment before it, without a declaration', text: `<!-- from the provider -->\n${wrap('')}` },
     {
       name: 'elements within',
       text: wrap('<md:IDPSSODescriptor a="1" b=\'>\'><x> text &amp; &#13;&#x41; </x><y/></md:IDPSSODescriptor>'),
@@ -52,6 +53,7 @@ describe('reading SAML metadata', () => {
     { name: 'nothing', text: '', problem: /begin/ },
     { name: 'blank space before it', text: ` ${wrap('')}`, problem: /begin/ },
     { name: 'another element', text: '<html/>', problem: /begin/ },
+    { name: 'another element after a comment', text: '<!-- a --><html/>', problem: /not a SAML/ },
     { name: 'another element after a declaration', text: '<?xml version="1.0"?><html/>', problem: /not a SAML/ },
     {
       name: 'a list of entities',
