@@ -154,11 +154,12 @@ function filterFor(sent: unknown, { subAttributes = [] }: Attribute): string | u
 }
 
 function removeEntry(operation: SentOperation, names: Names): readonly SentOperation[] {
-  const { op, path } = operation
-  if (op !== 'remove' || typeof path !== 'string' || !/\]\.value$/i.test(path)) return [operation]
+  const { op, path, value } = operation
+  const isRemoval = op === 'remove' || (op === 'replace' && value === null) // RFC 7643 §2.5
+  if (!isRemoval || typeof path !== 'string' || !/\]\.value$/i.test(path)) return [operation]
   const attribute = names.find(path.slice(0, path.indexOf('[')))?.attribute
   if (!named(attribute?.subAttributes ?? [], 'value')?.required) return [operation]
-  return [{ op, path: path.slice(0, path.lastIndexOf('.')) }]
+  return [{ op: 'remove', path: path.slice(0, path.lastIndexOf('.')) }]
 }
 
 function unwrap(operation: SentOperation, names: Names): readonly SentOperation[] {

@@ -101,6 +101,21 @@ describe('a PATCH', () => {
       want: { phoneNumbers: [{ value: '1', type: 'work' }] },
     },
     {
+      name: 'removes an extension that is replaced by null (RFC 7643 §2.5)',
+      operations: [{ op: 'replace', path: ENTERPRISE_USER, value: null }],
+      want: { [ENTERPRISE_USER]: undefined },
+    },
+    {
+      name: 'removes an extension that is null without a path',
+      operations: [{ op: 'replace', value: { [ENTERPRISE_USER]: null } }],
+      want: { [ENTERPRISE_USER]: undefined },
+    },
+    {
+      name: 'adds nothing to an extension by null',
+      operations: [{ op: 'add', path: ENTERPRISE_USER, value: null }],
+      want: {},
+    },
+    {
       name: 'completes the entry with the same type and value (RFC 7643 §2.4)',
       operations: [{ op: 'add', path: 'emails', value: [{ ...home, primary: true, display: 'Home' }] }],
       want: {

@@ -159,7 +159,7 @@ const replays: readonly Replay[] = [
         ],
       },
       { op: 'Remove', path: 'phoneNumbers[type eq "work"].value', value: '1' },
-      { op: 'Remove', path: 'EMAILS[type eq "home"].VALUE' },
+      { op: 'Replace', path: 'EMAILS[type eq "home"].VALUE', value: null },
     ],
     want: { phoneNumbers: [{ type: 'fax', value: '2' }], emails: undefined },
   },

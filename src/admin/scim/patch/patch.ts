@@ -42,14 +42,17 @@ interface Change {
 function change(draft: Draft, { op, target, value, budget }: Change): void {
   if ('schema' in target) {
     const { id, attributes } = target.schema
-    if (op !== 'remove' && !isJsonRecord(value)) throw new ScimError('invalidValue', `${id} must be an object`)
-    const members = isJsonRecord(value) && op !== 'remove' ? Object.keys(value) : Object.keys(ownerOf(draft, id))
+    if (op === 'add' && value === null) return // RFC 7643 §2.5: null is no value
+    const isRemoval = op === 'remove' || value === null
+    if (!isRemoval && !isJsonRecord(value)) throw new ScimError('invalidValue', `${id} must be an object`)
+    const members = isJsonRecord(value) && !isRemoval ? Object.keys(value) : Object.keys(ownerOf(draft, id))
     for (const name of members) {
       const attribute = named(attributes, name)
       if (!attribute) throw new ScimError('invalidPath', `Unknown attribute ${id}:${shown(name)}`)
       const each = isJsonRecord(value) ? value[name] : undefined
-      if (op === 'remove' && attribute.mutability === 'readOnly') continue
-      change(draft, { op, target: { resolved: { extension: id, attribute } }, value: each, budget })
+      if (isRemoval && attribute.mutability === 'readOnly') continue
+      const resolved = { extension: id, attribute }
+      change(draft, { op: isRemoval ? 'remove' : op, target: { resolved }, value: each, budget })
     }
     return
   }
