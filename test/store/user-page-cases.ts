@@ -114,7 +114,11 @@ function resourceOf(of: User, groups: readonly string[]): JsonRecord {
   }
 }
 
-const EXACT = new Set(['id', 'externalid', 'profileurl', 'groups', 'groups.value', `${OWN}:origin`.toLowerCase()])
+const EXACT = new Set(
+  ['id', 'externalId', 'profileUrl', 'groups', 'groups.value', `${OWN}:origin`, `${ENTERPRISE}:manager.value`].map(
+    name => name.toLowerCase(),
+  ),
+)
 const folding = (path: string): ((text: string) => string) => {
   const name = path.startsWith(CORE.toLowerCase()) ? path.slice(CORE.length + 1) : path
   if (name === 'username') return userNameKey
