@@ -35,6 +35,7 @@ interface MetadataRules {
 export const invalidMetadata = (description: string, error: OAuthErrorCode = 'invalid_client_metadata'): OAuthError =>
   new OAuthError({ error, status: 400 }, description)
 
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 const MAX_ENTRIES = 20
 const MAX_NAME_LENGTH = 100
 const MAX_LENGTH = 2000
@@ -213,7 +214,8 @@ function readTypes(
   { policy }: MetadataRules,
 ): { readonly grantTypes: readonly string[]; readonly responseTypes: readonly string[] } {
   const sentTypes = stringsOf(sent, 'response_types')
-  const sentGrants = stringsOf(sent, 'grant_types')
+  // Editors register every grant that they know and discovery lists; the response names those that they have (RFC 7591 §3.2.1).
+  const sentGrants = stringsOf(sent, 'grant_types')?.filter(grant => grant !== DEVICE_GRANT)
   const impliedTypes = sentGrants?.includes('authorization_code') === false ? [] : ['code']
   const responseTypes = [...new Set(sentTypes ?? impliedTypes)]
   const needed = new Set<string>()

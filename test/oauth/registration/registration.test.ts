@@ -340,6 +340,25 @@ for (const mode of MODES) {
       else assert.match(answer.text, /no key of jwks can verify signatures by PS256;/)
     })
 
+    it('leaves out the device grant, which editors register because discovery lists it', async () => {
+      const device = 'urn:ietf:params:oauth:grant-type:device_code'
+      const sent = {
+        client_name: 'An editor',
+        client_uri: 'https://editor.example',
+        grant_types: ['authorization_code', 'refresh_token', device],
+        response_types: ['code'],
+        redirect_uris: ['https://editor.example/redirect', 'http://127.0.0.1/', 'http://127.0.0.1:33418/'],
+        token_endpoint_auth_method: 'none',
+        application_type: 'native',
+      }
+      const { client_id, grant_types } = registered(await register(server, sent))
+      assert.deepEqual(grant_types, ['authorization_code', 'refresh_token'])
+      const asked = await server.send('/oauth/device_authorization', { form: { client_id: client_id ?? '' } })
+      assert.notEqual(asked.status, 200)
+      const alone = await register(server, { ...sent, grant_types: [device], response_types: [] })
+      assert.equal(errorOf(alone), '400 invalid_client_metadata')
+    })
+
     it('takes what command line tools and agents send', async () => {
       const sent = {
         client_name: 'An agent',
