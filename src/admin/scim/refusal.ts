@@ -1,6 +1,6 @@
 // Converts everything that is thrown on the routes of SCIM into the errors of RFC 7644 §3.12.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { InvalidFilter } from '../../model/filters/filter.ts'
+import { InvalidFilter, InvalidOrder } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
@@ -28,8 +28,10 @@ export function refusedBy(thrown: unknown): Refused | undefined {
   const refused = (status: number, detail: string, scimType?: ScimType): Refused => ({ status, scimType, detail })
   if (thrown instanceof AlreadyExists) return refused(409, 'The name or the external id is taken', 'uniqueness')
   if (thrown instanceof ChangedMeanwhile) return refused(409, 'The resource was changed concurrently')
-  if (thrown instanceof InvalidFilter)
-    return refused(400, `The filter is not valid: ${thrown.message}`, 'invalidFilter')
+  if (thrown instanceof InvalidFilter) {
+    const what = thrown instanceof InvalidOrder ? 'order' : 'filter'
+    return refused(400, `The ${what} is not valid: ${thrown.message}`, 'invalidFilter')
+  }
   if (thrown instanceof MalformedInput) return refused(400, thrown.message, 'invalidSyntax')
   const { status, description, fault } = answerFor(thrown)
   if (fault) return undefined

@@ -11,6 +11,14 @@ export class InvalidFilter extends Error {
   }
 }
 
+/** Thrown for attributes that nothing can be sorted by; UAA refuses these as it refuses filters. */
+export class InvalidOrder extends InvalidFilter {
+  constructor(message: string) {
+    super(message)
+    this.name = 'InvalidOrder'
+  }
+}
+
 /** A piece of the text; a string has its quotes and escapes resolved already. */
 export type Token =
   | { readonly kind: 'word'; readonly text: string; readonly at: number }

@@ -15,7 +15,7 @@ import type { FilterDialect, Token } from './filter-tokens.ts'
 import { InvalidFilter, readTokens } from './filter-tokens.ts'
 
 export type { FilterDialect } from './filter-tokens.ts'
-export { InvalidFilter } from './filter-tokens.ts'
+export { InvalidFilter, InvalidOrder } from './filter-tokens.ts'
 
 /** How UAA's dialect sets an attribute against a value. */
 export const COMPARISONS = ['eq', 'co', 'sw', 'gt', 'ge', 'lt', 'le'] as const

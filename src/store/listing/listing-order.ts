@@ -1,5 +1,5 @@
 // The order of a page's rows, and where one ends: keyset pagination.
-import { InvalidFilter } from '../../model/filters/filter.ts'
+import { InvalidOrder } from '../../model/filters/filter.ts'
 import type { Value } from '../database.ts'
 import type { Listing } from './listing.ts'
 import type { Position } from '../store.ts'
@@ -9,15 +9,15 @@ const MAX_SORT_COLUMNS = 5
 /** UAA: a list with commas; each column orders the rows that are equal in those before it. Throws as `sortColumn`. */
 export function sortColumns(listing: Listing, sortBy: string): readonly [first: string, ...others: string[]] {
   const [first = '', ...others] = sortBy.split(',', MAX_SORT_COLUMNS + 1).map(name => name.trim())
-  if (others.length >= MAX_SORT_COLUMNS) throw new InvalidFilter('there are too many attributes to sort by')
+  if (others.length >= MAX_SORT_COLUMNS) throw new InvalidOrder('there are too many attributes to sort by')
   const column = sortColumn(listing, first)
   return [column, ...new Set(others.map(name => sortColumn(listing, name)))]
 }
 
-/** The column or expression of the attribute; throws `InvalidFilter` for an unknown one. */
+/** The column or expression of the attribute; throws `InvalidOrder` for an unknown one. */
 export function sortColumn({ orders }: Listing, sortBy: string): string {
   const column = orders.get(sortBy.toLowerCase())
-  if (column === undefined) throw new InvalidFilter(`there is no attribute ${sortBy} to sort by`)
+  if (column === undefined) throw new InvalidOrder(`there is no attribute ${sortBy} to sort by`)
   return column
 }
 

@@ -264,7 +264,11 @@ for (const kind of DATABASE_KINDS) {
       for (const filter of ['age eq 7', 'roles pr', 'members[type eq "User"] or userName pr', 'userName gt null']) {
         assert.equal((await search({ filter })).scimType, 'invalidFilter', filter)
       }
-      assert.equal((await search({ sortBy: 'age' })).scimType, 'invalidFilter')
+      const unsorted = await scim.send('POST', '/.search', { body: { schemas: [SEARCH], sortBy: 'age' } })
+      assert.deepEqual(
+        [unsorted.json()['scimType'], unsorted.json()['detail']],
+        ['invalidFilter', 'The order is not valid: there is no attribute age to sort by'],
+      )
       assert.equal((await search({ cursor: '' })).scimType, 'invalidCursor')
       assert.equal(
         (await scim.send('POST', '/.search', { body: { filter: 'id pr' } })).json()['scimType'],
