@@ -144,12 +144,13 @@ function expandRemoval(operation: SentOperation, names: Names): readonly SentOpe
   return filters.map(filter => ({ op, path: `${path}[${filter}]` }))
 }
 
-/** The text of a filter for a value, by its id where it has one, or by all its members; undefined without a `value`. */
+/** The text of a filter for a value, by its id or all its members; undefined without a `value`, and with an unknown member. */
 function filterFor(sent: unknown, { subAttributes = [] }: Attribute): string | undefined {
   const members: Json = isJsonRecord(sent) ? sent : { value: sent }
   if (typeof members['value'] !== 'string') return undefined
   const isId = named(subAttributes, 'value')?.mutability === 'immutable'
   const compared = isId ? ['value'] : Object.keys(members).filter(name => (members[name] ?? null) !== null)
+  if (isJsonRecord(sent) && !compared.every(name => named(subAttributes, name))) return undefined
   return compared.map(name => `${name} eq ${JSON.stringify(members[name])}`).join(' and ')
 }
 

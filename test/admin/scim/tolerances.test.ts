@@ -227,6 +227,18 @@ describe('what services send', () => {
     assert.throws(() => remove({ id: 'a' }), { scimType: 'invalidPath' })
     assert.throws(() => remove(false), { scimType: 'invalidPath' })
     assert.deepEqual(remove([])['members'], group['members'])
+    const removePhone = (value: unknown) =>
+      applyPatch(
+        users,
+        { ...user, phoneNumbers: [{ type: 'work', value: '1' }] },
+        readOperations(users, {
+          schemas: [PATCH_SCHEMA],
+          Operations: [{ op: 'remove', path: 'phoneNumbers', value: [value] }],
+        }),
+      )
+    assert.throws(() => removePhone({ value: '2', 'value pr or type': 'x' }), { scimType: 'invalidPath' })
+    assert.throws(() => removePhone({ value: '1', type: 'fax' }), { scimType: 'noTarget' })
+    assert.equal(removePhone({ value: '1', type: 'work', display: null })['phoneNumbers'], undefined)
     for (const nothing of [undefined, null]) assert.equal(remove(nothing)['members'], undefined)
   })
 })
