@@ -161,6 +161,10 @@ for (const mode of MODES) {
       ['no client_id', id => ({ body: plainDocument(id, { client_id: undefined }) })],
       ['a client_id in another spelling', id => ({ body: plainDocument(id, { client_id: id.toUpperCase() }) })],
       ['a secret', id => ({ body: plainDocument(id, { client_secret: 'open' }) })],
+      [
+        'a private key, though its client proves nothing by it',
+        id => ({ body: plainDocument(id, { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }] } }) }),
+      ],
       ['an end of a secret', id => ({ body: plainDocument(id, { client_secret_expires_at: 0 }) })],
       [
         'a method with a secret',

@@ -9,6 +9,7 @@ import { clientFromJson } from '../../clients/client-json.ts'
 import { problemInZone } from '../../clients/in-zone.ts'
 import type { InZoneDeps } from '../../clients/in-zone.ts'
 import type { Client } from '../../model/clients/client.ts'
+import { holdsPrivateKey } from '../../model/clients/client-keys.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { Service } from '../../model/service.ts'
@@ -47,6 +48,7 @@ export async function readDocument(
   if (!METHODS.has(method)) throw refuse('its token_endpoint_auth_method must be none or private_key_jwt')
   const policy = registrationPolicy(zone, service)
   const { jwks, jwks_uri: jwksUri, ...others } = sent
+  if (holdsPrivateKey(jwks)) throw refuse('jwks must contain only public keys')
   const keys = method === 'none' ? {} : { jwks, jwks_uri: jwksUri }
   const asked = { ...others, ...keys, ...narrowed(sent, policy), token_endpoint_auth_method: method }
   const requested = readMetadata(asked, { zone, policy, behaviour })
