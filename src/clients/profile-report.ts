@@ -9,6 +9,7 @@ import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
+import { hasKeys } from './client-update.ts'
 
 /** Something to change: a member of the client, a setting of the zone, or a key of the server's configuration. */
 interface ProfileProblem {
@@ -36,6 +37,9 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
   const methods = demands.authMethods ?? []
   if (methods.length === 0) miss('token_endpoint_auth_method', `${method} is not allowed`)
   else if (!hasProof(client)) miss('jwks', `it has no key or certificate to authenticate with: ${methods.join(' or ')}`)
+  else if (demands.signedRequests && grantTypes.includes('authorization_code') && !hasKeys(client)) {
+    miss('jwks', 'it has no key to sign authorization requests with')
+  }
   if (allowPublic === true) miss('allowpublic', 'it must not be public')
 
   for (const type of grantTypes) {

@@ -8,7 +8,7 @@ import { KEYS } from '../support/keys.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
-import { sendJson } from '../support/zones.ts'
+import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const ISSUER = 'http://localhost:8080'
 const es256 = await generateKeyPair('ES256', { extractable: true })
@@ -292,6 +292,30 @@ describe('a zone with a profile of FAPI 2.0', () => {
 })
 
 describe('the report about the profile', () => {
+  it('reports that a client with a certificate has no key to sign its authorization requests with', async () => {
+    const signing = client('signing', {
+      jwks: undefined,
+      token_endpoint_auth_method: 'tls_client_auth',
+      tls_client_auth_subject_dn: 'CN=bank',
+      profile: 'fapi2-message-signing',
+    })
+    const server = await startServer({
+      config: {
+        bootstrap: {
+          ...defaultBootstrap,
+          clients: [...defaultBootstrap.clients, signing, caller('root', 'clients.admin')],
+        },
+      },
+    })
+    const answer = await server.send('/oauth/clients/signing/profile', { bearer: await tokenOf(server, 'root') })
+    const { missing } = answer.json<{ missing: readonly { of: string; key: string; message: string }[] }>()
+    assert.deepEqual(
+      missing.filter(each => each.of === 'client').map(({ key, message }) => [key, message]),
+      [['jwks', 'it has no key to sign authorization requests with']],
+    )
+    await server.stop()
+  })
+
   it('reports that no certificate of clients is requested', async () => {
     const bank = {
       client_id: 'by-certificate',
