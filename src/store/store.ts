@@ -36,7 +36,7 @@ export type { MailStore } from './mail-store.ts'
 export type { AssertionStore, OnceStore, OneTimeCodeStore, PushedRequestStore } from './tokens/once-store.ts'
 export type { SessionStore } from './sessions/session-store.ts'
 export type * from './tokens/token-store.ts'
-export { StoreUnreachable, StoreBusy, StoreLocked, StoreUnavailable } from './unavailable.ts'
+export { StoreUnreachable, StoreBusy, StoreDenied, StoreLocked, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './users/user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */

@@ -22,6 +22,14 @@ export class StoreLocked extends StoreUnavailable {
   }
 }
 
+/** Thrown when the account lacks a right in the database; an operator has to grant it. */
+export class StoreDenied extends StoreUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'StoreDenied'
+  }
+}
+
 /** Thrown when the database cannot be reached, and may be back soon: a start waits for it. */
 export class StoreUnreachable extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {

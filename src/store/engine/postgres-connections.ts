@@ -3,7 +3,7 @@
 import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient, types } from 'pg'
 import { NOTHING, type Outcome, type Statement, statement, valuesFor } from '../database.ts'
 import { nounOf } from '../schema.ts'
-import { AlreadyExists, StoreUnreachable, StoreLocked, StoreUnavailable } from '../store.ts'
+import { AlreadyExists, StoreDenied, StoreUnreachable, StoreLocked, StoreUnavailable } from '../store.ts'
 import { createSlots, type SlotBounds } from './slots.ts'
 
 /** Timeout for opening a connection. */
@@ -196,7 +196,6 @@ function createTexts({
 const UNIQUE_VIOLATION = '23505'
 const LOCK_NOT_AVAILABLE = '55P03'
 const INSUFFICIENT_PRIVILEGE = '42501'
-const MISSING_RIGHT = '; its account has to own the database, or to be granted this right'
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, resources, operator, authorization,
 // unknown database, read-only (a standby), rights, a timeout of a lock or a response.
 const REFUSALS = /^(08|53|57|58|28|3D000|25006|42501|55P03|XX)/
@@ -242,9 +241,13 @@ export function translate(error: unknown): unknown {
   if (error.code === UNIQUE_VIOLATION) return new AlreadyExists(nounOf(error.table), { cause: error })
   if (REFUSALS.test(error.code ?? '')) {
     if (error.code === LOCK_NOT_AVAILABLE) return new StoreLocked(error.message, { cause: error })
+    const message = `the database refuses: ${error.message}`
+    if (error.code === INSUFFICIENT_PRIVILEGE) {
+      const advice = 'its account has to own the database, or to be granted this right'
+      return new StoreDenied(`${message}; ${advice}`, { cause: error })
+    }
     const Kind = PASSING_REFUSALS.test(error.code ?? '') ? StoreUnreachable : StoreUnavailable
-    const advice = error.code === INSUFFICIENT_PRIVILEGE ? MISSING_RIGHT : ''
-    return new Kind(`the database refuses: ${error.message}${advice}`, { cause: error })
+    return new Kind(message, { cause: error })
   }
   return error
 }

@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { stopwatch } from '../../base/clock.ts'
 import { type Database, type Statement, statement } from '../database.ts'
 import type { ReplicaOptions } from '../search-servers.ts'
-import { StoreUnreachable, StoreUnavailable } from '../store.ts'
+import { StoreDenied, StoreUnreachable, StoreUnavailable } from '../store.ts'
 import { clientConfig, createConnections } from './postgres-connections.ts'
 import { afterStalls, FEED_CONNECT_MS } from './postgres-feed.ts'
 import { LaggingReplica, type Position, positionOf, UnusableReplica, waitForReplay } from './replica-position.ts'
@@ -105,7 +105,8 @@ function openReplica(
       const wanted = await position()
       if (wanted && !isClosed) await lookFor(wanted)
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) lose(error) // the primary is there, but may not report its position
+      // The primary is there, but may not report its position.
+      if (!(error instanceof StoreUnavailable) || error instanceof StoreDenied) lose(error)
     } finally {
       isLooking = false
     }
