@@ -1,6 +1,6 @@
 // Assembles the pages of users: signing in here or elsewhere, their accounts, and the errors they see.
 import type { FastifyInstance } from 'fastify'
-import type { Background } from '../base/background.ts'
+import type { Background } from '../base/concurrency/background.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'

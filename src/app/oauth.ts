@@ -1,9 +1,9 @@
 // Assembles the endpoints of OAuth and OpenID Connect, and notifies applications of ended sessions.
 import type { FastifyInstance } from 'fastify'
-import type { Background } from '../base/background.ts'
+import type { Background } from '../base/concurrency/background.ts'
 import { createCache } from '../base/cache.ts'
 import type { Clock } from '../base/clock.ts'
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { OutboundByPurpose } from '../base/outbound.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'

@@ -1,8 +1,8 @@
 // Password hashing with argon2 and bcrypt. Hashing runs in Node's thread pool, which signing needs too, so only a few
 // hashes run at a time; a fair queue holds further ones up to a limit and refuses the rest.
-import { createFairQueue, QueueFull } from './fair-queue.ts'
-import type { QueueBounds, Requester } from './fair-queue.ts'
-import { loadOnce } from './load-once.ts'
+import { createFairQueue, QueueFull } from './concurrency/fair-queue.ts'
+import type { QueueBounds, Requester } from './concurrency/fair-queue.ts'
+import { loadOnce } from './concurrency/load-once.ts'
 
 /** Thrown when the hashing queue is full: the caller answers 503 with `Retry-After`. */
 export class TooManyHashes extends QueueFull {

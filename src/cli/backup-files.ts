@@ -2,7 +2,7 @@
 import { chownSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../base/clock.ts'
-import { makePrivateFolder } from '../base/private-folder.ts'
+import { makePrivateFolder } from '../base/files/private-folder.ts'
 import { createRandom } from '../base/random.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import { openVault } from '../bootstrap/vault.ts'

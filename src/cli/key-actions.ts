@@ -1,7 +1,7 @@
 // The actions of `latchkey keys`. A running server receives each change like any other.
 import { addSeconds } from '../base/clock.ts'
-import { reasonOf } from '../base/file-error.ts'
-import { readSmallFile } from '../base/small-file.ts'
+import { reasonOf } from '../base/files/file-error.ts'
+import { readSmallFile } from '../base/files/small-file.ts'
 import { refuseForeignDatabase } from '../bootstrap.ts'
 import type { Config } from '../config.ts'
 import { behaviourOf } from '../model/compatibility.ts'

@@ -1,6 +1,6 @@
 // Runs a command of the command line and maps errors to a message and an exit status. 2: the command line or the
 // configuration is wrong, so a restart does not help. 1: any other error.
-import { reasonOf } from '../base/file-error.ts'
+import { reasonOf } from '../base/files/file-error.ts'
 import { MissingMasterKey } from '../base/secrets.ts'
 import { BootstrapError } from '../bootstrap/bootstrap-error.ts'
 import { MasterKeyUnavailable } from '../config/keys/master-key.ts'

@@ -1,7 +1,7 @@
 // Creates, changes and deletes clients: hashes secrets before any transaction, applies all writes of a request or none,
 // then records audit events. Does not know requests and responses.
 import type { Clock } from '../base/clock.ts'
-import type { Requester } from '../base/fair-queue.ts'
+import type { Requester } from '../base/concurrency/fair-queue.ts'
 import type { ClientDefinition } from './client-json.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'

@@ -1,5 +1,5 @@
 // Rules between the members of client metadata, for every way in which a client is written.
-import { isAbsoluteUri } from '../base/absolute-uri.ts'
+import { isAbsoluteUri } from '../base/text/absolute-uri.ts'
 import { subjectProblem } from '../model/clients/mutual-tls.ts'
 import { sectorProblem } from '../model/tokens/subject.ts'
 import { backchannelProblem, frontchannelProblem, initiateLoginProblem, isProtectedUri } from './logout-uris.ts'

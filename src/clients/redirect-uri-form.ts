@@ -1,5 +1,5 @@
 // What a client may register as a redirect URI; redirect-uri.ts compares it with what a request names.
-import { isParsableUrl } from '../base/parsable-url.ts'
+import { isParsableUrl } from '../base/text/parsable-url.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
 
 /** Schemes that contain a program or document: a redirect to one would execute it. */

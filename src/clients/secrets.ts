@@ -1,5 +1,5 @@
 // Hashes and verifies client secrets. Hashing is slow: never do it inside a transaction.
-import type { Requester } from '../base/fair-queue.ts'
+import type { Requester } from '../base/concurrency/fair-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { ClientSecret } from '../model/clients/client.ts'

@@ -1,5 +1,5 @@
 // What both passkey ceremonies share: the relying party, the options and the refusals.
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import { digest } from '../base/secrets.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { Store } from '../store/store.ts'

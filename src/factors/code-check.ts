@@ -2,7 +2,7 @@
 // each is counted when it begins, so that parallel ones cannot pass the limit, here or in another process.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { createKeyedQueue } from '../base/keyed-queue.ts'
+import { createKeyedQueue } from '../base/concurrency/keyed-queue.ts'
 import type { Audit } from '../model/audit/event.ts'
 import { DEFAULT_LOCKOUT, lockedUntil, lockoutPolicy } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'

@@ -2,7 +2,7 @@
 // seconds. Independent of sessions and pages; guesses are counted in code-check.ts.
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord, parseJson } from '../base/json.ts'
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Totp } from '../model/users/passkey.ts'

@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts'
 import { isValidCoseKey } from '../base/certificates/cose-key.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Passkey } from '../model/users/passkey.ts'
 import type { User } from '../model/users/user.ts'

@@ -1,4 +1,4 @@
-import { normalized } from '../base/normalized.ts'
+import { normalized } from '../base/text/normalized.ts'
 
 /** Longer than any code, spaces included. */
 const MAX_LENGTH = 40

@@ -1,6 +1,6 @@
 // Signs users in. Each way of signing in has a file of its own; provider-sources.ts finds the provider and its source, and
 // account-entry.ts updates or creates the account. Does not know HTTP, sessions or tokens.
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'

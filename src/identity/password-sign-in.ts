@@ -1,5 +1,5 @@
 // Signs a user in by user name and password: asks the providers of the zone in turn.
-import { hasControlCharacter } from '../base/control-characters.ts'
+import { hasControlCharacter } from '../base/text/control-characters.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Client } from '../model/clients/client.ts'

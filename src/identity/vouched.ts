@@ -1,6 +1,6 @@
 // Users that an external login server has signed in (`source=login`): it names them, and nothing here verifies that. Decides
 // which users it may assert: never those of the internal provider, and never those of another provider of the zone.
-import { hasControlCharacter } from '../base/control-characters.ts'
+import { hasControlCharacter } from '../base/text/control-characters.ts'
 import { memberOf, parseJson } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'

@@ -1,4 +1,4 @@
-import type { Requester } from '../base/fair-queue.ts'
+import type { Requester } from '../base/concurrency/fair-queue.ts'
 import type { Zone } from './zones/zone.ts'
 
 /** A zone as a request addressed it, by host or by path; the URLs of the response stay there. Never stored. */

@@ -1,5 +1,5 @@
 // Reads and shows the JSON of identity providers for the bootstrap and the provider API, so that both accept the same.
-import { hasControlCharacter } from '../base/control-characters.ts'
+import { hasControlCharacter } from '../base/text/control-characters.ts'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'

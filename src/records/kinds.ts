@@ -1,9 +1,9 @@
 // The kinds of values that fields of records have. Each is a valibot schema whose messages complete a sentence that begins
 // with the name of the field: "scope must be a list of strings".
 import * as v from 'valibot'
-import { timeOf } from '../base/date-time.ts'
+import { timeOf } from '../base/text/date-time.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { isStorable } from '../base/storable-text.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 
 /** A kind of value: accepts the values that a request may send, and converts them to the stored form. */
 export type Kind = v.GenericSchema<unknown, unknown>

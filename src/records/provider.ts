@@ -3,7 +3,7 @@
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { isParsableUrl } from '../base/parsable-url.ts'
+import { isParsableUrl } from '../base/text/parsable-url.ts'
 import { flag, MAX_SECONDS, milliseconds, own, string } from './kinds.ts'
 import { LEVELS } from './levels.ts'
 import type { Level } from './levels.ts'

@@ -1,6 +1,6 @@
 // The settings of a zone in `/identity-zones` and the configuration file. Includes settings without effect, so that
 // requests for UAA are accepted.
-import { isAbsoluteUri } from '../base/absolute-uri.ts'
+import { isAbsoluteUri } from '../base/text/absolute-uri.ts'
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'

@@ -2,11 +2,11 @@
 // table. Both databases run the same SQL but for the few differences of `Dialect`; sqlite.ts and postgres.ts implement `Database`.
 // Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'
-import { isStorable } from '../base/storable-text.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 import type { Change, ChangeListener } from './changes.ts'
 import type { SearchServer } from './search-servers.ts'
 
-export { isStorable } from '../base/storable-text.ts'
+export { isStorable } from '../base/text/storable-text.ts'
 
 /** A column value: flags are 0 or 1, times are milliseconds since 1970, structures are JSON. */
 export type Value = string | number | null

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { createFairCache } from '../base/fair-cache.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../base/outbound.ts'
-import { createWaitingCallers } from '../base/waiting-callers.ts'
+import { createWaitingCallers } from '../base/outbound/waiting-callers.ts'
 
 /** Thrown when a document cannot be fetched or is invalid. */
 export class UnusableDocument extends Error {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
+import { createFairQueue, UNBOUNDED } from '../base/concurrency/fair-queue.ts'
 
 /** Verifies signatures with a bounded part of the thread pool. */
 export interface Verifications {

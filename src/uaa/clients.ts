@@ -1,6 +1,6 @@
 // The clients of a UAA with their hashed secrets. They are read by the same rules as those that the API is sent.
 import type { JsonRecord } from '../base/json.ts'
-import { isStorable } from '../base/storable-text.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 import { clientFromJson } from '../clients/client-json.ts'
 import type { ClientDefinition } from '../clients/client-json.ts'
 import { isIcon, isLaunchUrl } from '../model/clients/client-metadata.ts'

@@ -1,7 +1,7 @@
 // The identity providers of a UAA. They are read by the same rules as those that the API is sent.
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
-import { isStorable } from '../base/storable-text.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { providerFromJson } from '../providers/provider-json.ts'
 import type { ProviderDefinition } from '../providers/provider-json.ts'

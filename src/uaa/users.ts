@@ -1,7 +1,7 @@
 // The users of a UAA with their hashed passwords. The id stays, which is `sub` in tokens.
 import { isJsonRecord, stringsIn } from '../base/json.ts'
 import * as v from 'valibot'
-import { hasControlCharacter } from '../base/control-characters.ts'
+import { hasControlCharacter } from '../base/text/control-characters.ts'
 import { isKeepable } from '../records/kinds.ts'
 import { profileKind } from '../records/profile.ts'
 import type { Profile } from '../records/profile.ts'

@@ -1,6 +1,6 @@
 // The zones of a UAA with their settings and keys. Everything else belongs to a zone, so refusing a zone refuses everything
 // in it.
-import { createFairQueue, UNBOUNDED } from '../base/fair-queue.ts'
+import { createFairQueue, UNBOUNDED } from '../base/concurrency/fair-queue.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { readAllSettings, WrongShape } from '../records/settings.ts'
@@ -9,7 +9,7 @@ import { isSubdomain, issuerProblem, isZoneId } from '../model/zones/zone-names.
 import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../model/zones/zone-rules.ts'
 import { standardDefaultGroups } from '../model/zones/zone.ts'
 import type { SamlKey, Zone, ZoneConfig } from '../model/zones/zone.ts'
-import { isStorable } from '../base/storable-text.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { AlreadyExists } from '../store/store.ts'
 import { readSamlKeys } from '../zones/saml-keys.ts'

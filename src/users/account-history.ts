@@ -1,7 +1,7 @@
 // Keeps what happened to accounts, for their owners. Listens to the audit trail, where every event passes already: code
 // that reports a change there need not know of this. The audit stays synchronous and cheap: an event is put into a list, which is
 // written off the request path. A process that is killed loses what it has not written yet; the log has it.
-import type { Background } from '../base/background.ts'
+import type { Background } from '../base/concurrency/background.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { ACCOUNT_EVENT_DAYS, accountEventOf } from '../model/users/account-event.ts'

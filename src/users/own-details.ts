@@ -1,6 +1,6 @@
 // Changes that users make to their own account: the language and, if the account is kept here, the name.
 import { isDeepStrictEqual } from 'node:util'
-import { normalized } from '../base/normalized.ts'
+import { normalized } from '../base/text/normalized.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
 import { fullName, MAX_NAME_LENGTH } from '../model/users/user.ts'

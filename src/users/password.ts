@@ -2,7 +2,7 @@
 // what happens to sessions.
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import { createKeyedQueue } from '../base/keyed-queue.ts'
+import { createKeyedQueue } from '../base/concurrency/keyed-queue.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
 import type { Audit } from '../model/audit/event.ts'

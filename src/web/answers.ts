@@ -1,7 +1,7 @@
 // Maps everything that can be thrown to an answer: JSON for programs, a page for users. Details of a fault go to the log
 // only, never to the caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { QueueFull } from '../base/fair-queue.ts'
+import { QueueFull } from '../base/concurrency/fair-queue.ts'
 import { OutboundBusy } from '../base/outbound/error.ts'
 import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'

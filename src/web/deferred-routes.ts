@@ -2,7 +2,7 @@
 // every start would pay for them. The access that a route requires is known at once, and checked before anything is
 // loaded.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
-import { loadOnce } from '../base/load-once.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { RouteConfig } from './route.ts'
 
 /** A route without its code; an API route unless it says otherwise. */

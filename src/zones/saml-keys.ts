@@ -1,6 +1,6 @@
 // Reads the key pairs of a zone's SAML service provider; private keys are never returned.
 import { isSameCertificate, readCertifiedKey } from '../base/certificates/certified-key.ts'
-import type { FairQueue, Requester } from '../base/fair-queue.ts'
+import type { FairQueue, Requester } from '../base/concurrency/fair-queue.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { openingRounds } from '../base/certificates/private-key.ts'

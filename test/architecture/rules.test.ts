@@ -147,7 +147,7 @@ const ownedCode: readonly [code: string, owner: string | undefined][] = [
   ['const { argv, env } = process', 'src/config.ts'],
   ['const text = `port ${process.env.PORT}`', 'src/config.ts'],
   ['const key = scryptSync(password, salt, 32)', 'src/base/passwords.ts'],
-  ["const key = name.normalize('NFKC')", 'src/base/normalized.ts'],
+  ["const key = name.normalize('NFKC')", 'src/base/text/normalized.ts'],
   ['const page = Html.fromTemplate(strings, [])', 'src/base/html.ts'],
   ['const load = createRequire(import.meta.url)', undefined],
 ]

@@ -146,8 +146,8 @@ export const OWNED_PHRASES: readonly OwnedPhrase[] = [
   },
   {
     phrase: /\.\s*normalize\s*\(/g,
-    owner: /^src\/base\/normalized\.ts$/,
-    rule: 'text is normalized in base/normalized.ts only, in linear time',
+    owner: /^src\/base\/text\/normalized\.ts$/,
+    rule: 'text is normalized in base/text/normalized.ts only, in linear time',
   },
   {
     phrase: /\bfromTemplate\b/g,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createBackground } from '../../src/base/background.ts'
+import { createBackground } from '../../src/base/concurrency/background.ts'
 import { accountEventOf } from '../../src/model/users/account-event.ts'
 import type { AccountEvent } from '../../src/model/users/account-event.ts'
 import type { AuditEvent } from '../../src/model/audit/event.ts'

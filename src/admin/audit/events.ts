@@ -1,5 +1,5 @@
 // The stored audit trail of a zone, for auditors: newest first, by user, administrator, client, type, outcome and time.
-import { timeOf } from '../../base/date-time.ts'
+import { timeOf } from '../../base/text/date-time.ts'
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { AuditEventType } from '../../model/audit/event.ts'

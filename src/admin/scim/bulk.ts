@@ -1,7 +1,7 @@
 // `/Bulk` (RFC 7644 §3.7): operations in sequence, each applied completely or not at all. Creations of users that cost no
 // hash and refer to nothing run together, so that an import is written in few transactions.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MAX_TOGETHER } from '../../base/in-batches.ts'
+import { MAX_TOGETHER } from '../../base/concurrency/in-batches.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { userNameKey } from '../../model/users/user.ts'

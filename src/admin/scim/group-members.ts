@@ -1,5 +1,5 @@
 // Reads the members of SCIM groups, never more at once than a response or a filter needs.
-import { mapInBatches } from '../../base/in-batches.ts'
+import { mapInBatches } from '../../base/concurrency/in-batches.ts'
 import type { Group, Member } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'

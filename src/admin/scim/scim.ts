@@ -1,7 +1,7 @@
 // SCIM 2.0 (RFC 7643 and RFC 7644) at `/scim/v2`, over the users and groups of the other APIs. This file has the routes and
 // their access; everything else is loaded when the first of them is called.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Access } from '../../web/route.ts'
 import { managementAccess } from '../resources/access.ts'
 import type { Handlers, ScimDeps } from './handlers.ts'

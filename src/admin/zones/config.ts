@@ -1,8 +1,8 @@
 // The settings of a zone in requests (`config`): read, compared with those before, and checked.
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
-import { createFairQueue } from '../../base/fair-queue.ts'
-import type { QueueBounds } from '../../base/fair-queue.ts'
+import { createFairQueue } from '../../base/concurrency/fair-queue.ts'
+import type { QueueBounds } from '../../base/concurrency/fair-queue.ts'
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Vault } from '../../base/secrets.ts'

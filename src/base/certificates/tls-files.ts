@@ -3,8 +3,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { validityOf } from './certificate-validity.ts'
-import { reasonOf } from '../file-error.ts'
-import { readSmallFile } from '../small-file.ts'
+import { reasonOf } from '../files/file-error.ts'
+import { readSmallFile } from '../files/small-file.ts'
 
 /** Larger than a certificate with its chain. */
 const MAX_BYTES = 1024 * 1024

@@ -1,5 +1,5 @@
 // Client authentication by certificate (RFC 8705 §2): issued by a CA that the operator trusts, or registered by the client.
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import { tlsMethodOf } from '../../model/clients/mutual-tls.ts'
 import type { TlsAuthMethod } from '../../model/clients/mutual-tls.ts'
 import type { Attempt, ClientAuthMethod, ClientAuthRequest } from './method.ts'

@@ -1,5 +1,5 @@
-import { BASE64 } from '../../base/base64.ts'
-import type { Requester } from '../../base/fair-queue.ts'
+import { BASE64 } from '../../base/text/base64.ts'
+import type { Requester } from '../../base/concurrency/fair-queue.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod } from './method.ts'

@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { reasonOf } from '../../base/file-error.ts'
-import { makePrivateFolder } from '../../base/private-folder.ts'
+import { reasonOf } from '../../base/files/file-error.ts'
+import { makePrivateFolder } from '../../base/files/private-folder.ts'
 import type { Random } from '../../base/random.ts'
-import { readSmallFile } from '../../base/small-file.ts'
+import { readSmallFile } from '../../base/files/small-file.ts'
 import type { Environment } from '../environment.ts'
 import type { Problems } from '../problems.ts'
 

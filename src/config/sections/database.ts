@@ -1,7 +1,7 @@
 // The key `database_options`: how the server uses its database.
-import { reasonOf } from '../../base/file-error.ts'
+import { reasonOf } from '../../base/files/file-error.ts'
 import { isLoopbackHost } from '../../base/loopback.ts'
-import { readSmallFile } from '../../base/small-file.ts'
+import { readSmallFile } from '../../base/files/small-file.ts'
 import type { Problems } from '../problems.ts'
 import { section } from './section.ts'
 

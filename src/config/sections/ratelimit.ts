@@ -1,5 +1,5 @@
 // The key `ratelimit`: the rate limits, with UAA's names.
-import { compileSearch, PatternError } from '../../base/pattern.ts'
+import { compileSearch, PatternError } from '../../base/text/pattern.ts'
 
 import { LIMIT_KINDS, RATE_LIMIT_LOGGING } from '../../model/zones/rate-limit.ts'
 import type {

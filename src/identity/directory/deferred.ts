@@ -1,5 +1,5 @@
 // The directories' code, loaded with the first sign-in at one: most servers have no directory.
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Directories, DirectoryDeps } from './directory.ts'
 
 /** The same as `createDirectories`. */

@@ -1,8 +1,8 @@
 // The state of a provider's directory between sign-ins: connections bound as its search account, and its unresponsive servers.
 // Providers share no state, and changed settings reset it.
 import type { Clock } from '../../base/clock.ts'
-import { createFairQueue, QueueFull } from '../../base/fair-queue.ts'
-import type { FairQueue } from '../../base/fair-queue.ts'
+import { createFairQueue, QueueFull } from '../../base/concurrency/fair-queue.ts'
+import type { FairQueue } from '../../base/concurrency/fair-queue.ts'
 import type { KeepConnection } from '../../base/outbound.ts'
 import type { KeepableSession } from './session.ts'
 import type { DirectorySettings, DirectoryUrl } from '../../providers/directory-settings.ts'

@@ -1,9 +1,9 @@
 // Authenticates users against a directory (LDAP, RFC 4511): failover between its servers, and what is kept of it for the
 // next sign-in; password-check.ts has the LDAP operations. base/outbound.ts and message-stream.ts limit time and data of a directory.
 // See docs/decisions/0017-ldap-directories.md.
-import { hasControlCharacter } from '../../base/control-characters.ts'
+import { hasControlCharacter } from '../../base/text/control-characters.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Requester } from '../../base/fair-queue.ts'
+import type { Requester } from '../../base/concurrency/fair-queue.ts'
 import type { OutboundConnections } from '../../base/outbound.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Passwords } from '../../base/passwords.ts'

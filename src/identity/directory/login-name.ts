@@ -1,5 +1,5 @@
 // The login name of an entry: the value of the attribute that users are found by.
-import { normalized } from '../../base/normalized.ts'
+import { normalized } from '../../base/text/normalized.ts'
 import type { DirectoryEntry } from './session.ts'
 import type { DirectorySettings } from '../../providers/directory-settings.ts'
 

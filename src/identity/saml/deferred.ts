@@ -1,5 +1,5 @@
 // The service providers' code, loaded with the first SAML request: most servers have no SAML provider.
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { ServiceProviderDeps, ServiceProviders } from './service-provider.ts'
 
 /** The same as `createServiceProviders`. */

@@ -1,7 +1,7 @@
 // Maps a verified statement to a user, with the provider's attribute mappings.
-import { hasControlCharacter } from '../../base/control-characters.ts'
+import { hasControlCharacter } from '../../base/text/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
-import { isStorable } from '../../base/storable-text.ts'
+import { isStorable } from '../../base/text/storable-text.ts'
 import { nameAsEmail } from '../../model/users/user.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { matcherOf } from '../memberships.ts'

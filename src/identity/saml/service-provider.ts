@@ -3,7 +3,7 @@
 import { createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readCertificates } from '../../base/certificates/certificate.ts'
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'

@@ -1,7 +1,7 @@
 // Signs users in at a SAML identity provider (SAML 2.0 Profiles §4.1): sends the request and verifies the response.
 import { stopwatch } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
-import { pauseToMultipleOf } from '../../base/pause.ts'
+import { pauseToMultipleOf } from '../../base/concurrency/pause.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Destination } from '../../model/sessions/destination.ts'

@@ -2,8 +2,8 @@
 // elements whose signature was verified.
 import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
-import { hasControlCharacter } from '../../base/control-characters.ts'
-import { isStorable } from '../../base/storable-text.ts'
+import { hasControlCharacter } from '../../base/text/control-characters.ts'
+import { isStorable } from '../../base/text/storable-text.ts'
 import { mismatchText, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'

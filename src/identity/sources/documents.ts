@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { createFairCache } from '../../base/fair-cache.ts'
 import { OutboundBusy } from '../../base/outbound.ts'
 import type { OutboundShare } from '../../base/outbound.ts'
-import { createWaitingCallers } from '../../base/waiting-callers.ts'
+import { createWaitingCallers } from '../../base/outbound/waiting-callers.ts'
 
 /** The result of fetching; `paused`: the server did not answer lately, and nothing was sent. */
 export type Fetched<T> =

@@ -1,5 +1,5 @@
 import { addSeconds } from '../../base/clock.ts'
-import { createKeyedQueue } from '../../base/keyed-queue.ts'
+import { createKeyedQueue } from '../../base/concurrency/keyed-queue.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { User } from '../../model/users/user.ts'

@@ -1,5 +1,5 @@
 // Maps an entry of a directory to a user, with the provider's attribute mappings and groups.
-import { hasControlCharacter } from '../../base/control-characters.ts'
+import { hasControlCharacter } from '../../base/text/control-characters.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import { nameAsEmail } from '../../model/users/user.ts'
 import type { LdapProviderConfig } from '../../records/provider-ldap.ts'

@@ -1,7 +1,7 @@
 // Maps a provider's claims to a user, with its attribute mappings.
-import { hasControlCharacter } from '../../base/control-characters.ts'
+import { hasControlCharacter } from '../../base/text/control-characters.ts'
 import { memberOf } from '../../base/json.ts'
-import { isStorable } from '../../base/storable-text.ts'
+import { isStorable } from '../../base/text/storable-text.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { ExternalGroups, ExternalUser } from '../source.ts'
 

@@ -1,5 +1,5 @@
 // Requests to providers, with a circuit breaker for each zone and provider: one that does not answer is retried at intervals.
-import { createBreaker } from '../../base/breaker.ts'
+import { createBreaker } from '../../base/concurrency/breaker.ts'
 import type { Clock } from '../../base/clock.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'

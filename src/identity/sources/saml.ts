@@ -1,6 +1,6 @@
 // SAML 2.0 identity providers: sign-in by redirect or posted form. Thin: what reads and writes SAML is in ../saml/, and is
 // loaded with the first message, because a page may show providers that are never used.
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import type { Random } from '../../base/random.ts'
 import type { Behaviour } from '../../model/compatibility.ts'

@@ -8,7 +8,7 @@ import { addressProblem, changeEmail, emailProblem } from '../../accounts/email-
 import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
-import type { Background } from '../../base/background.ts'
+import type { Background } from '../../base/concurrency/background.ts'
 import type { User } from '../../model/users/user.ts'
 import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/accounts/change-email.ts'

@@ -5,7 +5,7 @@ import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { peekSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
 import type { SignUpDeps } from '../../accounts/sign-up.ts'
-import type { Background } from '../../base/background.ts'
+import type { Background } from '../../base/concurrency/background.ts'
 import { digest } from '../../base/secrets.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import {

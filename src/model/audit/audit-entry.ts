@@ -1,6 +1,6 @@
 // The stored audit trail: one chain of entries per zone, numbered from 1. The hash of an entry covers the one before it, so
 // that changes, deletions and insertions can be detected.
-import { isStorable } from '../../base/storable-text.ts'
+import { isStorable } from '../../base/text/storable-text.ts'
 import type { AuditEvent, AuditEventType } from './event.ts'
 
 /** An event with its time, in the form in which it is stored and hashed. */

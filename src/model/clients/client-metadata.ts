@@ -1,4 +1,4 @@
-import { isParsableUrl } from '../../base/parsable-url.ts'
+import { isParsableUrl } from '../../base/text/parsable-url.ts'
 
 /** The display metadata of a client on the home page; not part of the client's record. */
 export interface ClientMetadata {

@@ -1,6 +1,6 @@
 // Evaluates a filter in memory (RFC 7644 §3.4.2.2), for the value filters of a PATCH. `store/filter-sql.ts` gives the same
 // answers on a database; a property test compares them.
-import { timeOf } from '../../base/date-time.ts'
+import { timeOf } from '../../base/text/date-time.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { splitName } from './filter.ts'

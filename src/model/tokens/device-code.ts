@@ -1,5 +1,5 @@
 // The device grant (RFC 8628): a device shows a short code, which a user enters in a browser.
-import { normalized } from '../../base/normalized.ts'
+import { normalized } from '../../base/text/normalized.ts'
 import type { Random } from '../../base/random.ts'
 
 /** How long a user has to enter the code. */

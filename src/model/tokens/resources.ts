@@ -1,5 +1,5 @@
 // The resources that a request names (RFC 8707 §2): the audience of the access token.
-import { isAbsoluteUri } from '../../base/absolute-uri.ts'
+import { isAbsoluteUri } from '../../base/text/absolute-uri.ts'
 import type { Client } from '../clients/client.ts'
 import { OAuthError } from '../oauth-error.ts'
 

@@ -1,6 +1,6 @@
 // Passwords that are guessed first (NIST 800-63B §3.1.1.2): the most common ones, and those made of publicly known words
 // of the account, also in the usual disguise. Case, accents, `@` for `a` and the like never count.
-import { normalized } from '../../base/normalized.ts'
+import { normalized } from '../../base/text/normalized.ts'
 import { emailDomainOf } from '../zones/identity-provider.ts'
 
 /** Characters added to a word to satisfy a rule, such as a year and two marks, which guessing programs try too. */

@@ -1,4 +1,4 @@
-import { normalized } from '../../base/normalized.ts'
+import { normalized } from '../../base/text/normalized.ts'
 import type { Profile } from '../../records/profile.ts'
 import type { UserFields } from '../../records/user.ts'
 

@@ -1,6 +1,6 @@
 // Compiles a policy of cross-origin requests (Fetch §3.3) for matching requests.
-import { PatternError, compilePattern, weightOf } from '../../base/pattern.ts'
-import type { Matcher } from '../../base/pattern.ts'
+import { PatternError, compilePattern, weightOf } from '../../base/text/pattern.ts'
+import type { Matcher } from '../../base/text/pattern.ts'
 import type { CorsConfiguration, CorsPolicy } from './zone.ts'
 
 /** One part of a policy, compiled. */

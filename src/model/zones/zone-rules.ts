@@ -1,6 +1,6 @@
 // Rules of a zone's settings beyond their types, with UAA's messages and order.
-import { base64In } from '../../base/base64.ts'
-import { isParsableUrl } from '../../base/parsable-url.ts'
+import { base64In } from '../../base/text/base64.ts'
+import { isParsableUrl } from '../../base/text/parsable-url.ts'
 import { COLOUR, LOGOUT_TARGET, WEB_LINK } from '../../records/zone-config.ts'
 import { corsProblems } from './cors-policy.ts'
 import type { CorsProblem } from './cors-policy.ts'

@@ -1,5 +1,5 @@
 // Parses the body of `POST /explain`: one of three kinds of question.
-import { isStorable } from '../../base/storable-text.ts'
+import { isStorable } from '../../base/text/storable-text.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'

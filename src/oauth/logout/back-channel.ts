@@ -2,7 +2,7 @@
 // (`EndedSession`), so that a process that stops loses nothing, and any process can continue. No request waits for it.
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
-import { createBreaker } from '../../base/breaker.ts'
+import { createBreaker } from '../../base/concurrency/breaker.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import { outboundShareOf } from '../../clients/outbound-share.ts'

@@ -1,7 +1,7 @@
 // A registered client changes its metadata (RFC 7592 §2.2).
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
-import type { Requester } from '../../base/fair-queue.ts'
+import type { Requester } from '../../base/concurrency/fair-queue.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'

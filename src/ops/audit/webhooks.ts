@@ -2,7 +2,7 @@
 // the chain of each zone is in the database, so that any process can continue and nothing is skipped. No request waits for it.
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
-import { createBreaker } from '../../base/breaker.ts'
+import { createBreaker } from '../../base/concurrency/breaker.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { signedBy } from '../../base/secrets.ts'

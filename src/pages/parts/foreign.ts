@@ -1,9 +1,9 @@
 // Untrusted values on pages: names chosen by clients and users, links and images of operators, descriptions with
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
-import { base64In } from '../../base/base64.ts'
+import { base64In } from '../../base/text/base64.ts'
 import { type Html, html } from '../../base/html.ts'
-import { isParsableUrl } from '../../base/parsable-url.ts'
+import { isParsableUrl } from '../../base/text/parsable-url.ts'
 
 /** Control characters and line separators: invisible, or harmful to the text around them. */
 const CONTROLS = /[\p{Cc}\u2028\u2029]+/gu

@@ -1,7 +1,7 @@
 // The thread of sqlite-thread.ts: runs the statements it receives, one after another, on a connection of its own.
 import { DatabaseSync } from 'node:sqlite'
 import { workerData } from 'node:worker_threads'
-import { answerQuestions } from '../../base/thread-answers.ts'
+import { answerQuestions } from '../../base/concurrency/thread-answers.ts'
 import type { Outcome, Statement, ThreadSettings } from './sqlite-thread.ts'
 
 const { path, timeoutMilliseconds, readOnly }: ThreadSettings = workerData

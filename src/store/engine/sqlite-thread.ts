@@ -1,5 +1,5 @@
 // Runs long statements, such as scans of large tables. SQLite's calls block, so a thread with its own connection runs them.
-import { createThread, ThreadEnded } from '../../base/thread.ts'
+import { createThread, ThreadEnded } from '../../base/concurrency/thread.ts'
 import type { Value } from '../database.ts'
 import { StoreUnavailable } from '../store.ts'
 

@@ -3,7 +3,7 @@
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { reasonOf } from '../../base/file-error.ts'
+import { reasonOf } from '../../base/files/file-error.ts'
 import { type Change, writeChange } from '../changes.ts'
 import {
   type Database,

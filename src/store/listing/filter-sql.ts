@@ -1,7 +1,7 @@
 // Compiles a filter to SQL. Columns and keywords come only from this file and the attribute tables; every value of a
 // caller is a bound parameter. Both databases give the same results: they lower ASCII only and compare the rest byte by
 // byte, and the SQL is explicit where `like`, null and order would differ.
-import { timeOf } from '../../base/date-time.ts'
+import { timeOf } from '../../base/text/date-time.ts'
 import { lowerAscii } from '../../model/filters/filter-match.ts'
 import type { Comparison, Filter, FilterValue } from '../../model/filters/filter.ts'
 import { InvalidFilter } from '../../model/filters/filter.ts'

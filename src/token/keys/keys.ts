@@ -1,8 +1,8 @@
 // The keys of each zone, opened once: which one signs, and which ones verify.
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../../base/clock.ts'
-import { createFairQueue, UNBOUNDED } from '../../base/fair-queue.ts'
-import { createMainThreadShare } from '../../base/main-thread-share.ts'
+import { createFairQueue, UNBOUNDED } from '../../base/concurrency/fair-queue.ts'
+import { createMainThreadShare } from '../../base/concurrency/main-thread-share.ts'
 import type { Random } from '../../base/random.ts'
 import type { Vault } from '../../base/secrets.ts'
 import type { Signature } from '../../model/tokens/signature.ts'

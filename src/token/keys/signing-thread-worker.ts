@@ -1,5 +1,5 @@
 // The thread of signing-thread.ts.
-import { answerQuestions } from '../../base/thread-answers.ts'
+import { answerQuestions } from '../../base/concurrency/thread-answers.ts'
 import { signNow } from './jws-algorithms.ts'
 import type { Message, Signatures } from './signing-thread.ts'
 

@@ -1,5 +1,5 @@
 // Quick signatures of a busy server, in a thread of their own, several per message (decision 0006).
-import { createThread, ThreadEnded } from '../../base/thread.ts'
+import { createThread, ThreadEnded } from '../../base/concurrency/thread.ts'
 import type { AlgorithmKey } from './jws-algorithms.ts'
 import { signNow } from './jws-algorithms.ts'
 import type { Signer } from './signer.ts'

@@ -1,5 +1,5 @@
 // DPoP (RFC 9449): tokens that are used together with a signature of the request by a key of the client.
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import { digest } from '../../base/secrets.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'

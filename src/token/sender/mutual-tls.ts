@@ -1,5 +1,5 @@
 // Tokens that only the holder of a certificate may use (RFC 8705 §3).
-import { loadOnce } from '../../base/load-once.ts'
+import { loadOnce } from '../../base/concurrency/load-once.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { SentRequest } from '../../model/request.ts'
 import type { SenderProof } from './sender.ts'

@@ -1,6 +1,6 @@
 // Identifies a caller by its bearer token for the rate limiter. The token is not verified here, because that costs more.
 import { isJsonRecord, memberOf, parseJson } from '../../base/json.ts'
-import { compileSearch } from '../../base/pattern.ts'
+import { compileSearch } from '../../base/text/pattern.ts'
 import { digest } from '../../base/secrets.ts'
 import type { CredentialPart, TokenSection } from '../../model/zones/rate-limit.ts'
 

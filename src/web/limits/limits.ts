@@ -1,7 +1,7 @@
 // The limits that are always on, and high enough for users; they hold across all processes on one database. Those that
 // operators configure by path and caller are in rate-limit.ts.
 import { networkOf, siteOf } from '../../base/network-address.ts'
-import { normalized } from '../../base/normalized.ts'
+import { normalized } from '../../base/text/normalized.ts'
 import { digest } from '../../base/secrets.ts'
 import { createSharedLimits } from './shared-limits.ts'
 import type { Allowance, SharedLimit, SharedLimitDeps } from './shared-limits.ts'

@@ -1,6 +1,6 @@
 // For deployments whose clients put id and secret into the Basic header without the form encoding of RFC 6749 §2.3.1.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { BASE64 } from '../../base/base64.ts'
+import { BASE64 } from '../../base/text/base64.ts'
 
 /** The hook of such deployments. `X-CF-ENCODED-CREDENTIALS: true` says that a request is form-encoded nevertheless. */
 export function encodePlainBasic(request: FastifyRequest, _: FastifyReply, done: () => void): void {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Requester } from '../../base/fair-queue.ts'
+import type { Requester } from '../../base/concurrency/fair-queue.ts'
 import type { AuditOrigin } from '../../model/audit/event.ts'
 import { addressOf } from './request-context.ts'
 

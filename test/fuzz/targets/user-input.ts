@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { hasControlCharacter } from '../../../src/base/control-characters.ts'
+import { hasControlCharacter } from '../../../src/base/text/control-characters.ts'
 import { commonNameOf, dnValue, readFilter } from '../../../src/identity/directory/names.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { enteredUserCode } from '../../../src/model/tokens/device-code.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate, createPublicKey } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import type { FairQueue } from '../../../src/base/fair-queue.ts'
+import type { FairQueue } from '../../../src/base/concurrency/fair-queue.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { createVault } from '../../../src/base/secrets.ts'
 import { createDeferredServiceProviders } from '../../../src/identity/saml/deferred.ts'

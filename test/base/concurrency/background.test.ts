@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createBackground } from '../../src/base/background.ts'
+import { createBackground } from '../../../src/base/concurrency/background.ts'
 
 const unexpected = (cause: unknown): void => assert.fail(String(cause))
 

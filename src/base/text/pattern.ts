@@ -1,7 +1,7 @@
 // Untrusted regular expressions, matched in linear time: RE2 does not backtrack, and so has no look-around and no
 // back-references. JavaScript's engine takes years to match `(a+)+$` against fifty letters.
 import type { RE2JS } from 're2js'
-import { re2js } from './lazy-packages.ts'
+import { re2js } from '../lazy-packages.ts'
 
 /** Whether a whole string matches. */
 export type Matcher = (text: string) => boolean

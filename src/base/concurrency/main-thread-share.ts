@@ -1,5 +1,5 @@
 // Measures the share of the main thread that a kind of short task takes, which decides where it is cheapest to run.
-import { stopwatch } from './clock.ts'
+import { stopwatch } from '../clock.ts'
 
 /** Decides task by task whether to run it here or elsewhere. */
 export interface MainThreadShare {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createMainThreadShare } from '../../src/base/main-thread-share.ts'
-import type { MainThreadShare } from '../../src/base/main-thread-share.ts'
+import { createMainThreadShare } from '../../../src/base/concurrency/main-thread-share.ts'
+import type { MainThreadShare } from '../../../src/base/concurrency/main-thread-share.ts'
 
 describe('the share of the main thread that tasks take', () => {
   const at = { now: 0 }

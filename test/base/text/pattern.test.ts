@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { stopwatch } from '../../src/base/clock.ts'
-import { compilePattern, compileSearch, PatternError, weightOf } from '../../src/base/pattern.ts'
+import { stopwatch } from '../../../src/base/clock.ts'
+import { compilePattern, compileSearch, PatternError, weightOf } from '../../../src/base/text/pattern.ts'
 
 /** A pattern made of everything that is taken, small enough to be written out. */
 const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(tie => ({

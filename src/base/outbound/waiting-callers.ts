@@ -1,4 +1,4 @@
-import { OutboundBusy } from './outbound/error.ts'
+import { OutboundBusy } from './error.ts'
 
 /** Lets a caller wait for the work; rejects with `OutboundBusy`, without starting it, if too many callers of its zone are waiting. */
 type WaitingCallers = <T>(zoneId: string, work: () => Promise<T>) => Promise<T>

@@ -1,6 +1,6 @@
 // A thread for work that would block the main thread. It starts on demand and ends when idle, because it costs 11 MB.
 import type { Worker } from 'node:worker_threads'
-import { stopwatch } from './clock.ts'
+import { stopwatch } from '../clock.ts'
 
 /** The number of the message that reports that the thread is ready. */
 export const READY = 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createFairQueue } from '../../src/base/fair-queue.ts'
-import type { QueueBounds, Requester } from '../../src/base/fair-queue.ts'
+import { createFairQueue } from '../../../src/base/concurrency/fair-queue.ts'
+import type { QueueBounds, Requester } from '../../../src/base/concurrency/fair-queue.ts'
 
 const WIDE: QueueBounds = { all: 100, zone: 100, network: 100 }
 

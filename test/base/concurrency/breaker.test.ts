@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createBreaker } from '../../src/base/breaker.ts'
-import { createTestClock } from '../support/clock.ts'
+import { createBreaker } from '../../../src/base/concurrency/breaker.ts'
+import { createTestClock } from '../../support/clock.ts'
 
 describe('createBreaker', () => {
   const fail = (breaker: ReturnType<typeof createBreaker>, times: number): void => {

@@ -1,7 +1,7 @@
 // A circuit breaker: after several consecutive failures, a server is tried only periodically, so that
 // waiting for it does not block other requests or use up connections.
-import { addSeconds } from './clock.ts'
-import type { Clock } from './clock.ts'
+import { addSeconds } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 
 /** The state of one server, by a key that names it. */
 interface Breaker {

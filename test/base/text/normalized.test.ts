@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { normalized } from '../../src/base/normalized.ts'
+import { normalized } from '../../../src/base/text/normalized.ts'
 
 const FORMS = ['NFC', 'NFKC', 'NFKD'] as const
 

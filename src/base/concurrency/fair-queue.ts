@@ -1,6 +1,6 @@
 // Limits concurrent slow work and shares the slots fairly: round-robin between zones, and between networks within a zone.
 // A caller that floods the queue delays only its own requests.
-import { subnetOf } from './network-address.ts'
+import { subnetOf } from '../network-address.ts'
 
 /** The zone and network that the work is charged to. */
 export interface Requester {

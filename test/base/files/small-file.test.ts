@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { readSmallFile } from '../../src/base/small-file.ts'
+import { readSmallFile } from '../../../src/base/files/small-file.ts'
 
 describe('a small file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-small-'))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadOnce } from '../../src/base/load-once.ts'
+import { loadOnce } from '../../../src/base/concurrency/load-once.ts'
 
 describe('loadOnce', () => {
   it('loads at the first use, once for all who wait', async () => {

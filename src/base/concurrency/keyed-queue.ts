@@ -1,4 +1,4 @@
-import { TooManyHashes } from './passwords.ts'
+import { TooManyHashes } from '../passwords.ts'
 
 /** Maximum queue length of one key. A full queue affects this key only. */
 const MAX_QUEUED = 64
