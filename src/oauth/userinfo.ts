@@ -8,6 +8,7 @@ import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/users/user.ts'
 import { fullName } from '../model/users/user.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
+import { clientKey } from '../token/keys/key-choice.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import { customAttributes, nonEmpty, roles, userClaims } from '../token/user-claims.ts'
 import { insufficientScope } from '../web/callers/authorization-header.ts'
@@ -46,10 +47,8 @@ export function userinfoEndpoint(app: FastifyInstance, deps: UserinfoDeps): void
 
   /** OpenID Connect Core §5.3.2; of a type of its own, so that it is never taken for an ID token (RFC 8725 §3.11). */
   async function signed(zone: AddressedZone, client: Client, claims: Record<string, unknown>): Promise<string> {
-    const algorithm = client.userinfoSignedResponseAlg
-    const key = algorithm && (await keys.withAlgorithm(zone.id, algorithm))
-    if (key) return key.sign('userinfo+jwt', claims)
-    throw new OAuthError('server_error', `The zone has no key for ${algorithm}, which this client requires`)
+    const key = await clientKey('userinfo', { zone, client, keys })
+    return key.sign('userinfo+jwt', claims)
   }
 }
 

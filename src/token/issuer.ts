@@ -16,8 +16,7 @@ import type { Claims, Facts } from './claims.ts'
 import { hashOf } from './keys/jws-algorithms.ts'
 import type { KeyRing } from './keys/keys.ts'
 import type { SigningKey } from './keys/zone-key.ts'
-import { createKeyChoice } from './keys/key-choice.ts'
-import type { KeyChoice } from './keys/key-choice.ts'
+import { clientKey, signable, tokenKey } from './keys/key-choice.ts'
 import { maxRefreshTokens, refreshTokenSeconds } from './lifetimes.ts'
 import { idBarrier, plannedAccessClaims, plannedIdClaims, planTokens, refreshBarrier } from './plan.ts'
 import type { PlanDeps, TokenPlan } from './plan.ts'
@@ -60,19 +59,14 @@ export const rotatesRefreshTokens = (zone: Zone, client: Client): boolean =>
 const accessTokenType = (zone: Zone, client: Client): AccessTokenType =>
   client.accessTokenType ?? zone.config.tokenPolicy?.accessTokenType ?? 'JWT'
 
-interface CallerDeps extends PlanDeps {
+interface IssuerDeps extends PlanDeps {
   readonly store: Store
   readonly keys: KeyRing
   readonly audit: Audit
 }
 
-interface IssuerDeps extends CallerDeps {
-  readonly choice: KeyChoice
-}
-
 /** Stores opaque, revocable and refresh tokens before it returns; a plain JWT needs no write. */
-export function createTokenIssuer(given: CallerDeps): TokenIssuer {
-  const deps = { ...given, choice: createKeyChoice(given) }
+export function createTokenIssuer(deps: IssuerDeps): TokenIssuer {
   return { issue: (authorization, { remoteAddress }) => issueTokens(authorization, remoteAddress, deps) }
 }
 
@@ -81,12 +75,12 @@ async function issueTokens(
   remoteAddress: RequestContext['remoteAddress'],
   deps: IssuerDeps,
 ): Promise<TokenResponse> {
-  const { audit, behaviour, choice, store } = deps
+  const { audit, behaviour, keys, store } = deps
   const { client, zone, subject, scopes, tokens } = authorization
   const user = subject.kind === 'user' ? subject.user : undefined
   const plan = planTokens(authorization, deps)
   const { facts, seconds } = plan
-  const key = await choice.keyFor(zone, client)
+  const key = await signable(tokenKey({ zone, client, keys }), behaviour)
   const wantsRefresh = refreshBarrier(authorization, deps) === undefined
   const wantsId = idBarrier(authorization) === undefined
   const access = tokens.includes('access_token')
@@ -99,7 +93,7 @@ async function issueTokens(
       ? await Promise.all([
           access,
           refresh,
-          wantsId ? access.then(token => signIdToken(plan, { active: key, accessToken: token }, deps)) : undefined,
+          wantsId ? access.then(token => signIdToken(plan, token, deps)) : undefined,
         ]).catch(async (cause: unknown) => {
           const made = await refresh?.catch(() => undefined) // fails with the same error
           if (made?.isNew) await store.tokens.delete(zone.id, digest(made.tokenId)) // it was never returned to a client
@@ -216,14 +210,10 @@ function storeToken(
   })
 }
 
-async function signIdToken(
-  plan: TokenPlan,
-  { active, accessToken }: { readonly active: SigningKey; readonly accessToken: string | null },
-  deps: IssuerDeps,
-): Promise<string> {
+async function signIdToken(plan: TokenPlan, accessToken: string | null, deps: IssuerDeps): Promise<string> {
   const { authorization } = plan.facts
-  const key = await deps.choice.idTokenKey(authorization, active)
-  const { code } = authorization
+  const { code, zone, client } = authorization
+  const key = await signable(clientKey('id_token', { zone, client, keys: deps.keys }), deps.behaviour)
   const hashes = {
     accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
     codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),

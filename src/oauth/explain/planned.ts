@@ -7,7 +7,7 @@ import { RULES } from '../../model/rules.ts'
 import type { Rule } from '../../model/rules.ts'
 import { parseScope } from '../../model/tokens/scopes.ts'
 import { refreshTokenSeconds } from '../../token/lifetimes.ts'
-import { createKeyChoice } from '../../token/keys/key-choice.ts'
+import { clientKey, signable, tokenKey } from '../../token/keys/key-choice.ts'
 import { idBarrier, planTokens, refreshBarrier } from '../../token/plan.ts'
 import type { TokenPlan } from '../../token/plan.ts'
 import {
@@ -87,9 +87,9 @@ export async function explainPlanned(
 async function requireSigningKeys(authorization: Authorization, deps: ExplainDeps): Promise<void> {
   const { zone, client } = authorization
   if ((await deps.keys.list(zone.id)).length === 0) return
-  const choice = createKeyChoice(deps)
-  const key = await choice.keyFor(zone, client)
-  if (idBarrier(authorization) === undefined) await choice.idTokenKey(authorization, key)
+  const signing = { zone, client, keys: deps.keys }
+  await signable(tokenKey(signing), deps.behaviour)
+  if (idBarrier(authorization) === undefined) await signable(clientKey('id_token', signing), deps.behaviour)
 }
 
 const originIn = ({ user }: PlannedRequest): string | undefined => (user && 'origin' in user ? user.origin : undefined)

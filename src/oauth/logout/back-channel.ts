@@ -14,6 +14,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
+import { NoSigningKey } from '../../token/keys/keys.ts'
 import type { LogoutTokenDeps } from './logout-token.ts'
 import { logoutToken } from './logout-token.ts'
 
@@ -100,6 +101,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       return failed(ended, left(`it responded with status ${status}`))
     } catch (cause) {
       if (cause instanceof OutboundBusy) return left(cause.message, true)
+      if (cause instanceof NoSigningKey) return failed(ended, left(cause.message))
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
       breaker.report(key, 'failed')

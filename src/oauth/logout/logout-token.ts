@@ -2,13 +2,12 @@
 import { addSeconds, epochSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
 import type { Urls } from '../../model/urls.ts'
+import { clientKey } from '../../token/keys/key-choice.ts'
 import type { KeyRing } from '../../token/keys/keys.ts'
-import type { SigningKey } from '../../token/keys/zone-key.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** §2.4 asks for two minutes at most. */
@@ -29,7 +28,7 @@ export async function logoutToken(
   { client, userId, sid }: { readonly client: Client; readonly userId: string; readonly sid: string },
   { keys, subjects, urls, clock, random }: LogoutTokenDeps,
 ): Promise<string> {
-  const key = await keyFor(zone, client, keys)
+  const key = await clientKey('id_token', { zone, client, keys })
   const now = clock.now()
   return key.sign('logout+jwt', {
     iss: urls.issuer(zone),
@@ -41,17 +40,4 @@ export async function logoutToken(
     events: { [EVENT]: {} },
     sid,
   })
-}
-
-/** The key of the client's ID tokens (§2.6), which its own or default algorithm or its demands choose. */
-async function keyFor(zone: AddressedZone, client: Client, keys: KeyRing): Promise<SigningKey> {
-  const active = await keys.active(zone.id)
-  const own = client.idTokenSignedResponseAlg ?? defaultAlgorithm(zone, client)
-  const wanted = own === undefined ? demandsOn(zone, client).algorithms : [own]
-  if (!wanted || wanted.some(one => one === active.algorithm)) return active
-  for (const algorithm of wanted) {
-    const key = await keys.withAlgorithm(zone.id, algorithm)
-    if (key) return key
-  }
-  return active
 }

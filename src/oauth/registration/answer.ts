@@ -17,7 +17,7 @@ interface AnswerFacts {
   readonly substitutes: SubstituteAlgorithms
 }
 
-/** The algorithms that it gets where it named none, if they are not the default of the standards. */
+/** The algorithms that it gets instead of those it registered, or of the default of the standards. */
 export interface SubstituteAlgorithms {
   readonly idToken?: string | undefined
   readonly response?: string | undefined
@@ -43,9 +43,9 @@ export function clientInformation(client: Client, { uri, token, secret, noneScop
     grant_types: client.authorizedGrantTypes,
     response_types: registration?.responseTypes ?? [],
     scope: client.scope.filter(scope => scope !== noneScope).join(' '),
+    ...showRecord(METADATA, client),
     ...(substitutes.idToken !== undefined && { id_token_signed_response_alg: substitutes.idToken }),
     ...(substitutes.response !== undefined && { authorization_signed_response_alg: substitutes.response }),
-    ...showRecord(METADATA, client),
     ...(jwks !== undefined && { jwks: parseJson(jwks) }),
     ...(jwksUri !== undefined && { jwks_uri: jwksUri }),
   }

@@ -3,18 +3,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deletion } from '../../clients/changes.ts'
 import { DEFAULT_ALGORITHM } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
-import { createKeyChoice } from '../../token/keys/key-choice.ts'
+import { clientKey } from '../../token/keys/key-choice.ts'
 import { NoSigningKey } from '../../token/keys/keys.ts'
 import { isPublic } from '../../token/keys/zone-key.ts'
 import type { SigningKey } from '../../token/keys/zone-key.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
-import { responseKey } from '../authorize/signed-response.ts'
 import { clientInformation } from './answer.ts'
 import type { SubstituteAlgorithms } from './answer.ts'
 import { changeRegistration, commitRegistration } from './change.ts'
@@ -67,34 +65,34 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
 }
 
 /**
- * The algorithms of the client's ID tokens and signed responses, of which it registered none and gets another than the default
- * (OpenID Connect Registration §3.2, JARM §3).
+ * The algorithms of the client's ID tokens and signed responses that are not those it registered, or where it registered none, not
+ * the default (OpenID Connect Registration §3.2, JARM §3).
  */
 async function substitutesFor(
   zone: AddressedZone,
   client: Client,
-  deps: Pick<RegistrationDeps, 'keys' | 'behaviour'>,
+  { keys, behaviour }: Pick<RegistrationDeps, 'keys' | 'behaviour'>,
 ): Promise<SubstituteAlgorithms> {
-  const { keys, behaviour } = deps
   if ((await keys.list(zone.id)).length === 0) return {}
-  const choice = createKeyChoice(deps)
-  const idToken =
-    client.idTokenSignedResponseAlg ??
-    (await substitute(async () => choice.idTokenKey({ zone, client }, await choice.keyFor(zone, client))))
-  const response = supportsProtocol(zone, 'signedResponses', behaviour)
-    ? (client.authorizationSignedResponseAlg ?? (await substitute(() => responseKey(zone, client, deps))))
-    : undefined
-  return { idToken, response }
+  const signing = { zone, client, keys }
+  return {
+    idToken: await substitute(clientKey('id_token', signing), client.idTokenSignedResponseAlg),
+    response: supportsProtocol(zone, 'signedResponses', behaviour)
+      ? await substitute(clientKey('response', signing), client.authorizationSignedResponseAlg)
+      : undefined,
+  }
 }
 
-/** The algorithm of the key, if it is not the default. */
-async function substitute(find: () => Promise<SigningKey | undefined>): Promise<SigningAlgorithm | undefined> {
+/** The algorithm of the key, if the client would expect another one. */
+async function substitute(
+  finding: Promise<SigningKey>,
+  registered: SigningAlgorithm | undefined,
+): Promise<SigningAlgorithm | undefined> {
   try {
-    const key = await find()
-    return !key || key.algorithm === DEFAULT_ALGORITHM || !isPublic(key) ? undefined : key.algorithm
+    const key = await finding
+    return key.algorithm === (registered ?? DEFAULT_ALGORITHM) || !isPublic(key) ? undefined : key.algorithm
   } catch (error) {
-    // No key fits the client, and what is signed for it will fail.
-    if (error instanceof OAuthError || error instanceof NoSigningKey) return undefined
+    if (error instanceof NoSigningKey) return undefined // what is signed for the client will fail
     throw error
   }
 }

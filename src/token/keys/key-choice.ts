@@ -1,70 +1,89 @@
-// Which key of a zone signs the tokens of a client.
-import type { Authorization } from '../../model/tokens/authorization.ts'
+// Which key of a zone signs what a client gets.
 import type { Client } from '../../model/clients/client.ts'
 import { defaultAlgorithm, demandsOn } from '../../model/clients/client-demands.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { KeyRing } from './keys.ts'
 import type { SigningKey } from './zone-key.ts'
+import { isPublic } from './zone-key.ts'
 import { NoSigningKey } from './keys.ts'
 
-/** Chooses keys; refuses if the zone has none that the client can use. */
-export interface KeyChoice {
-  /** The active key, unless the client's demands ask for other algorithms than it has. */
-  keyFor(zone: Zone, client: Client): Promise<SigningKey>
-  /** The key of the client's own or default algorithm for ID tokens; `active` if it has neither. */
-  idTokenKey(of: Pick<Authorization, 'zone' | 'client'>, active: SigningKey): Promise<SigningKey>
+/** What a client verifies itself. Logout tokens have the key of ID tokens (OpenID Connect Back-Channel Logout §2.6). */
+type SignedForClient = 'id_token' | 'userinfo' | 'response'
+
+interface Signing {
+  readonly zone: Zone
+  readonly client: Client
+  readonly keys: Pick<KeyRing, 'active' | 'withAlgorithm'>
 }
 
-/** One instance serves every zone. */
-export function createKeyChoice({
-  keys,
-  behaviour,
-}: {
-  readonly keys: Pick<KeyRing, 'active' | 'withAlgorithm'>
-  readonly behaviour: Behaviour
-}): KeyChoice {
-  const unsignable = (detail: string, cause?: unknown): OAuthError =>
-    new OAuthError(behaviour.noSigningKey, 'Unable to sign token, misconfigured JWT signing keys', {
-      detail,
+/** For a client that cannot verify with a shared secret of the zone. */
+const COMMON: readonly SigningAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA']
+
+/** The algorithm that the client has registered. */
+function registered(kind: SignedForClient, zone: Zone, client: Client): SigningAlgorithm | undefined {
+  switch (kind) {
+    case 'id_token':
+      return client.idTokenSignedResponseAlg
+    case 'userinfo':
+      return client.userinfoSignedResponseAlg
+    case 'response': {
+      // A zone may have got its profile after the client got its algorithm.
+      const { authorizationSignedResponseAlg: own } = client
+      return demandsOn(zone, client).algorithms?.some(one => one === own) === false ? undefined : own
+    }
+  }
+}
+
+async function usableKey({ zone, client, keys }: Signing, isUsable: (key: SigningKey) => boolean): Promise<SigningKey> {
+  const active = await keys.active(zone.id)
+  const { algorithms } = demandsOn(zone, client)
+  const isAllowed = !algorithms || algorithms.some(one => one === active.algorithm)
+  if (isAllowed && isUsable(active)) return active
+  const others = algorithms ?? COMMON
+  for (const algorithm of others) {
+    const key = await keys.withAlgorithm(zone.id, algorithm)
+    if (key) return key
+  }
+  throw new NoSigningKey(`the zone has no key for ${others.join(', ')}, one of which ${client.clientId} requires`)
+}
+
+/**
+ * For access and refresh tokens: the active key, unless the client's demands ask for other algorithms than it has. Throws
+ * `NoSigningKey`.
+ */
+export const tokenKey = (signing: Signing): Promise<SigningKey> => usableKey(signing, () => true)
+
+/**
+ * The key of the algorithm that the client has registered for it; otherwise of its default one, if the zone has such a key;
+ * otherwise the one of access tokens. Authorization responses are never signed with a shared secret of the zone. Throws
+ * `NoSigningKey`.
+ */
+export async function clientKey(kind: SignedForClient, signing: Signing): Promise<SigningKey> {
+  const { zone, client, keys } = signing
+  const own = registered(kind, zone, client)
+  const algorithm = own ?? defaultAlgorithm(zone, client)
+  const key = algorithm && (await keys.withAlgorithm(zone.id, algorithm))
+  if (key) return key
+  if (own !== undefined) throw new NoSigningKey(`the zone has no key for ${own}, which ${client.clientId} requires`)
+  return usableKey(signing, kind === 'response' ? isPublic : () => true)
+}
+
+/** The key, or the refusal of a token that cannot be signed. */
+export async function signable(
+  key: Promise<SigningKey>,
+  { noSigningKey }: Pick<Behaviour, 'noSigningKey'>,
+): Promise<SigningKey> {
+  try {
+    return await key
+  } catch (cause) {
+    if (!(cause instanceof NoSigningKey)) throw cause
+    throw new OAuthError(noSigningKey, 'Unable to sign token, misconfigured JWT signing keys', {
+      detail: cause.message,
       rule: 'signing-key',
       cause,
     })
-
-  async function signingKey(zone: Zone): Promise<SigningKey> {
-    try {
-      return await keys.active(zone.id)
-    } catch (cause) {
-      if (!(cause instanceof NoSigningKey)) throw cause
-      throw unsignable(cause.message, cause)
-    }
   }
-
-  async function idTokenKey(
-    { zone, client }: Pick<Authorization, 'zone' | 'client'>,
-    active: SigningKey,
-  ): Promise<SigningKey> {
-    const { idTokenSignedResponseAlg: own } = client
-    const algorithm = own ?? defaultAlgorithm(zone, client)
-    if (algorithm === undefined || algorithm === active.algorithm) return active
-    const key = await keys.withAlgorithm(zone.id, algorithm)
-    if (key) return key
-    if (own === undefined) return active
-    throw unsignable(`the zone has no key for ${algorithm}, which ${client.clientId} requires`)
-  }
-
-  /** The active key, unless the client's demands ask for other algorithms than it has. */
-  async function keyFor(zone: Zone, client: Client): Promise<SigningKey> {
-    const active = await signingKey(zone)
-    const { algorithms } = demandsOn(zone, client)
-    if (!algorithms || algorithms.some(one => one === active.algorithm)) return active
-    for (const algorithm of algorithms) {
-      const key = await keys.withAlgorithm(zone.id, algorithm)
-      if (key) return key
-    }
-    throw unsignable(`the zone has no key for ${algorithms.join(', ')}, one of which ${client.clientId} requires`)
-  }
-
-  return { keyFor, idTokenKey }
 }

@@ -14,13 +14,12 @@ import { createSigningThread } from './signing-thread.ts'
 import { openSigning, openVerifying, sealedKey } from './zone-key.ts'
 import type { KeyOpening, SigningKey, ZoneKey } from './zone-key.ts'
 
-/** Thrown for a zone that has keys, but none that can sign. */
+/** Thrown if no key of a zone can sign, or none that fits a client. */
 export class NoSigningKey extends Error {
-  constructor(zoneId: string) {
-    super(`zone ${zoneId} has keys, but none that can sign`)
-    this.name = 'NoSigningKey'
-  }
+  override readonly name = 'NoSigningKey'
 }
+
+const noneSigns = (zoneId: string): NoSigningKey => new NoSigningKey(`zone ${zoneId} has keys, but none that can sign`)
 
 /** Decrypts and caches keys. A zone without an active key uses those of the default zone. */
 export interface KeyRing {
@@ -120,12 +119,12 @@ export function createKeyRing(deps: {
       const signingZoneId = await signingZoneOf(zoneId)
       const keys = open(await store.keys.list(signingZoneId))
       if (keys.active) return keys.active
-      if (signingZoneId !== defaultZoneId) throw new NoSigningKey(zoneId)
+      if (signingZoneId !== defaultZoneId) throw noneSigns(zoneId)
       creating ??= createFirst().finally(() => {
         creating = undefined
       })
       const { active } = open(await creating)
-      if (!active) throw new NoSigningKey(signingZoneId)
+      if (!active) throw noneSigns(signingZoneId)
       return active
     },
     async withAlgorithm(zoneId, algorithm) {

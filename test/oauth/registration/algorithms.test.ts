@@ -96,4 +96,35 @@ describe('what is signed for a client that registered no algorithm', () => {
     assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), 'ES256')
     assert.equal(Reflect.get(client, 'authorization_signed_response_alg'), 'ES256')
   })
+  it('is signed as a later profile of the zone says, unlike what the client had registered, and it learns that', async () => {
+    const server = await start({ active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } })
+    const algorithms = { authorization_signed_response_alg: 'RS256', id_token_signed_response_alg: 'RS256' }
+    const client = registered(await register(server, { ...METADATA, ...algorithms }))
+    const zone = await server.store.zones.find('svc')
+    assert.ok(zone)
+    await server.store.zones.update({ ...zone, config: { ...zone.config, profile: 'fapi2-security' } })
+    const request = { response_type: 'code', client_id: client.client_id, redirect_uri: REDIRECT, response_mode: 'jwt' }
+    const refused = await authorize(await signedIn(server), request)
+    assert.equal(algorithmOf(refused.location().searchParams.get('response') ?? ''), 'ES256')
+    const read = registered(await manage(server, 'GET', client))
+    assert.equal(Reflect.get(read, 'authorization_signed_response_alg'), 'ES256')
+    assert.equal(Reflect.get(read, 'id_token_signed_response_alg'), 'RS256')
+  })
+
+  it('is no logout token of another key, while the zone has none of the algorithm', async () => {
+    const server = await start({ active: 'rsa', keys: { rsa: KEYS.RS256 } })
+    const client = registered(await register(server))
+    await changeClient(server, client.client_id, { backchannelLogoutUri: receiver.url })
+    const { browser, tokens } = await visit(server, client)
+    await changeClient(server, client.client_id, { idTokenSignedResponseAlg: 'ES512' })
+    const before = receiver.tokens.length
+    await browser.send('/logout.do', { query: { id_token_hint: tokens.id_token } })
+    await (await server.app.backChannel()).deliver()
+    assert.equal(receiver.tokens.length, before)
+    const expected = `${client.client_id} was not notified, will retry: the zone has no key for ES512`
+    assert.ok(
+      server.lines.some(line => line.includes(expected)),
+      server.lines.join('\n'),
+    )
+  })
 })
