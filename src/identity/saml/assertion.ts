@@ -46,16 +46,19 @@ export function verifiedAssertion(text: string, element: XmlElement, verificatio
   return verifiedPart(text, element, provider.signingKeys).element
 }
 
+const SIGNED_ASSERTION = 'an assertion that the provider signed'
+
 /** Every failure gives the same refusal, so that an attacker cannot learn how far modified ciphertext was processed. */
 function decryptedAssertion(element: XmlElement, { provider, decryptionKeys, around }: Verification): XmlElement {
   const decrypted = decryptedText(element, decryptionKeys)
+  if (!decrypted) throw notDecrypted(SIGNED_ASSERTION)
   try {
-    const { text, element: assertion } = decryptedElement(decrypted, isAssertion, around)
+    const { text, element: assertion } = decryptedElement(decrypted.text, isAssertion, around)
     checkAssertions(assertion, assertion)
     if (!signatureOf(assertion)) throw new SamlProblem('no-signature', 'it is not signed')
     checkSignaturePlaces(assertion, [assertion])
     return verifiedPart(text, assertion, provider.signingKeys).element
   } catch (error) {
-    throw error instanceof SamlProblem ? notDecrypted() : error
+    throw error instanceof SamlProblem ? notDecrypted(SIGNED_ASSERTION) : error
   }
 }

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { decrypt } from 'xml-encryption'
 import { resultOrProblem, SamlProblem } from './problem.ts'
-import { childrenNamed, elementsOf, NAMESPACES, parseXml } from './xml.ts'
+import { childrenNamed, elementsOf, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 /**
@@ -41,35 +41,47 @@ const XMLENC11 = 'http://www.w3.org/2009/xmlenc11#'
 
 const failed = (detail: string): SamlProblem => new SamlProblem('decryption', detail)
 
-/** The identical error for every failure from the decryption up to the inner signature: see `CONTENT_ALGORITHMS`. */
-export const notDecrypted = (): SamlProblem => failed('it does not decrypt to an assertion that the provider signed')
+/**
+ * A message that does not decrypt is refused after a multiple of this time: an attacker who changes what is encrypted with
+ * AES-CBC must not learn from the time whether its padding is right.
+ */
+export const DECRYPTION_REFUSAL_MS = 100
+
+/** The identical error for every failure from the decryption up to what was wanted: see `CONTENT_ALGORITHMS`. */
+export const notDecrypted = (wanted: string): SamlProblem => failed(`it does not decrypt to ${wanted}`)
+
+/** A text, and the key that it was encrypted for. */
+interface Decrypted {
+  readonly text: string
+  readonly key: KeyObject
+}
 
 /**
  * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, one
- * encrypted key. Throws a `SamlProblem`, the same for every cryptographic failure.
+ * encrypted key; undefined for every cryptographic failure. Throws a `SamlProblem` for what is not encrypted as it must be.
  */
-export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): string {
+export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): Decrypted | undefined {
   const [data, second] = childrenNamed(element, 'EncryptedData', NAMESPACES.encryption)
   if (!data || second) throw failed('there must be exactly one EncryptedData')
   const encryptedKeys = [...elementsOf(element)].filter(({ name }) => name === 'EncryptedKey')
   const [encryptedKey, otherKey] = encryptedKeys
   if (!encryptedKey || otherKey) throw failed('there must be exactly one EncryptedKey')
   const content = partsOf(data)
-  const key = partsOf(encryptedKey)
+  const wrapped = partsOf(encryptedKey)
   const isAllowed =
     CONTENT_ALGORITHMS.has(content.algorithm) &&
-    KEY_ALGORITHMS.has(key.algorithm) &&
-    (key.digest === undefined || OAEP_DIGESTS.has(key.digest)) &&
-    (key.mask === undefined || OAEP_MASKS.has(key.mask))
+    KEY_ALGORITHMS.has(wrapped.algorithm) &&
+    (wrapped.digest === undefined || OAEP_DIGESTS.has(wrapped.digest)) &&
+    (wrapped.mask === undefined || OAEP_MASKS.has(wrapped.mask))
   if (!isAllowed) {
     throw new SamlProblem('algorithm', 'the encryption algorithm is not allowed')
   }
-  const xml = rebuilt(content, key)
-  for (const privateKey of keys.filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')) {
-    const text = attempt(xml, privateKey)
-    if (text !== undefined) return text
+  const xml = rebuilt(content, wrapped)
+  for (const key of keys.filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')) {
+    const text = attempt(xml, key)
+    if (text !== undefined) return { text, key }
   }
-  throw notDecrypted()
+  return undefined
 }
 
 /**
@@ -92,6 +104,49 @@ export function decryptedElement(
   const [element, second] = root.children
   if (!element || second || root.text.trim() !== '' || !isWanted(element)) throw failed('it is something else')
   return { text: placed, element }
+}
+
+/** Elements that a provider may encrypt on their own (SAML Core §2.2.4, §2.7.3.2), and what must be in them. */
+const CONTENTS = { EncryptedID: 'NameID', EncryptedAttribute: 'Attribute' } as const
+
+/** Encrypted elements in one message: each takes as long as a decryption with RSA. */
+const MAX_ENCRYPTED = 30
+
+/** Decrypts what the provider encrypted within a message that it signed: nobody else can have changed it. */
+interface Decryption {
+  /**
+   * The element with its encrypted children of this name replaced by their contents, which may use the namespaces of the elements
+   * `around` it from the outside in. Throws a `SamlProblem`, the same for everything that is not the element wanted.
+   */
+  within(parent: XmlElement, name: keyof typeof CONTENTS, around: readonly XmlElement[]): XmlElement
+}
+
+/** For one message, whose elements must all be encrypted for the same key: so the others are tried once. */
+export function createDecryption(keys: readonly KeyObject[]): Decryption {
+  let [candidates, left] = [keys, MAX_ENCRYPTED]
+
+  function contentOf(element: XmlElement, wanted: string, around: readonly XmlElement[]): XmlElement {
+    left -= 1
+    if (left < 0) throw new SamlProblem('too-large', 'it has too many encrypted elements')
+    const decrypted = decryptedText(element, candidates)
+    if (!decrypted) throw notDecrypted(`one ${wanted}`)
+    candidates = [decrypted.key]
+    const isWanted = (content: XmlElement): boolean => isNamed(content, wanted, NAMESPACES.assertion)
+    const content = resultOrProblem(() => decryptedElement(decrypted.text, isWanted, around).element)
+    if (content instanceof SamlProblem) throw notDecrypted(`one ${wanted}`)
+    return content
+  }
+
+  return {
+    within(parent, name, around) {
+      const children = parent.children.map(child =>
+        isNamed(child, name, NAMESPACES.assertion)
+          ? contentOf(child, CONTENTS[name], [...around, parent, child])
+          : child,
+      )
+      return { ...parent, children }
+    },
+  }
 }
 
 interface Parts {

@@ -1,13 +1,14 @@
 // Single logout (SAML Core §3.7): sends logout requests to providers, and reads and answers theirs.
 import type { KeyObject } from 'node:crypto'
-import { addSeconds } from '../../base/clock.ts'
+import { addSeconds, stopwatch } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
+import { pauseToMultipleOf } from '../../base/concurrency/pause.ts'
 import type { Random } from '../../base/random.ts'
 import type { Destination } from '../../model/sessions/destination.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { AnswerLogout, LogoutMessage, LogoutRequest, LogoutRequestReading, SignOut } from '../provider-logout.ts'
-import { decryptedElement, decryptedText } from './encryption.ts'
+import { createDecryption, DECRYPTION_REFUSAL_MS } from './encryption.ts'
 import { logoutRequest, logoutResponse, UNSPECIFIED } from './messages.ts'
 import type { LogoutName } from './messages.ts'
 import { asProblem, mismatchText, resultOrProblem, SamlProblem, timeAndNow } from './problem.ts'
@@ -23,7 +24,7 @@ import type { SamlNameId } from './statement.ts'
 import { childrenNamed, decodeXml, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
-const { protocol: PROTOCOL, assertion: ASSERTION } = NAMESPACES
+const { protocol: PROTOCOL } = NAMESPACES
 
 /** How long a request of ours may take to arrive. */
 const REQUEST_SECONDS = 300
@@ -108,6 +109,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
       return sentTo(endpoint, { kind: 'SAMLRequest', xml, relayState: relayStateOf(returnTo), key: own.active })
     },
     async read(record, message) {
+      const elapsed = stopwatch()
       const own = await serviceProviders.of(message.zone)
       const found = await verified(record, message).catch(asProblem)
       if (found instanceof SamlProblem) {
@@ -121,6 +123,7 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
       const { destinations } = message
       const request = resultOrProblem(() => requestIn(root, { id, destinations, provider, own, now: clock.now() }))
       if (!(request instanceof SamlProblem)) return { outcome: 'genuine', request, answer }
+      if (request.reason === 'decryption') await pauseToMultipleOf(DECRYPTION_REFUSAL_MS, elapsed())
       return { outcome: 'unusable', reason: request.reason, detail: request.message, answer }
     },
   }
@@ -183,20 +186,13 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
 
 /** The user, as at the sign-in (`externalUserOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
-  const children = root.children.map(child =>
-    isNamed(child, 'EncryptedID', ASSERTION)
-      ? decryptedElement(decryptedText(child, keysOf(own)), isName, [root, child]).element
-      : child,
-  )
-  const name = nameIdOf({ ...root, children })
+  const name = nameIdOf(createDecryption(keysOf(own)).within(root, 'EncryptedID', []))
   const { nameQualifier = provider.entityId, spNameQualifier = own.entityId } = name
   if (nameQualifier !== provider.entityId || spNameQualifier !== own.entityId) {
     throw new SamlProblem('name-id', 'the NameID belongs to another name space')
   }
   return name
 }
-
-const isName = (element: XmlElement): boolean => isNamed(element, 'NameID', ASSERTION)
 
 const keysOf = ({ active, others }: ServiceProvider): readonly KeyObject[] =>
   [active, ...others].map(({ privateKey }) => privateKey)

@@ -19,6 +19,7 @@ import type {
   RedirectStart,
   RedirectSuccess,
 } from '../source.ts'
+import { DECRYPTION_REFUSAL_MS } from './encryption.ts'
 import { authnRequest } from './messages.ts'
 import { createMissingAttributes } from './missing-attributes.ts'
 import { externalUserOf } from './external-user.ts'
@@ -78,12 +79,6 @@ export interface SamlSignIn {
 
 /** The reasons of a message that was signed by a key which is not known yet; an encrypted assertion has one for every failure. */
 const MAY_BE_NEW_KEY: ReadonlySet<SamlReason> = new Set(['bad-signature', 'decryption'])
-
-/**
- * A message that does not decrypt is refused after a multiple of this time: an attacker who changes an assertion that is
- * encrypted with AES-CBC must not learn from the time whether its padding is right.
- */
-const DECRYPTION_REFUSAL_MS = 100
 
 /** One instance serves every zone. */
 export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {

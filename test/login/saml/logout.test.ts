@@ -12,7 +12,7 @@ import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
 import { SAML, base64Of } from '../../support/saml/saml-xml.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
-import { encrypted, samlTestKey } from '../../support/saml/saml-signing.ts'
+import { encrypted, samlTestKey, withBitTurned } from '../../support/saml/saml-signing.ts'
 import type { LogoutParts, ResponseParts } from '../../support/saml/saml-parts.ts'
 import type { SamlIdp } from '../../support/saml/saml-idp.ts'
 import { attributeIn, messageIn, samlRecord, signInSaml } from '../../support/saml/saml-logout.ts'
@@ -471,6 +471,42 @@ for (const mode of MODES) {
           assert.equal(statusOf(await byPost(idp.sign(xml))), 'Success')
           assert.equal(await isSignedIn(browser), false)
         }
+      })
+
+      it('gets one answer, late, for every name that does not decrypt to one', async () => {
+        const browser = await signIn({ nameId: 'pat' })
+        const name = `<saml:NameID xmlns:saml="${SAML.assertion}">pat</saml:NameID>`
+        const sealed = (xml: string, to = certificate): Promise<string> =>
+          encrypted(xml, { certificate: to, algorithm: SAML.cbc })
+        const genuine = await sealed(name)
+        const contents = [
+          await sealed(name, samlTestKey().certificate),
+          ...[0, -17, -1].map(place => withBitTurned(genuine, place)),
+          ...(await Promise.all(
+            [
+              name.replaceAll('NameID', 'BaseID'),
+              name.replace('pat', '<!-- -->pat'),
+              `<!DOCTYPE a>${name}`,
+              name + name,
+              `<saml:EncryptedID xmlns:saml="${SAML.assertion}">${genuine}</saml:EncryptedID>`,
+              name.replace(SAML.assertion, SAML.protocol),
+              'pat',
+            ].map(text => sealed(text)),
+          )),
+        ]
+        for (const content of contents) {
+          assert.notEqual(content, genuine)
+          const xml = requestOf().replace(
+            /<saml:NameID.*<\/saml:NameID>/,
+            () => `<saml:EncryptedID>${content}</saml:EncryptedID>`,
+          )
+          const began = performance.now()
+          const answer = await byRedirect(xml)
+          assert.ok(performance.now() - began > 95)
+          assert.match(messageIn(answer, 'SAMLResponse').xml, /StatusMessage>decryption</)
+          assert.equal(server.refusals.at(-1), 'logout from "corp": decryption: it does not decrypt to one NameID')
+        }
+        assert.equal(await isSignedIn(browser), true)
       })
 
       it('is verified with keys that the provider published since, asked for at most every 30 seconds', async () => {

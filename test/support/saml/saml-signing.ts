@@ -92,3 +92,12 @@ export const encrypted = (
       else resolve(result)
     })
   })
+
+/** The same with the last bit of one byte of the content's cipher text turned; a negative place counts from the end. */
+export function withBitTurned(encryptedData: string, place: number): string {
+  const text = [...encryptedData.matchAll(/CipherValue>\s*([A-Za-z0-9+/=]+)/g)].at(-1)?.[1] ?? ''
+  const bytes = Buffer.from(text, 'base64')
+  const at = place < 0 ? bytes.length + place : place
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+  return encryptedData.replace(text, bytes.toString('base64'))
+}
