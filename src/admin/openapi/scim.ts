@@ -40,8 +40,9 @@ const match: Fields = { 'If-Match': may('Versions that may be changed.') }
 const path = { id: must('The id of the resource.') }
 
 const REFUSED = 'The request is invalid; `scimType` has the reason.'
+const READ_BODY = { 400: REFUSED, 415: 'The body is not JSON.' }
 const WRITTEN = {
-  400: REFUSED,
+  ...READ_BODY,
   409: 'The name is taken, or the resource was changed concurrently.',
   412: 'Another version.',
 }
@@ -67,12 +68,12 @@ function ofType(
       summary: `Create a ${one}`,
       query: selection,
       json: anyBody(example),
-      answers: { 201: scim('Created.', resource, MADE), 400: REFUSED, 409: 'The name is taken.' },
+      answers: { 201: scim('Created.', resource, MADE), ...READ_BODY, 409: 'The name is taken.' },
     },
     [`POST ${base}/.search`]: {
       summary: `Search ${plural}`,
       json: anyBody({ schemas: [message('SearchRequest')], count: 10 }),
-      answers: { 200: aList, 400: REFUSED },
+      answers: { 200: aList, ...READ_BODY },
     },
     [`GET ${base}/:id`]: {
       summary: `Read a ${one}`,
@@ -155,7 +156,7 @@ export function scimArea(): Area {
       'POST /scim/v2/.search': {
         summary: 'Search users and groups',
         json: anyBody({ schemas: [message('SearchRequest')], filter: 'meta.lastModified pr', count: 10 }),
-        answers: { 200: aList, 400: REFUSED },
+        answers: { 200: aList, ...READ_BODY },
       },
       'POST /scim/v2/Bulk': {
         summary: 'Run many operations',
@@ -171,7 +172,7 @@ export function scimArea(): Area {
             },
           ],
         }),
-        answers: { 200: scim('The result of each operation.', document), 400: REFUSED, 413: 'Too many operations.' },
+        answers: { 200: scim('The result of each operation.', document), ...READ_BODY, 413: 'Too many operations.' },
       },
       'GET /scim/v2/Me': {
         summary: 'Read your own account',

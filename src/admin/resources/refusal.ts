@@ -1,7 +1,7 @@
 // Refusals of `/Users`, `/Groups` and `/ids/Users`: the description is repeated as `message`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
-import { WrongContentType } from '../../web/requests/bodies.ts'
+import { isWrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { refuseResource } from '../../users/refusal.ts'
 
@@ -18,7 +18,7 @@ export const malformedAs =
     if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       throw refuseResource(error, 'The request body is too large', { status: 413, cause: thrown })
     }
-    if (thrown instanceof WrongContentType || code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    if (isWrongContentType(thrown)) {
       const type = (request.headers['content-type'] ?? '').slice(0, MAX_SHOWN)
       throw refuseResource(error, `Content type '${type}' not supported`, { status: wrongType, cause: thrown })
     }

@@ -4,6 +4,7 @@ import { InvalidFilter, InvalidOrder } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
+import { isWrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { sendScim } from './answers.ts'
 import { errorBody, ScimError } from './error.ts'
@@ -32,9 +33,10 @@ export function refusedBy(thrown: unknown): Refused | undefined {
     const what = thrown instanceof InvalidOrder ? 'order' : 'filter'
     return refused(400, `The ${what} is not valid: ${thrown.message}`, 'invalidFilter')
   }
-  if (thrown instanceof MalformedInput) return refused(400, thrown.message, 'invalidSyntax')
   const { status, description, fault } = answerFor(thrown)
   if (fault) return undefined
+  if (isWrongContentType(thrown)) return refused(415, description) // RFC 9110 §15.5.16
+  if (thrown instanceof MalformedInput) return refused(status, description, 'invalidSyntax')
   if (!(thrown instanceof OAuthError)) return refused(status, description)
   // UAA answers 400 where another group has the new name.
   const isTaken = thrown.error === 'scim_resource_already_exists' || thrown.cause instanceof AlreadyExists

@@ -14,6 +14,11 @@ const expectedBody = ({ routeOptions: { config } }: FastifyRequest): Body => {
 /** Thrown for a body of a type that the route does not take. */
 export class WrongContentType extends MalformedInput {}
 
+/** Whether it was thrown for the content type, by us or by Fastify, which cannot read it at all. */
+export const isWrongContentType = (thrown: unknown): boolean =>
+  thrown instanceof WrongContentType ||
+  (thrown instanceof Error && Reflect.get(thrown, 'code') === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+
 const wrongContentType = (request: FastifyRequest): WrongContentType =>
   new WrongContentType(`The content type must be ${expectedBody(request).types[0]}`)
 

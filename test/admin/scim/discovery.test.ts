@@ -125,6 +125,22 @@ describe('what SCIM reports about itself', () => {
     }
   })
 
+  // Covers /scim/v2: rule: RFC 9110 §15.5.16
+  it('refuses bodies of another type with 415', async () => {
+    for (const [method, path] of [
+      ['POST', '/Users'],
+      ['PUT', '/Groups/x'],
+      ['POST', '/.search'],
+      ['POST', '/Bulk'],
+    ] as const) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'json']) {
+        const answer = await scim.send(method, path, { body: '{}', headers: { 'content-type': type } })
+        assert.deepEqual([answer.status, answer.json()['schemas']], [415, [ERROR_SCHEMA]], `${path} ${type}`)
+        assert.equal(answer.json()['scimType'], undefined)
+      }
+    }
+  })
+
   it('refuses who has no right in its own form, with a challenge', async () => {
     for (const [bearer, status] of [
       ['x', 401],
