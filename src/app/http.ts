@@ -36,7 +36,7 @@ import type { Denial } from '../web/sessions/denial.ts'
 import { createGates } from '../web/gates.ts'
 import { createHostCheck } from '../web/requests/host.ts'
 import { createLimitedModeHook } from '../web/limited-mode.ts'
-import { createNoRouteHook } from '../web/no-route.ts'
+import { createNoRouteHook, createRouteSearch, unroutedAnswerFor } from '../web/no-route.ts'
 import { createBodyShedding, createLoadShedding } from '../web/limits/overload.ts'
 import { createPageWriter } from '../web/pages.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -145,6 +145,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     checkOwnAccounts: request => checkOwnAccounts(request, parts),
   })
   const routes = watchRoutes(http, gates)
+  const routesAt = createRouteSearch(routes)
 
   const assets = loadAssets(ASSETS, urls.basePath)
   const about = aboutBuild(parts.build, [behaviour.ownWords ? 'Server' : 'UAA', urls.base])
@@ -157,13 +158,15 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
       reply.headers(refusalHeaders(request, urls.isHttps))
       reply.header('connection', 'close') // no hook limits what the connection sends
       await cors.letRead(request, reply)
-      await handleError(error, request, reply)
+      const ownAnswer = unroutedAnswerFor(request, routesAt)
+      if (ownAnswer) ownAnswer(error, request, reply)
+      else await handleError(error, request, reply)
     } catch (cause) {
       log.fault('an error could not be answered', cause)
       reply.raw.destroy()
     }
   }
-  http.addHook('onRequest', createNoRouteHook({ routes, resolveZone, denial, urls, log }))
+  http.addHook('onRequest', createNoRouteHook({ routesAt, resolveZone, denial, urls, log }))
   http.addHook('preParsing', createBodyShedding())
   const shedding = createLoadShedding()
   http.addHook('preValidation', shedding.enter)

@@ -7,7 +7,7 @@ import { sendJson } from './requests/json.ts'
 import { PageError, refusalHeaders } from './answers.ts'
 import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
-import type { RegisteredRoute } from './route.ts'
+import type { RegisteredRoute, UnroutedAnswer } from './route.ts'
 
 /** A path with its methods. */
 interface KnownPath {
@@ -15,22 +15,35 @@ interface KnownPath {
   readonly routes: readonly RegisteredRoute[]
 }
 
+/** Finds the routes of a path, whatever their method. */
+type RouteSearch = (path: string) => readonly RegisteredRoute[]
+
+/** The table may still be empty: it is read on first use, when every route is registered. */
+export function createRouteSearch(routes: readonly RegisteredRoute[]): RouteSearch {
+  let paths: readonly KnownPath[] | undefined
+  return path => {
+    paths ??= knownPaths(routes)
+    return paths.flatMap(({ pattern, routes: own }) => (pattern.test(path) ? own : []))
+  }
+}
+
+/** The answer of the API that the path belongs to; undefined for most, which have none of their own. */
+export const unroutedAnswerFor = (request: FastifyRequest, routesAt: RouteSearch): UnroutedAnswer | undefined =>
+  ownAnswerOf(routesAt(pathOf(request.url)))
+
+const ownAnswerOf = (routes: readonly RegisteredRoute[]): UnroutedAnswer | undefined =>
+  routes.find(({ answerUnrouted }) => answerUnrouted)?.answerUnrouted
+
 /** Hook: answers requests that match no route, and lets all others pass. */
 export function createNoRouteHook(deps: {
-  routes: readonly RegisteredRoute[]
+  routesAt: RouteSearch
   resolveZone: (request: FastifyRequest) => Promise<void>
   denial: Denial
   urls: Urls
   log: { info(message: string): void }
 }) {
-  const { denial, urls, log } = deps
-  let paths: readonly KnownPath[] | undefined // made on first use, when every route is registered
+  const { routesAt, denial, urls, log } = deps
   let hasLogged = false
-
-  function routesAt(path: string): readonly RegisteredRoute[] {
-    paths ??= knownPaths(deps.routes)
-    return paths.flatMap(({ pattern, routes }) => (pattern.test(path) ? routes : []))
-  }
 
   /** Once per process: enough to find a proxy that removes the path of `base_url`, and callers can send any path. */
   function logRemovedPath(path: string): void {
@@ -63,8 +76,14 @@ export function createNoRouteHook(deps: {
   /** Answers 405 (RFC 9110 §15.5.6). Endpoints for programs answer JSON regardless of `Accept`. */
   function refuseMethod(request: FastifyRequest, reply: FastifyReply, others: readonly RegisteredRoute[]): void {
     const served = others.filter(({ refuses }) => refuses !== true)
+    const ownAnswer = ownAnswerOf(others)
+    if (ownAnswer && served.length === 0) {
+      ownAnswer(new PageError(404, 'There is no such resource'), request, reply)
+      return
+    }
     reply.header('allow', [...new Set(served.map(({ method }) => method))].join(', '))
     const error = new OAuthError('method_not_allowed', `Request method '${request.method}' not supported`)
+    if (ownAnswer) return ownAnswer(error, request, reply)
     if (!others.every(({ audience }) => audience === 'api')) throw error
     reply.headers(securityHeaders('api', urls.isHttps))
     sendJson(reply, { error: error.error, error_description: error.message }, error.status)

@@ -1,6 +1,6 @@
 // What every route must declare when it is registered: its access, and whether it answers programs or users. A route
 // without this declaration prevents the server from starting.
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -64,7 +64,12 @@ export interface RouteConfig {
   readonly ownAccounts?: true
   /** Set on routes that only refuse: an unsupported method, or a path that another route would match otherwise. */
   readonly refuses?: true
+  /** Answers what is refused at these paths before a route is found, such as other methods and invalid URLs. */
+  readonly answerUnrouted?: UnroutedAnswer
 }
+
+/** Answers a request that reaches no route. */
+export type UnroutedAnswer = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
 declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteConfig> {}
@@ -109,7 +114,7 @@ export function watchRoutes(
 ): RegisteredRoute[] {
   const table: RegisteredRoute[] = []
   app.addHook('onRoute', route => {
-    const { access, audience, zone, body, withoutDatabase, ownAccounts, refuses } = route.config ?? {}
+    const { access, audience, zone, body, withoutDatabase, ownAccounts, refuses, answerUnrouted } = route.config ?? {}
     if (!access || !audience) {
       throw new Error(`${String(route.method)} ${route.url} does not declare its access and audience`)
     }
@@ -127,7 +132,8 @@ export function watchRoutes(
       ...(withoutDatabase && { withoutDatabase }),
       ...(ownAccounts && { ownAccounts }),
     }
-    for (const method of methods) table.push({ method, url: route.url, ...config, ...(refuses && { refuses }) })
+    const unrouted = { ...(refuses && { refuses }), ...(answerUnrouted && { answerUnrouted }) }
+    for (const method of methods) table.push({ method, url: route.url, ...config, ...unrouted })
     prepare(route, config)
   })
   return table

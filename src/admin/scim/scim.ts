@@ -99,7 +99,7 @@ function refuseTheRest(
   },
 ): void {
   const [refuseMethod, refusePath] = [handler('refuseMethod'), handler('refusePath')]
-  const config = { access, audience: 'api', refuses: true, body: 'scim' } as const
+  const config = { access, audience: 'api', refuses: true, answerUnrouted: errorHandler, body: 'scim' } as const
   // Two wildcards, because every route costs time at every start.
   for (const url of [PATH, `${PATH}/*`]) {
     app.route<{ Params: { '*'?: string } }>({
@@ -109,13 +109,16 @@ function refuseTheRest(
       errorHandler,
       handler: (request, reply) => {
         const path = `/${request.params['*'] ?? ''}`
-        const allow = routes.filter(([, served]) => isAt(path, served)).map(([method]) => method)
-        if (allow.length === 0) return refusePath(request, reply)
+        const allow = routes.flatMap(([method, served]) => (isAt(path, served) ? methodsOf(method) : []))
+        // A segment that is too long for the other routes leads here as well.
+        if (allow.length === 0 || allow.includes(request.method)) return refusePath(request, reply)
         return refuseMethod(request, reply.header('allow', allow.join(', '))) // RFC 9110 §15.5.6
       },
     })
   }
 }
+
+const methodsOf = (method: string): readonly string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
 
 /** Whether a path is the one of a route, in which `:id` stands for any segment. */
 function isAt(path: string, served: string): boolean {

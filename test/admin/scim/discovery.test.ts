@@ -118,10 +118,31 @@ describe('what SCIM reports about itself', () => {
       ['GET', '/Nothing', 404],
       ['POST', '/Users/x/y', 404],
       ['GET', '', 404],
+      ['GET', `/Users/${'x'.repeat(300)}`, 404],
+      ['OPTIONS', '/Users', 405],
+      ['OPTIONS', '/Groups/x', 405],
+      ['OPTIONS', '/Nothing', 404],
+      ['OPTIONS', '', 404],
     ] as const) {
       const answer = await scim.send(method, path, { by: 'root' })
       assert.deepEqual([answer.status, answer.json()['schemas']], [status, [ERROR_SCHEMA]], `${method} ${path}`)
       if (status === 405) assert.ok(answer.headers['allow'])
+    }
+  })
+
+  it('lists the methods of a path in Allow, with HEAD (RFC 9110 §15.5.6)', async () => {
+    for (const method of ['PATCH', 'OPTIONS']) {
+      const { headers } = await scim.send(method, '/Users')
+      assert.equal(headers['allow'], 'GET, HEAD, POST', method)
+    }
+  })
+
+  // Covers /scim/v2: rule: RFC 7644 §3.12, URLs
+  it('refuses invalid URLs in its own form', async () => {
+    for (const path of ['/Users/%zz', '/Groups/%ff', '/%']) {
+      const answer = await scim.send('GET', path)
+      assert.deepEqual([answer.status, answer.json()['schemas']], [400, [ERROR_SCHEMA]], path)
+      assert.match(String(answer.headers['content-type']), /^application\/scim\+json/)
     }
   })
 
