@@ -15,8 +15,8 @@ import { createProviderLogout } from './provider-logout.ts'
 import type { ProviderLogout } from './provider-logout.ts'
 import { createProviderSources } from './provider-sources.ts'
 import type { ProviderSources } from './provider-sources.ts'
-import { createRedirectSignIn } from './redirect-sign-in.ts'
-import type { FinishRedirect } from './redirect-sign-in.ts'
+import { createRedirectSignIn, createUserConfirmation } from './redirect-sign-in.ts'
+import type { ConfirmsUser, FinishRedirect } from './redirect-sign-in.ts'
 import { createSignInEvents } from './sign-in-events.ts'
 import type { AnswerShape, IdentitySourceType, RedirectStart } from './source.ts'
 import { internalSource } from './sources/internal.ts'
@@ -38,6 +38,7 @@ export interface Identity
   /** The sign-in at the provider; undefined if the provider cannot be used now. */
   startRedirect(zone: AddressedZone, origin: string, start: RedirectStart): Promise<Destination | undefined>
   readonly finishRedirect: FinishRedirect
+  readonly confirmsUser: ConfirmsUser
   /** The shape of the provider's responses; undefined for one without redirects. */
   answersOf(
     zone: Zone,
@@ -71,6 +72,7 @@ export function createIdentity(given: IdentityDeps): Identity {
     signInWithPassword: createPasswordSignIn(parts),
     signInWithAssertion: createAssertionSignIn(parts),
     finishRedirect: createRedirectSignIn(parts),
+    confirmsUser: createUserConfirmation(sources),
     loginProviders: sources.loginProviders,
     claimedIssuer: sources.claimedIssuer,
     problemIn: sources.problemIn,

@@ -2,10 +2,11 @@
 import type { Audit } from '../model/audit/event.ts'
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { RequestOrigin } from '../model/request.ts'
+import type { AddressedZone, RequestOrigin } from '../model/request.ts'
 import type { UpstreamSession } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
 import type { AccountEntry, EnteredUser } from './account-entry.ts'
+import { hasOtherFormat } from './name-format.ts'
 import type { NoSuchProvider } from './provider-logout.ts'
 import type { ProviderSources } from './provider-sources.ts'
 import { auditRefusal, auditSuccess, hashedName } from './sign-in-events.ts'
@@ -36,6 +37,26 @@ export type RedirectResult =
 
 /** Completes a redirect sign-in and returns the user's account. */
 export type FinishRedirect = (from: RequestOrigin, end: RedirectReturn) => Promise<RedirectResult>
+
+/**
+ * Whether the response is about this user, who has signed in meanwhile. Verifies it like a sign-in, but changes no account and
+ * records no event.
+ */
+export type ConfirmsUser = (
+  zone: AddressedZone,
+  end: Pick<RedirectReturn, 'origin' | 'answer'> & { readonly attempt: RedirectAttempt; readonly user: User },
+) => Promise<boolean>
+
+/** One instance serves every zone. */
+export const createUserConfirmation =
+  ({ redirectOf }: Pick<ProviderSources, 'redirectOf'>): ConfirmsUser =>
+  async (zone, { origin, answer, attempt, user }) => {
+    const found = user.origin === origin ? await redirectOf(zone, origin) : undefined
+    const finished = await found?.redirect.finish(answer, attempt, zone)
+    if (finished?.outcome !== 'genuine') return false
+    const { externalUser } = finished
+    return externalUser.externalId === user.externalId && !hasOtherFormat(user, externalUser)
+  }
 
 /** One instance serves every zone. */
 export function createRedirectSignIn({

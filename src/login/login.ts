@@ -1,7 +1,6 @@
 // Signs a user in with a form, then redirects to the saved request; usually that is /oauth/authorize, which decides the
 // next step.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AUTOLOGIN_REFUSALS } from '../accounts/autologin.ts'
 import type { SignInRefusal } from '../identity/source.ts'
 import { changesFactors, OFFER_PATH } from '../model/sessions/fresh-sign-in.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
@@ -9,6 +8,7 @@ import { mayBeOfferedPasskey, secondFactorPolicy } from '../model/users/second-f
 import type { AddressedZone } from '../model/request.ts'
 import { userNameKey } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
+import { offerAccountChoice } from '../web/account-choice.ts'
 import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
@@ -110,15 +110,16 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
 
   /**
    * Shows an expired page again with the typed values, except the password. One of a user who has signed in meanwhile, in
-   * another tab, continues: the sign-in is later than the page that required it.
+   * another tab, continues: the sign-in is later than the page that required it. If another user was typed, the user chooses.
    */
   async function refuseForm(request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> {
     const signedIn = await sessions.signedIn(request)
     if (signedIn) {
       const isOlder = deps.behaviour.staleFormShownAgain && csrf.isFromBeforeSignIn(request) && !wantsJson(request)
       if (!isOlder) return denial.refuseForgery(request, reply)
-      if (!isNamed(signedIn.user, form)) throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
       const { path = '/' } = await signInTargets.of(request, form)
+      const { user } = signedIn
+      if (!isNamed(user, form)) return offerAccountChoice({ request, reply: reply.status(403) }, { user, path }, deps)
       return reply.redirect(urls.ofZone(request.zone) + path, 302)
     }
     sessions.setCurrentUser(reply, undefined)

@@ -2,7 +2,7 @@
 // application to our sign-in page, by its link to the other zone, through that one's sign-in and approval, and back.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
@@ -74,7 +74,7 @@ before(async () => {
               redirect_uri: [`http://localhost:${port}/login/callback/partner`],
             },
           ],
-          users: ['pat', 'kim'].map(userName => ({
+          users: ['pat', 'kim', 'lee'].map(userName => ({
             userName,
             password: 'platypus',
             emails: [{ value: `${userName}@partner.example` }],
@@ -132,6 +132,43 @@ describe('a user of another provider', () => {
     assert.equal(claims.nonce, 'n1')
     assert.deepEqual(claims.amr, ['pwd', 'ext', 'oauth'])
     assert.deepEqual(complaints, [])
+  })
+
+  it('is asked which account to continue with where another tab signed in with another one', async () => {
+    const context = await browser.newContext()
+    context.setDefaultTimeout(10_000)
+    const query = new URLSearchParams({ response_type: 'code', client_id: 'console', redirect_uri: callback })
+    const leave = async (state: string) => {
+      const page = await context.newPage()
+      await page.goto(`${server.baseUrl}/oauth/authorize?${query.toString()}&state=${state}`)
+      await page.getByRole('link', { name: 'Sign in as a partner' }).click()
+      await page.waitForURL(url => url.hostname === 'partner.localhost' && url.pathname === '/login')
+      return page
+    }
+    const signIn = async (page: Page, userName: string) => {
+      await page.locator('#username').fill(userName)
+      await page.getByLabel('Password', { exact: true }).fill('platypus')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(url => url.pathname === '/oauth/authorize' || url.hostname !== 'partner.localhost')
+      const allow = page.getByRole('button', { name: 'Allow' })
+      if (await allow.isVisible()) await allow.click()
+    }
+    const [first, second] = [await leave('first'), await leave('second')]
+    await signIn(first, 'pat')
+    await first.waitForURL(url => url.searchParams.get('state') === 'first')
+    // The user changes the account at the provider, and goes on in the second tab.
+    await first.goto(`${server.baseUrl.replace('//localhost', '//partner.localhost')}/logout.do`)
+    await first.getByRole('button', { name: 'Sign out' }).last().click()
+    await first.getByRole('link', { name: 'Sign in' }).click()
+    await first.locator('#username').waitFor()
+    await signIn(second, 'lee')
+    await second.getByText('You are signed in as pat.').waitFor()
+    await second.getByRole('link', { name: 'Use another account' }).click()
+    await second.getByRole('link', { name: 'Sign in as a partner' }).click()
+    await signIn(second, 'lee')
+    await second.waitForURL(url => url.searchParams.get('state') === 'second')
+    await second.goto(`${server.baseUrl}/profile`)
+    assert.match(await second.innerText('main'), /lee@partner\.example/)
   })
 
   it('accepts an invitation by signing in there, with no other account than the invited one', async () => {

@@ -394,12 +394,11 @@ for (const mode of MODES) {
         for (let tab = 1; tab <= 9; tab += 1) tabs.push(await away(tab))
         const [oldest, ...others] = tabs
         assert.equal((await back(browser, oldest?.query ?? {})).status, failed(400))
-        upstream.nonce = others[0]?.nonce ?? ''
-        for (const { tab, query } of others) {
+        for (const { tab, nonce, query } of others) {
+          upstream.nonce = nonce
           const answer = await back(browser, query)
           assert.equal(answer.headers['location'], `http://localhost:8080/home?tab=${tab}`)
         }
-        assert.equal(upstream.requests.length, 1, 'the others need no further sign-in')
       })
 
       it('tells users whose account was deactivated to ask their administrator, and the log why', async () => {
@@ -551,35 +550,88 @@ for (const mode of MODES) {
         await assertRefused(browser, await back(browser, { code: 'c', state }), 400, lost)
       })
 
-      it('of another tab leads on once a user of the provider is signed in, unless the sign-in had to be a new one', async () => {
-        const browser = server.browser()
+      describe('of another tab, after a sign-in,', () => {
         const cookie = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
-        const leaving = async (client: string, more = {}) => {
+
+        /** Leaves for the provider with a request of the client. */
+        const leaving = async (browser: Browser, client: string, more = {}) => {
           const asked = await authorize(browser, { ...requestOf(client), ...more })
           const page = await browser.send(asked.location().pathname)
           const { form_redirect_uri = asked.location().href } = hiddenFields(page.text)
           const sent = sentTo(await browser.send('/login/external/corp', { query: { form_redirect_uri } }))
           return { nonce: sent.get('nonce') ?? '', query: { code: 'c', state: sent.get('state') ?? '' } }
         }
-        const [first, second] = [await leaving('auto'), await leaving('partly')]
-        const forced = await leaving('wild', { prompt: 'login' })
-        upstream.nonce = first.nonce
-        assert.match(String((await back(browser, first.query)).headers['location']), /client_id=auto&/)
-        const session = browser.cookies.get(cookie)
-        const asked = upstream.requests.length
-        assert.match(String((await back(browser, second.query)).headers['location']), /client_id=partly&/)
-        assert.equal((await back(browser, forced.query)).status, failed(400))
-        assert.equal(upstream.requests.length, asked)
-        assert.equal(browser.cookies.get(cookie), session)
-      })
 
-      it('is of no use in another session of the same browser', async () => {
-        const browser = server.browser()
-        const state = (await leave(browser)).get('state') ?? ''
-        await browser.signIn('marissa', 'koala')
-        const answer = await back(browser, { code: 'c', state })
-        assert.equal(answer.status, failed(400))
-        assert.equal(upstream.requests.length, 0)
+        /** Comes back from the provider, which says that it is this user. */
+        const comeBack = (browser: Browser, { nonce, query }: Awaited<ReturnType<typeof leaving>>, sub = 'up-1') => {
+          upstream.nonce = nonce
+          upstream.answer = () => upstream.usual({ sub })
+          return back(browser, query)
+        }
+
+        it('leads on for the same user, unless the sign-in had to be a new one', async () => {
+          const browser = server.browser()
+          const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
+          const forced = await leaving(browser, 'wild', { prompt: 'login' })
+          assert.match(String((await comeBack(browser, first)).headers['location']), /client_id=auto&/)
+          const session = browser.cookies.get(cookie)
+          const events = server.events.length
+          assert.match(String((await comeBack(browser, second)).headers['location']), /client_id=partly&/)
+          const answer = await comeBack(browser, forced)
+          // UAA: without a session, prompt=login demands no more than a sign-in.
+          if (mode === 'uaa') assert.match(String(answer.headers['location']), /client_id=wild&/)
+          else assert.equal(answer.status, 400)
+          assert.equal(browser.cookies.get(cookie), session)
+          assert.equal(server.events.length, events)
+        })
+
+        const others: readonly {
+          name: string
+          comeSecond: (browser: Browser, second: Awaited<ReturnType<typeof leaving>>) => Promise<TestAnswer>
+        }[] = [
+          { name: 'another user', comeSecond: (browser, second) => comeBack(browser, second, 'up-2') },
+          { name: 'a wrong nonce', comeSecond: (browser, second) => comeBack(browser, { ...second, nonce: 'other' }) },
+          {
+            name: 'an error',
+            comeSecond: (browser, { query: { state } }) => back(browser, { error: 'access_denied', state }),
+          },
+        ]
+        for (const { name, comeSecond } of others) {
+          it(`asks with which account to continue, for ${name}`, async () => {
+            const browser = server.browser()
+            const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
+            await comeBack(browser, first)
+            const session = browser.cookies.get(cookie)
+            const page = await comeSecond(browser, second)
+            assert.equal(page.status, 200)
+            assert.match(page.text, /You are signed in as <strong><bdi>up-1<\/bdi>/)
+            assert.equal(browser.cookies.get(cookie), session)
+            const goesOn = unescaped(/id="this_account" href="([^"]+)"/.exec(page.text)?.[1] ?? '')
+            assert.match(goesOn, /^http:\/\/localhost:8080\/oauth\/authorize\?.*client_id=partly&/)
+            assert.match(page.text, /id="other_account" href="\/login"/)
+            const signIn = await browser.send('/login')
+            assert.equal(hiddenFields(signIn.text)['form_redirect_uri'] ?? goesOn, goesOn)
+            const again = sentTo(await browser.send('/login/external/corp'))
+            assert.equal(again.get('prompt'), 'login')
+            const switched = await comeBack(
+              browser,
+              { nonce: again.get('nonce') ?? '', query: { code: 'c', state: again.get('state') ?? '' } },
+              'up-2',
+            )
+            assert.match(String(switched.headers['location']), /client_id=partly&/)
+            assert.notEqual(browser.cookies.get(cookie), session)
+          })
+        }
+
+        it('asks with which account to continue where the user signed in elsewhere', async () => {
+          const browser = server.browser()
+          const state = (await leave(browser)).get('state') ?? ''
+          await browser.signIn('marissa', 'koala')
+          const answer = await back(browser, { code: 'c', state })
+          assert.equal(answer.status, 200)
+          assert.match(answer.text, /You are signed in as <strong><bdi>marissa<\/bdi>/)
+          assert.equal(upstream.requests.length, 0)
+        })
       })
 
       const strangers: readonly {

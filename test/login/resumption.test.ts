@@ -232,6 +232,30 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 200)
       })
 
+      it('after a sign-in in another tab, it leads on for that user only, and asks about another', async () => {
+        const browser = server.browser()
+        const older = await asked(browser)
+        await browser.signIn('marissa', 'koala')
+        const headers = { origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }
+        const post = (username: string) =>
+          browser.send('/login.do', { form: { ...older, username, password: 'wombat' }, headers })
+        const [own, other] = [await post('marissa'), await post('joel')]
+        assert.match((await browser.send('/home')).text, /marissa/)
+        if (!isStandard) {
+          assert.deepEqual([own.status, other.status], [403, 403])
+          return
+        }
+        assert.match(own.location().href, /\/oauth\/authorize\?.*client_id=auto/)
+        assert.equal(other.status, 403)
+        assert.match(other.text, /You are signed in as <strong><bdi>marissa<\/bdi>/)
+        assert.match(other.text, /id="this_account" href="[^"]+\/oauth\/authorize\?[^"]*client_id=auto/)
+        // The other account signs in on the page that the second link opens, and continues there too.
+        const fields = hiddenFields((await browser.send('/login')).text)
+        const switched = await browser.send('/login.do', { form: { ...fields, username: 'joel', password: 'wombat' } })
+        assert.ok(isCode(await follow(browser, switched)))
+        assert.match((await browser.send('/home')).text, /joel/)
+      })
+
       it('with the anti-forgery value of another browser, it is refused', async () => {
         const other = server.browser()
         const fields = hiddenFields((await other.send('/login')).text)

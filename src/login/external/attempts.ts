@@ -9,6 +9,7 @@ import type { Vault } from '../../base/secrets.ts'
 import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
+import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
 import type { CookieAttributes } from '../../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
@@ -38,6 +39,12 @@ interface AttemptKey {
   readonly callback: string
 }
 
+/** A pending sign-in of a browser whose user has signed in meanwhile. */
+export interface Overtaken {
+  readonly attempt: Attempt
+  readonly user: User
+}
+
 /** Stores pending sign-ins. */
 export interface Attempts {
   /** Starts one in the current session, which must exist. */
@@ -58,10 +65,10 @@ export interface Attempts {
   /** Consumes one; undefined if it is unknown to this browser's session, was already used, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
   /**
-   * One that this browser began before its user signed in at the same provider, in another tab, so that its session has ended.
-   * It can sign nobody in, but the user can continue with what it was for.
+   * One that this browser began before its user signed in, in another tab, so that its session has ended. It can sign nobody
+   * in, but the user can continue with what it was for.
    */
-  overtaken(request: FastifyRequest, key: AttemptKey): Promise<Attempt | undefined>
+  overtaken(request: FastifyRequest, key: AttemptKey): Promise<Overtaken | undefined>
 }
 
 /** Time that a user may spend at the provider. */
@@ -94,13 +101,15 @@ export function createAttempts(deps: {
   urls: Urls
 }): Attempts {
   const { store, sessions, vault, clock, random, service, urls } = deps
-  const attributesIn = (zone: AddressedZone, callback: string) =>
+  const attributesBelow = (path: string) =>
     ({
-      path: urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/')), // without the name of one provider
+      path,
       httpOnly: true,
       sameSite: 'lax', // the provider's answer is a navigation from another site
       secure: urls.isHttps,
     }) as const satisfies CookieAttributes
+  const attributesIn = (zone: AddressedZone, callback: string) =>
+    attributesBelow(urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/'))) // without the name of one provider
   const cookieName = (zone: AddressedZone, name: string): string =>
     cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-${name}`)
   const nameFor = (zone: AddressedZone, state: string): string => cookieName(zone, `sign-in-${state.slice(0, 1)}`)
@@ -126,13 +135,7 @@ export function createAttempts(deps: {
     const free = PLACES.filter(each => !used.includes(each))
     const place = free[(random.bytes(1)[0] ?? 0) % free.length] ?? used[0] ?? '0'
     const order = [...used.filter(each => each !== place), place].join('')
-    setCookie(reply, name, order, {
-      path: `${urls.pathOf(zone)}/`,
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: urls.isHttps,
-      maxAge: LIFE_SECONDS,
-    })
+    setCookie(reply, name, order, { ...attributesBelow(`${urls.pathOf(zone)}/`), maxAge: LIFE_SECONDS })
     return place
   }
 
@@ -183,7 +186,7 @@ export function createAttempts(deps: {
       if (!sealed || !signedIn || sealed.until <= clock.now().getTime()) return undefined
       const { session, user } = signedIn
       const isLater = session.idDigest !== sealed.session && session.createdAt.getTime() >= sealed.beganAt
-      return isLater && user.origin === key.origin ? sealed : undefined
+      return isLater ? { attempt: sealed, user } : undefined
     },
   }
 }

@@ -10,19 +10,21 @@ import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
-import type { AnswerShape } from '../../identity/source.ts'
+import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Urls } from '../../model/urls.ts'
 import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
+import { offerAccountChoice } from '../../web/account-choice.ts'
+import type { Exchange } from '../../web/exchange.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
-import type { Attempt, Attempts } from './attempts.ts'
+import type { Attempt, Attempts, Overtaken } from './attempts.ts'
 import { createFailurePage } from './external-failure-page.ts'
 import type { FailurePath, ShowFailure } from './external-failure-page.ts'
 import { detailOf, failureOf, LOST } from './external-failures.ts'
@@ -111,6 +113,9 @@ const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
 /** Every field of the response. */
 export const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
 
+const answerIn = (form: Form, { fields }: AnswerShape): RedirectAnswer =>
+  Object.fromEntries(fields.map(name => [name, form.get(name)]))
+
 /** Whether no field was sent twice (RFC 6749 §3.1). */
 export const isPlain = (form: Form, shape: AnswerShape): boolean =>
   namesOf(shape).every(name => form.all(name).length <= 1)
@@ -130,11 +135,12 @@ export function createReturns(deps: ExternalDeps): Returns {
     const key = isPlain(form, shape) && state ? { origin, state, callback } : undefined
     const attempt = key && (await attempts.take(request, reply, key))
     const overtaken = key && !attempt ? await attempts.overtaken(request, key) : undefined
-    // Not if the sign-in had to be for an invitation, or of now.
-    if (overtaken && overtaken.invitation === undefined && overtaken.maxAge === undefined) {
-      return reply.redirect(urls.ofZone(zone) + targetOf(overtaken.path), 302)
-    }
+    const redirectUri = urls.ofZone(zone) + (given.path ?? callback)
     const provider = await store.providers.findByOrigin(zone.id, origin)
+    // Not if the sign-in had to be for an invitation, or of now.
+    if (overtaken && overtaken.attempt.invitation === undefined && overtaken.attempt.maxAge === undefined) {
+      return continueSignedIn({ request, reply }, { given, overtaken, provider, shape, redirectUri })
+    }
     if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
       return fail(request, reply, { ...given, failure: LOST })
@@ -147,8 +153,34 @@ export function createReturns(deps: ExternalDeps): Returns {
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
-    const redirectUri = urls.ofZone(zone) + (given.path ?? callback)
     return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
+  }
+
+  /** Continues if the response is about the user who is signed in; otherwise asks with which account to continue. */
+  async function continueSignedIn(
+    { request, reply }: Exchange,
+    {
+      given: { origin, form },
+      overtaken: { attempt, user },
+      provider,
+      shape,
+      redirectUri,
+    }: Pick<Completion, 'shape' | 'redirectUri'> & {
+      readonly given: Return
+      readonly overtaken: Overtaken
+      readonly provider: IdentityProvider | undefined
+    },
+  ): Promise<FastifyReply> {
+    const { zone } = request
+    const path = targetOf(attempt.path)
+    const answer = answerIn(form, shape)
+    const isTheirs =
+      provider !== undefined &&
+      attempt.provider === fingerprint(provider) &&
+      (await identity.confirmsUser(zone, { origin, answer, attempt: { ...attempt, redirectUri }, user }))
+    if (isTheirs) return reply.redirect(urls.ofZone(zone) + path, 302)
+    log.refusal(`sign-in at ${JSON.stringify(origin)}: the browser is signed in with another account meanwhile`)
+    return offerAccountChoice({ request, reply }, { user, path }, deps)
   }
 
   async function acceptUnsolicited(
@@ -178,7 +210,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     const { provider, shape, redirectUri, attempt, invitation, path } = to
     const result = await identity.finishRedirect(contextOf(request), {
       origin,
-      answer: Object.fromEntries(shape.fields.map(name => [name, form.get(name)])),
+      answer: answerIn(form, shape),
       attempt: attempt ? { ...attempt, redirectUri } : { redirectUri },
       client: await signInTargets.clientOf(zone, path),
       invited: invitation?.user,

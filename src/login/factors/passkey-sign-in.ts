@@ -1,7 +1,6 @@
 // Signs in with a passkey alone, without a user name. For accounts of this server; users of directories and providers
 // sign in there, so that users who are blocked there are blocked here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { AUTOLOGIN_REFUSALS } from '../../accounts/autologin.ts'
 import type { Factors } from '../../accounts/factors.ts'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -19,7 +18,9 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
-import { PageError, turnedOff } from '../../web/answers.ts'
+import { offerAccountChoice } from '../../web/account-choice.ts'
+import { turnedOff } from '../../web/answers.ts'
+import type { PageWriter } from '../../web/pages.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -46,6 +47,7 @@ export interface PasskeySignInDeps {
   readonly denial: Denial
   readonly csrf: Csrf
   readonly limits: Limits
+  readonly pages: PageWriter
   readonly urls: Urls
   readonly service: Service
   readonly behaviour: Behaviour
@@ -120,8 +122,12 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
     if (!isOlder) return denial.refuseForgery(request, reply)
     const answer = form.get('credential') ?? ''
     const passkey = await store.factors.findPasskey(request.zone.id, readAnswer(answer, [])?.id ?? '')
-    if (answer !== '' && passkey?.userId !== signedIn.user.id) throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
-    return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
+    const { path = '/' } = signInTarget
+    const { user } = signedIn
+    if (answer !== '' && passkey?.userId !== user.id) {
+      return offerAccountChoice({ request, reply: reply.status(403) }, { user, path }, deps)
+    }
+    return reply.redirect(urls.ofZone(request.zone) + path, 302)
   }
 
   /** The account of the passkey, if it may sign in this way, for this client. */

@@ -3,12 +3,12 @@ import { leavesDevice } from '../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { accountChoicePage } from '../../pages/sign-in/account-choice.ts'
+import { offerAccountChoice } from '../../web/account-choice.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { isMarked, signedInSince } from './context.ts'
+import { found, isMarked, signedInSince } from './context.ts'
 import { refusal } from './refusal.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
@@ -108,18 +108,12 @@ export async function signIn(
 
 /** Shows `prompt=select_account`: continue with the current account, or sign in with another one. */
 export async function chooseAccount(
-  { request, reply, form, query, source }: AuthorizeContext,
-  { sessions, pages, urls }: AuthorizeDeps,
+  { request, reply, form, query, source, authenticatedUser }: AuthorizeContext,
+  deps: AuthorizeDeps,
 ): Promise<FastifyReply> {
+  const { user } = found(authenticatedUser)
   const rest = source ? `${query()}&${ACCOUNT_WAS_CHOSEN}=true` : without(form, ['select_account'], [])
-  const path = `${AUTHORIZE_PATH}?${rest}`
-  await sessions.saveRequest(request, reply, { path, reauthenticate: true })
-  const page = accountChoicePage(await pages.chrome(request, reply, { form: true }), {
-    userName: request.user?.userName ?? '',
-    continueUrl: urls.ofZone(request.zone) + path,
-    signInUrl: `${urls.pathOf(request.zone)}/login`,
-  })
-  return pages.send(reply, page)
+  return offerAccountChoice({ request, reply }, { user, path: `${AUTHORIZE_PATH}?${rest}` }, deps)
 }
 
 const MET_BY_SIGN_IN = ['login', 'select_account']

@@ -11,7 +11,7 @@ interface AccountChoiceProps {
   readonly signInUrl: string
 }
 
-/** Asks with which account an application is to be used (`prompt=select_account`, OpenID Connect Core §3.1.2.1). */
+/** Asks a signed-in user with which account to continue, also for `prompt=select_account` (OpenID Connect Core §3.1.2.1). */
 export function accountChoicePage(chrome: Chrome, { userName, continueUrl, signInUrl }: AccountChoiceProps): Html {
   const { title, heading, signedInAs, another, continueAs } = chrome.texts.accountChoice
   const body = html`<p class="lead">${signedInAs(html`<strong>${isolated(userName)}</strong>`)}</p>

@@ -243,6 +243,9 @@ for (const mode of MODES) {
           await send({ 'X-Svc-Csrf': 'a'.repeat(22), 'X-Uaa-Csrf': 'a'.repeat(22) }),
         ]
         for (const { status } of others) assert.equal(status, 403)
+        const choice = /You are signed in as <strong><bdi>marissa<\/bdi>/
+        const asks = others.map(({ text }) => choice.test(text))
+        assert.deepEqual(asks, mode === 'standard' ? [true, true, false, false] : [false, false, false, false])
         await server.store.factors.reset('svc', (await userNamed(server, 'joel')).id)
       })
 
