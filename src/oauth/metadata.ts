@@ -23,7 +23,7 @@ import {
   RESPONSE_MODES,
   SIGNED_RESPONSE_MODES,
   SPECIFIED_RESPONSE_TYPES,
-} from './authorize/response-type.ts'
+} from './authorize/response/response-type.ts'
 import { REGISTRATION_PATH } from './registration/routes.ts'
 import { withinProfile } from './profile-metadata.ts'
 import { endpointAliases, protocolMetadata } from './protocol-metadata.ts'

@@ -2,7 +2,7 @@
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { foreignAlgorithmsAmong } from '../token/foreign-keys.ts'
-import { SIGNED_RESPONSE_MODES } from './authorize/response-type.ts'
+import { SIGNED_RESPONSE_MODES } from './authorize/response/response-type.ts'
 
 type Members = Readonly<Record<string, unknown>>
 

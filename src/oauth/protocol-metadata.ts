@@ -8,7 +8,7 @@ import type { AddressedZone } from '../model/request.ts'
 import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
-import { RESPONSE_MODES, SIGNED_RESPONSE_MODES } from './authorize/response-type.ts'
+import { RESPONSE_MODES, SIGNED_RESPONSE_MODES } from './authorize/response/response-type.ts'
 import { PUSH_PATH } from './pushed-requests.ts'
 
 /** What the members are made from. */

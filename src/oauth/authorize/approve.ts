@@ -16,7 +16,7 @@ import { approvalModel } from './approval-model.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import type { ApprovalQuestion } from './next-step.ts'
-import { RedirectRefusal } from './redirect.ts'
+import { RedirectRefusal } from './response/redirect.ts'
 
 /** Characters of base64: the icon is embedded in the page. */
 const MAX_ICON_LENGTH = 16_384

@@ -40,8 +40,8 @@ import type { Sessions } from '../../web/sessions/session.ts'
 import type { Params } from '../params.ts'
 import type { RefusalDeps } from '../refusal-event.ts'
 import type { CodeChallengeMethod } from '../pkce.ts'
-import type { ResponseTarget } from './redirect.ts'
-import type { ResponseType } from './response-type.ts'
+import type { ResponseTarget } from './response/redirect.ts'
+import type { ResponseType } from './response/response-type.ts'
 
 /** Where the endpoint is, below the base URL. */
 export const AUTHORIZE_PATH = '/oauth/authorize'

@@ -15,7 +15,7 @@ import type { LevelQuestion } from '../lacking-level.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
 import type { Step } from './next-step.ts'
-import { RedirectRefusal, signInErrorMode } from './redirect.ts'
+import { RedirectRefusal, signInErrorMode } from './response/redirect.ts'
 import { refusal } from './refusal.ts'
 
 /** UAA: outstanding steps of the sign-in come before every check of the request. See docs/compatibility.md, A1. */

@@ -25,11 +25,11 @@ import { contextOf } from '../../web/requests/request-context.ts'
 import { formOf, parseParams, readParams } from '../params.ts'
 import { SECRETS } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { pushedChecks } from './parameter-checks.ts'
-import { isSilent } from './prompt.ts'
-import { RedirectRefusal } from './redirect.ts'
-import { MAX_PUSHED_OBJECT_LENGTH, readObject } from './request-object.ts'
-import type { VerifiedObject } from './request-object.ts'
+import { pushedChecks } from './checks/parameter-checks.ts'
+import { isSilent } from './checks/prompt.ts'
+import { RedirectRefusal } from './response/redirect.ts'
+import { MAX_PUSHED_OBJECT_LENGTH, readObject } from './sources/request-object.ts'
+import type { VerifiedObject } from './sources/request-object.ts'
 
 /** The services of the endpoint. */
 export interface PushDeps extends AuthorizeDeps {

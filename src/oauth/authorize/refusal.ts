@@ -4,7 +4,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { PageError } from '../../web/answers.ts'
 import { found } from './context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { RedirectRefusal } from './redirect.ts'
+import { RedirectRefusal } from './response/redirect.ts'
 
 /** A refusal before the client and its redirect URI are verified. */
 export const pageError = (status: number, code: OAuthErrorCode, description: string): PageError =>

@@ -19,7 +19,7 @@ import { bodyForm } from '../../web/route.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { Denial } from '../../web/sessions/denial.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
-import { locationFor } from '../authorize/redirect.ts'
+import { locationFor } from '../authorize/response/redirect.ts'
 import { framesOf } from './front-channel.ts'
 import { findHint, isOfSession } from './hint.ts'
 import {

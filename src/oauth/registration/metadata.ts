@@ -11,7 +11,7 @@ import type { Protocol } from '../../model/zones/protocols.ts'
 import type { RegistrationPolicy } from '../../model/clients/registration.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { parseResponseType } from '../authorize/response-type.ts'
+import { parseResponseType } from '../authorize/response/response-type.ts'
 import { impliedType, redirectUriProblem } from './redirect-uris.ts'
 import type { ApplicationType } from './redirect-uris.ts'
 

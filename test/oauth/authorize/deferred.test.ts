@@ -10,9 +10,9 @@ const SOURCES = join(import.meta.dirname, '../../../src')
 const LATER = [
   'oauth/authorize/authorize.ts',
   'oauth/authorize/push.ts',
-  'oauth/authorize/request-object.ts',
-  'oauth/authorize/resolve.ts',
-  'oauth/authorize/sources.ts',
+  'oauth/authorize/sources/request-object.ts',
+  'oauth/authorize/sources/resolve.ts',
+  'oauth/authorize/sources/sources.ts',
   'oauth/logout/logout.ts',
   'login/login.ts',
   'login/home.ts',

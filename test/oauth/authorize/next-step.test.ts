@@ -9,7 +9,7 @@ import { storedScopes } from '../../../src/model/tokens/scopes.ts'
 import type { SignedIn, Step } from '../../../src/oauth/authorize/next-step.ts'
 import { nextStep } from '../../../src/oauth/authorize/next-step.ts'
 import type { Demands } from '../../../src/oauth/authorize/context.ts'
-import { parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
+import { parseResponseType } from '../../../src/oauth/authorize/response/response-type.ts'
 import { bareClient } from '../../support/bare-client.ts'
 
 const NOW = new Date('2026-01-15T12:00:00Z')

@@ -1,15 +1,15 @@
 // prompt and max_age (OpenID Connect Core §3.1.2.1): what a request requires of the sign-in, and the redirect to it.
-import { leavesDevice } from '../../model/safe-uri.ts'
+import { leavesDevice } from '../../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
-import type { Behaviour } from '../../model/compatibility.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { offerAccountChoice } from '../../web/account-choice.ts'
-import type { Form } from '../../web/requests/form.ts'
-import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from './carried.ts'
-import { AUTHORIZE_PATH } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { found, isMarked, signedInSince } from './context.ts'
-import { refusal } from './refusal.ts'
+import type { Behaviour } from '../../../model/compatibility.ts'
+import { OAuthError } from '../../../model/oauth-error.ts'
+import { offerAccountChoice } from '../../../web/account-choice.ts'
+import type { Form } from '../../../web/requests/form.ts'
+import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
+import { AUTHORIZE_PATH } from '../context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import { found, isMarked, signedInSince } from '../context.ts'
+import { refusal } from '../refusal.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
 export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): boolean {

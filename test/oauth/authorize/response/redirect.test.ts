@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { bareLocation, errorMode, locationFor } from '../../../src/oauth/authorize/redirect.ts'
-import type { ResponseTarget } from '../../../src/oauth/authorize/redirect.ts'
-import { defaultMode, parseResponseType } from '../../../src/oauth/authorize/response-type.ts'
-import { anyCodePoint } from '../../support/code-points.ts'
+import { bareLocation, errorMode, locationFor } from '../../../../src/oauth/authorize/response/redirect.ts'
+import type { ResponseTarget } from '../../../../src/oauth/authorize/response/redirect.ts'
+import { defaultMode, parseResponseType } from '../../../../src/oauth/authorize/response/response-type.ts'
+import { anyCodePoint } from '../../../support/code-points.ts'
 
 const behaviours = { standard: { errorsLikeSuccess: true }, uaa: { errorsLikeSuccess: false } }
 

@@ -1,14 +1,14 @@
 // Where the parameters of an authorization request come from: the request itself, a request object (RFC 9101), or what the
 // client pushed before (RFC 9126). In the latter two the client asserts every parameter, so parameters beside them are ignored.
-import { loadOnce } from '../../base/concurrency/load-once.ts'
-import type { OAuthErrorCode } from '../../model/oauth-error.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { supportsProtocol } from '../../model/zones/protocols.ts'
-import { PUSHED_PREFIX } from '../../model/tokens/pushed-request.ts'
-import { found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { refusal } from './refusal.ts'
+import { loadOnce } from '../../../base/concurrency/load-once.ts'
+import type { OAuthErrorCode } from '../../../model/oauth-error.ts'
+import { demandsOn } from '../../../model/clients/client-demands.ts'
+import { OAuthError } from '../../../model/oauth-error.ts'
+import { supportsProtocol } from '../../../model/zones/protocols.ts'
+import { PUSHED_PREFIX } from '../../../model/tokens/pushed-request.ts'
+import { found } from '../context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import { refusal } from '../refusal.ts'
 
 const resolver = loadOnce(() => import('./resolve.ts'))
 

@@ -1,9 +1,9 @@
 // Signed authorization responses (JARM): all parameters in one JWT, in success and in error.
-import { addSeconds } from '../../base/clock.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import type { AddressedZone } from '../../model/request.ts'
-import { clientKey } from '../../token/keys/key-choice.ts'
-import type { AuthorizeDeps } from './context.ts'
+import { addSeconds } from '../../../base/clock.ts'
+import { OAuthError } from '../../../model/oauth-error.ts'
+import type { AddressedZone } from '../../../model/request.ts'
+import { clientKey } from '../../../token/keys/key-choice.ts'
+import type { AuthorizeDeps } from '../context.ts'
 import type { ResponseParameters, ResponseTarget } from './redirect.ts'
 
 /** JARM §2.1 recommends at most ten minutes. */

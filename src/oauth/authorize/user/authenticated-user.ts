@@ -1,23 +1,28 @@
 // The checks of the user: who is signed in, which user the request names, which steps are required first, what they may grant.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { displayName } from '../../model/clients/client.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
-import { userScopes, withinToken } from '../../model/tokens/scopes.ts'
-import { sessionIdFor } from '../../model/sessions/session.ts'
-import { errorPage } from '../../pages/error.ts'
-import { clientIdOf } from '../../token/claims.ts'
-import type { VerifiedToken } from '../../token/token-validity.ts'
-import { PageError, prefersPage } from '../../web/answers.ts'
-import { bearerHeader, inRealm, insufficientScope, withScopeChallenge } from '../../web/callers/authorization-header.ts'
-import type { Form } from '../../web/requests/form.ts'
-import { requireNotExchanged, signInOf } from '../presented-sign-in.ts'
-import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { displayName } from '../../../model/clients/client.ts'
+import { OAuthError } from '../../../model/oauth-error.ts'
+import { userScopes, withinToken } from '../../../model/tokens/scopes.ts'
+import { sessionIdFor } from '../../../model/sessions/session.ts'
+import { errorPage } from '../../../pages/error.ts'
+import { clientIdOf } from '../../../token/claims.ts'
+import type { VerifiedToken } from '../../../token/token-validity.ts'
+import { PageError, prefersPage } from '../../../web/answers.ts'
+import {
+  bearerHeader,
+  inRealm,
+  insufficientScope,
+  withScopeChallenge,
+} from '../../../web/callers/authorization-header.ts'
+import type { Form } from '../../../web/requests/form.ts'
+import { requireNotExchanged, signInOf } from '../../presented-sign-in.ts'
+import { AUTHORIZE_PATH, checkedRequest, found } from '../context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
 import { providerNotAllowed } from './credentials.ts'
-import { LOGIN_REQUIRED } from './next-step.ts'
-import type { Step } from './next-step.ts'
-import { RedirectRefusal } from './redirect.ts'
-import { refusal } from './refusal.ts'
+import { LOGIN_REQUIRED } from '../next-step.ts'
+import type { Step } from '../next-step.ts'
+import { RedirectRefusal } from '../response/redirect.ts'
+import { refusal } from '../refusal.ts'
 
 /** Finds the user of the browser session or of the bearer token. */
 export async function findAuthenticatedUser(

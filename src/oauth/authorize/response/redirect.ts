@@ -1,6 +1,6 @@
 // How the parameters of an authorization response are returned to the client, in success and in error.
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { OAuthError } from '../../model/oauth-error.ts'
+import type { Behaviour } from '../../../model/compatibility.ts'
+import type { OAuthError } from '../../../model/oauth-error.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
 
 /** Where an authorization response goes; made only after the redirect URI was verified. */

@@ -1,8 +1,8 @@
 // `code` in an authorization request: signs the user in whose password a client has checked with POST /autologin.
-import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../accounts/autologin.ts'
-import { PageError } from '../../web/answers.ts'
-import { isNavigation } from '../../web/requests/navigation.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../../accounts/autologin.ts'
+import { PageError } from '../../../web/answers.ts'
+import { isNavigation } from '../../../web/requests/navigation.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
 import { findAuthenticatedUser } from './authenticated-user.ts'
 
 /** Signs the user in before the sign-in page is shown; ignores the code of another client. */

@@ -1,9 +1,9 @@
 // Which sender an authorization request binds its tokens to.
-import { OAuthError } from '../../model/oauth-error.ts'
-import { supportsProtocol } from '../../model/zones/protocols.ts'
-import { found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { refusal } from './refusal.ts'
+import { OAuthError } from '../../../model/oauth-error.ts'
+import { supportsProtocol } from '../../../model/zones/protocols.ts'
+import { found } from '../context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import { refusal } from '../refusal.ts'
 
 /** SHA-256, base64url (RFC 9449 §10). */
 const THUMBPRINT = /^[\w-]{43}$/

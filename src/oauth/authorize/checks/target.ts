@@ -1,20 +1,26 @@
 // The checks of where the response goes: the client and its redirect URI. What is wrong with them is a page, because there is
 // nowhere to redirect to yet.
-import { memberOf, parseJson } from '../../base/json.ts'
-import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
-import { mayUseGrant } from '../../model/clients/client.ts'
-import type { Client } from '../../model/clients/client.ts'
-import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import { supportsProtocol } from '../../model/zones/protocols.ts'
-import type { Zone } from '../../model/zones/zone.ts'
-import type { Params } from '../params.ts'
-import { found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { pageError } from './refusal.ts'
-import { defaultMode, mayUseMode, parseResponseMode, parseResponseType, withoutIdToken } from './response-type.ts'
-import type { ResponseDelivery, ResponseType } from './response-type.ts'
+import { memberOf, parseJson } from '../../../base/json.ts'
+import { resolveRedirectUri } from '../../../clients/redirect-uri.ts'
+import { demandsOn } from '../../../model/clients/client-demands.ts'
+import { mayUseGrant } from '../../../model/clients/client.ts'
+import type { Client } from '../../../model/clients/client.ts'
+import { documentUrlProblem, isAddress } from '../../../model/clients/document-address.ts'
+import type { Behaviour } from '../../../model/compatibility.ts'
+import { supportsProtocol } from '../../../model/zones/protocols.ts'
+import type { Zone } from '../../../model/zones/zone.ts'
+import type { Params } from '../../params.ts'
+import { found } from '../context.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import { pageError } from '../refusal.ts'
+import {
+  defaultMode,
+  mayUseMode,
+  parseResponseMode,
+  parseResponseType,
+  withoutIdToken,
+} from '../response/response-type.ts'
+import type { ResponseDelivery, ResponseType } from '../response/response-type.ts'
 
 const NOT_REPEATABLE_BEFORE_REDIRECT = ['client_id', 'redirect_uri']
 

@@ -1,9 +1,9 @@
 // The checks of the parameters alone, independent of the user: of a request at the authorization endpoint, and of one that is
 // pushed (RFC 9126 §2.1). A new parameter adds its check to both lists.
 import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
-import { readAcrValues } from './demands.ts'
-import type { Step } from './next-step.ts'
+import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import { readAcrValues } from '../demands.ts'
+import type { Step } from '../next-step.ts'
 import { readPrompt } from './prompt.ts'
 import {
   readCodeChallenge,
@@ -19,7 +19,7 @@ import {
   requireNonce,
   requireProfile,
 } from './request.ts'
-import { requireSource } from './sources.ts'
+import { requireSource } from '../sources/sources.ts'
 import { requireRedirectGrant, verifyRedirectUri } from './target.ts'
 
 /** Adds its result to the context, returns a step that replaces the remaining checks, or throws a refusal. */

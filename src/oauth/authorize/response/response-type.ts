@@ -1,6 +1,6 @@
 // response_type and response_mode (OAuth 2.0 Multiple Response Type Encoding Practices).
-import type { Client } from '../../model/clients/client.ts'
-import { mayUseGrant } from '../../model/clients/client.ts'
+import type { Client } from '../../../model/clients/client.ts'
+import { mayUseGrant } from '../../../model/clients/client.ts'
 
 /** A part of a response: one word of `response_type`. */
 type ResponseTypeValue = 'code' | 'token' | 'id_token'
