@@ -5,7 +5,8 @@ import { addSeconds } from '../../src/base/clock.ts'
 import { digest } from '../../src/base/secrets.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { revocationSignature } from '../../src/token/revocation-signature.ts'
-import { clientNamed, exchange, insertCode, isAlive, MODES, tokensOf, userNamed } from '../support/oauth.ts'
+import { signedIn } from '../support/authorize.ts'
+import { APP, clientNamed, exchange, insertCode, isAlive, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
@@ -82,6 +83,21 @@ for (const mode of MODES) {
       assert.equal((await second)?.status, 400)
       assert.equal((await exchange(server, code)).status, mode === 'uaa' ? 200 : 400)
     })
+
+    for (const [name, failing] of [
+      ['while they are made', issuing],
+      ['while it is decided what they are for', () => void mock.method(server.store.groups, 'namesOfUser', away)],
+    ] as const) {
+      it(`from /passcode is redeemed by the next attempt, and by that alone: ${name}`, async () => {
+        const passcode = await (await signedIn(server)).send('/passcode', { headers: { accept: 'application/json' } })
+        const form = { grant_type: 'password', passcode: passcode.json<string>() }
+        const attempt = () => server.token(form, { basic: APP })
+        await whileFailing(failing, attempt)
+        await whileFailing(failing, attempt)
+        tokensOf(await attempt())
+        assert.equal((await attempt()).status, mode === 'uaa' ? 401 : 400)
+      })
+    }
 
     it('of a device is redeemed by its next attempt, and by that alone', async () => {
       const user = await userNamed(server, 'marissa')

@@ -40,6 +40,21 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual([later?.userId, later?.expiresAt], ['u1', at(600)])
     })
 
+    it('is good again once restored, unless its user has got another one', async () => {
+      const z = newZone()
+      const { oneTimeCodes } = store()
+      const code = passcode({ zoneId: z, data: 'd', passwordRevision: 'r1' })
+      await oneTimeCodes.save(z, code)
+      assert.deepEqual(await oneTimeCodes.redeem(z, 'passcode', 'p1'), code)
+      await oneTimeCodes.restore(z, code)
+      await oneTimeCodes.restore(z, code)
+      assert.deepEqual(await oneTimeCodes.redeem(z, 'passcode', 'p1'), code)
+      await oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'later' }))
+      await oneTimeCodes.restore(z, code)
+      assert.equal(await oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
+      assert.notEqual(await oneTimeCodes.redeem(z, 'passcode', 'later'), undefined)
+    })
+
     it('is of its zone, and cannot be the same for two users', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       await store().oneTimeCodes.save(mine, passcode({ zoneId: mine }))

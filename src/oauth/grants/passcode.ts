@@ -85,12 +85,13 @@ function signInClaims(
 /** The owner of the passcode; undefined for an unknown or expired one. */
 async function redeem(
   value: string,
-  { zone }: GrantRequest,
+  { zone, undoOnFailure }: GrantRequest,
   { store, clock, behaviour }: GrantDeps,
 ): Promise<{ readonly owner: User; readonly signIn: PasscodeSignIn } | 'gone' | undefined> {
   const passcode = enteredPasscode(value, behaviour)
   if (passcode === undefined) return undefined
   const code = await store.oneTimeCodes.redeem(zone.id, 'passcode', digest(passcode))
+  if (code) undoOnFailure(() => store.oneTimeCodes.restore(zone.id, code))
   if (code?.userId === undefined || code.expiresAt <= clock.now()) return undefined
   const user = await store.users.find(zone.id, code.userId)
   if (!user?.active) return 'gone'

@@ -13,6 +13,8 @@ export interface OneTimeCodeStore {
   find(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
   /** Deletes the code and returns it, even if it is expired; of two concurrent redemptions exactly one gets it. */
   redeem(zoneId: string, purpose: CodePurpose, codeDigest: string): Promise<OneTimeCode | undefined>
+  /** Stores a redeemed code again; does nothing if the account got another one since that would replace it. */
+  restore(zoneId: string, code: OneTimeCode): Promise<void>
   /** Deletes the account's codes for the purpose. */
   forget(zoneId: string, purpose: CodePurpose, userId: string): Promise<void>
 }

@@ -10,8 +10,10 @@ interface Key {
   code_digest: string
 }
 
+const INSERT = insertInto('one_time_codes', ONE_TIME_CODE_COLUMNS)
+const RESTORE = statement<OneTimeCodeRow>(`${INSERT} on conflict do nothing`)
 const SAVE = statement<OneTimeCodeRow>(
-  `${insertInto('one_time_codes', ONE_TIME_CODE_COLUMNS)} on conflict (zone_id, slot) where slot is not null do update set
+  `${INSERT} on conflict (zone_id, slot) where slot is not null do update set
    code_digest = excluded.code_digest, password_revision = excluded.password_revision, data = excluded.data,
    expires_at = excluded.expires_at`,
 )
@@ -40,6 +42,9 @@ export function createOneTimeCodes(db: Database): OneTimeCodeStore {
       if (!isStorable(codeDigest)) return undefined
       const [row] = (await db.write(REDEEM, { zone_id: zoneId, purpose, code_digest: codeDigest })).rows
       return row && toCode(row)
+    },
+    async restore(zoneId, code) {
+      await db.write(RESTORE, toRow(zoneId, code))
     },
     async forget(zoneId, purpose, userId) {
       await db.write(FORGET, { zone_id: zoneId, purpose, user_id: userId })
