@@ -1,6 +1,6 @@
 // Pushed authorization requests (RFC 9126).
-import type { Fields, Operation } from './description.ts'
-import { closed, json, may, text, whole } from './description.ts'
+import type { Fields, Operation } from '../description.ts'
+import { closed, json, may, text, whole } from '../description.ts'
 
 /** `/oauth/par`, with the fields of an authorization request and of client authentication. */
 export function pushedRequestOperations({

@@ -1,9 +1,9 @@
 // The management of identity providers.
-import { providerTypes } from '../../providers/provider-types.ts'
-import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../records/json-schema.ts'
-import { providerFields } from '../../records/provider.ts'
-import type { Answer, Area, Facts, Schema } from './description.ts'
-import { json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from './description.ts'
+import { providerTypes } from '../../../providers/provider-types.ts'
+import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../../records/json-schema.ts'
+import { providerFields } from '../../../records/provider.ts'
+import type { Answer, Area, Facts, Schema } from '../description.ts'
+import { json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from '../description.ts'
 
 const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }

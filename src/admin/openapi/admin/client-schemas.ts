@@ -1,10 +1,10 @@
 // The schemas of clients in requests and responses.
-import type { Behaviour } from '../../model/compatibility.ts'
-import { GRANT_TYPES } from '../../model/clients/grant-types.ts'
-import { clientFields, clientSecretFields } from '../../records/client.ts'
-import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
-import type { Schema } from './description.ts'
-import { closed, flag, sent, text, texts, whole } from './description.ts'
+import type { Behaviour } from '../../../model/compatibility.ts'
+import { GRANT_TYPES } from '../../../model/clients/grant-types.ts'
+import { clientFields, clientSecretFields } from '../../../records/client.ts'
+import { sentSchemas, shownSchemas } from '../../../records/json-schema.ts'
+import type { Schema } from '../description.ts'
+import { closed, flag, sent, text, texts, whole } from '../description.ts'
 
 /** The id of a new client. */
 export const clientId: Schema = {

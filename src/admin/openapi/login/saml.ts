@@ -1,6 +1,6 @@
 // The URLs of sign-in at SAML providers.
-import type { Fields, Operation } from './description.ts'
-import { may, must, page, redirect } from './description.ts'
+import type { Fields, Operation } from '../description.ts'
+import { may, must, page, redirect } from '../description.ts'
 
 const started = redirect('To the provider, or back to the sign-in page.')
 const leaving = page('A page that posts the request to the provider, if its binding requires it.')

@@ -1,8 +1,8 @@
 // Explanations.
-import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
-import { RULES } from '../../model/rules.ts'
-import type { Area } from './description.ts'
-import { closed, described, json, listOf, oneOf, ref, text, texts, whole } from './description.ts'
+import { TOKEN_GRANT_TYPES } from '../../../model/clients/grant-types.ts'
+import { RULES } from '../../../model/rules.ts'
+import type { Area } from '../description.ts'
+import { closed, described, json, listOf, oneOf, ref, text, texts, whole } from '../description.ts'
 
 const rule = described(oneOf(Object.keys(RULES)), 'The name of the rule, which does not change.')
 const detail = described(text, 'The result of the rule for this request.')

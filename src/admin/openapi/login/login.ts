@@ -1,8 +1,8 @@
 // The pages for users: sign-in and account.
-import { LANGUAGES } from '../../model/language.ts'
-import type { Area, Facts, Fields, Operation } from './description.ts'
-import { closed, json, may, must, oneOf, page, redirect, ref, text } from './description.ts'
-import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
+import { LANGUAGES } from '../../../model/language.ts'
+import type { Area, Facts, Fields, Operation } from '../description.ts'
+import { closed, json, may, must, oneOf, page, redirect, ref, text } from '../description.ts'
+import { ASSERTION_FIELDS, CLIENT_FIELDS } from '../oauth/oauth.ts'
 import { samlOperations } from './saml.ts'
 
 const loginQuery: Fields = {

@@ -1,7 +1,7 @@
 // Second factors: the pages where users prove them, and the API of administrators.
-import type { Area, Facts, Operation } from './description.ts'
-import { closed, described, empty, flag, json, listOf, must, oneOf, ref, sent, text, whole } from './description.ts'
-import { secondFactorPages } from './second-factor-pages.ts'
+import type { Area, Facts, Operation } from '../description.ts'
+import { closed, described, empty, flag, json, listOf, must, oneOf, ref, sent, text, whole } from '../description.ts'
+import { secondFactorPages } from '../login/second-factor-pages.ts'
 
 const path = { id: must('Id of the user.') }
 const missing = 'User not found.'

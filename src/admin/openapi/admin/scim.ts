@@ -1,6 +1,6 @@
 // SCIM 2.0. Its bodies are described by `/scim/v2/Schemas`; names are case-insensitive, which JSON Schema cannot express.
-import type { Answer, Area, Fields, Operation, Schema } from './description.ts'
-import { closed, described, empty, listOf, may, mayBe, must, open, ref, text, texts, whole } from './description.ts'
+import type { Answer, Area, Fields, Operation, Schema } from '../description.ts'
+import { closed, described, empty, listOf, may, mayBe, must, open, ref, text, texts, whole } from '../description.ts'
 
 const SCIM_JSON = 'application/scim+json'
 const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'

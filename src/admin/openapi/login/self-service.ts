@@ -1,6 +1,6 @@
 // The pages where users create an account, change its e-mail address and set its password.
-import type { Answer, Area, Facts, Fields } from './description.ts'
-import { may, must, page, redirect, ref, text } from './description.ts'
+import type { Answer, Area, Facts, Fields } from '../description.ts'
+import { may, must, page, redirect, ref, text } from '../description.ts'
 
 const returnFields: Fields = {
   client_id: may('The application to go to afterwards.'),

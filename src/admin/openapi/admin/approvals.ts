@@ -1,8 +1,8 @@
 // A user's own approvals.
-import { approvalFields } from '../../records/approval.ts'
-import { sentSchemas, shownSchemas } from '../../records/json-schema.ts'
-import type { Area, Operation } from './description.ts'
-import { closed, json, listOf, mayBe, must, open, ref, sent, text } from './description.ts'
+import { approvalFields } from '../../../records/approval.ts'
+import { sentSchemas, shownSchemas } from '../../../records/json-schema.ts'
+import type { Area, Operation } from '../description.ts'
+import { closed, json, listOf, mayBe, must, open, ref, sent, text } from '../description.ts'
 
 const stored = json('The approvals as stored.', listOf(ref('Approval')))
 const client = { clientId: must('Client id.') }

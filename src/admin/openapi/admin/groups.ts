@@ -1,10 +1,10 @@
 // Groups, their members, mappings of external groups, and groups that give rights in other zones.
-import { MAX_INT32 } from '../../base/json.ts'
-import { CORE_SCHEMA } from '../resources/dialect.ts'
-import { groupFields, MAX_GROUP_TEXT } from '../../records/group.ts'
-import { sentSchemas } from '../../records/json-schema.ts'
-import type { Answer, Area, Field, Operation, Schema } from './description.ts'
-import { closed, json, listOf, mayBe, must, oneOf, open, ref, sent, text, texts, whole } from './description.ts'
+import { MAX_INT32 } from '../../../base/json.ts'
+import { CORE_SCHEMA } from '../../resources/dialect.ts'
+import { groupFields, MAX_GROUP_TEXT } from '../../../records/group.ts'
+import { sentSchemas } from '../../../records/json-schema.ts'
+import type { Answer, Area, Field, Operation, Schema } from '../description.ts'
+import { closed, json, listOf, mayBe, must, oneOf, open, ref, sent, text, texts, whole } from '../description.ts'
 
 const SCHEMA = { const: CORE_SCHEMA }
 const date: Schema = { type: 'string', format: 'date-time' }

@@ -1,7 +1,7 @@
 // The account APIs for login servers and administrators.
-import { schemaOf } from '../../records/json-schema.ts'
-import { moment } from '../../records/kinds.ts'
-import type { Area } from './description.ts'
+import { schemaOf } from '../../../records/json-schema.ts'
+import { moment } from '../../../records/kinds.ts'
+import type { Area } from '../description.ts'
 import {
   closed,
   described,
@@ -16,7 +16,7 @@ import {
   sent,
   text,
   textOrNull,
-} from './description.ts'
+} from '../description.ts'
 
 /** `/Codes` and `/invite_users`. */
 export function accountsArea(): Area {

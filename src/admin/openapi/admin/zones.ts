@@ -1,7 +1,7 @@
 // The management of identity zones.
-import { settingsSchema } from '../../records/json-schema.ts'
-import { zoneConfigSettings } from '../../records/zone-config.ts'
-import type { Area, Facts, Schema } from './description.ts'
+import { settingsSchema } from '../../../records/json-schema.ts'
+import { zoneConfigSettings } from '../../../records/zone-config.ts'
+import type { Area, Facts, Schema } from '../description.ts'
 import {
   described,
   flag,
@@ -16,7 +16,7 @@ import {
   text,
   textOrNull,
   whole,
-} from './description.ts'
+} from '../description.ts'
 
 /** Members whose value the API ignores. */
 const IGNORED = new Set(['disableRedirectParameter', 'expireSecretInMonths'])

@@ -1,5 +1,5 @@
 // Introspection, listing and revocation of tokens.
-import type { Area, Facts, Fields, Operation } from './description.ts'
+import type { Area, Facts, Fields, Operation } from '../description.ts'
 import {
   closed,
   described,
@@ -16,7 +16,7 @@ import {
   textOrNull,
   texts,
   whole,
-} from './description.ts'
+} from '../description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const revoked = (what: string, path: Fields): Operation => ({

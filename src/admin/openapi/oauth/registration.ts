@@ -1,7 +1,7 @@
 // Dynamic registration of clients, and the initial access tokens for it.
-import { shownSchemas } from '../../records/json-schema.ts'
-import { clientMetadataFields } from '../../records/client-metadata.ts'
-import type { Area, Schema } from './description.ts'
+import { shownSchemas } from '../../../records/json-schema.ts'
+import { clientMetadataFields } from '../../../records/client-metadata.ts'
+import type { Area, Schema } from '../description.ts'
 import {
   closed,
   described,
@@ -16,7 +16,7 @@ import {
   text,
   texts,
   whole,
-} from './description.ts'
+} from '../description.ts'
 
 const client = { client_id: must('Client id.') }
 const INVALID =

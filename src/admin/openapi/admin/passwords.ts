@@ -1,6 +1,6 @@
 // New passwords by a login server.
-import type { Area } from './description.ts'
-import { closed, described, json, mayBe, open, sent, statusAlone, text } from './description.ts'
+import type { Area } from '../description.ts'
+import { closed, described, json, mayBe, open, sent, statusAlone, text } from '../description.ts'
 
 /** `/password_resets` and `/password_change`. */
 export function passwordsArea(): Area {

@@ -1,6 +1,6 @@
 // The stored audit trail.
-import type { Area } from './description.ts'
-import { closed, described, flag, json, listOf, mayBe, oneOf, ref, text, whole } from './description.ts'
+import type { Area } from '../description.ts'
+import { closed, described, flag, json, listOf, mayBe, oneOf, ref, text, whole } from '../description.ts'
 
 const time = { type: 'string', format: 'date-time' }
 const outcome = oneOf(['success', 'failure'])

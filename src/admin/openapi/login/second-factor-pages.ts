@@ -1,6 +1,6 @@
 // The pages of second factors and passkeys.
-import type { Facts, Fields, Operation } from './description.ts'
-import { json, may, must, oneOf, open, page, redirect, text } from './description.ts'
+import type { Facts, Fields, Operation } from '../description.ts'
+import { json, may, must, oneOf, open, page, redirect, text } from '../description.ts'
 
 const forged = 'The anti-forgery value is missing or wrong.'
 const continued = redirect('To the page that was requested first, or to the sign-in page.')

@@ -1,6 +1,6 @@
 // Changes of e-mail addresses by a login server.
-import type { Area } from './description.ts'
-import { closed, described, json, open, sent, statusAlone, text, textOrNull } from './description.ts'
+import type { Area } from '../description.ts'
+import { closed, described, json, open, sent, statusAlone, text, textOrNull } from '../description.ts'
 
 /** `/email_verifications` and `/email_changes`. */
 export function emailArea(): Area {

@@ -1,6 +1,6 @@
 // The OAuth 2.0 and OpenID Connect endpoints.
-import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
-import type { Area, Facts, Fields, Operation, Schema } from './description.ts'
+import { TOKEN_GRANT_TYPES } from '../../../model/clients/grant-types.ts'
+import type { Area, Facts, Fields, Operation, Schema } from '../description.ts'
 import { pushedRequestOperations } from './pushed-requests.ts'
 import {
   bare,
@@ -20,7 +20,7 @@ import {
   textOrNull,
   texts,
   whole,
-} from './description.ts'
+} from '../description.ts'
 
 /** Credentials of a client in a form. */
 export const CLIENT_FIELDS: Fields = {

@@ -1,7 +1,7 @@
 // Sign-in for devices without a browser (RFC 8628).
-import { DEVICE_CODE_SECONDS, POLL_SECONDS } from '../../model/tokens/device-code.ts'
-import type { Area, Facts } from './description.ts'
-import { closed, json, may, must, oneOf, page, redirect, ref, text, whole } from './description.ts'
+import { DEVICE_CODE_SECONDS, POLL_SECONDS } from '../../../model/tokens/device-code.ts'
+import type { Area, Facts } from '../description.ts'
+import { closed, json, may, must, oneOf, page, redirect, ref, text, whole } from '../description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const OFF = 'The zone does not support the protocol (`protocols.deviceGrant`).'

@@ -1,10 +1,10 @@
 // The management of users in UAA's form of SCIM 1.
-import { MAX_INT32 } from '../../base/json.ts'
-import { approvalFields } from '../../records/approval.ts'
-import { shownSchemas } from '../../records/json-schema.ts'
-import { CORE_SCHEMA } from '../resources/dialect.ts'
-import { IGNORED_MEMBERS } from '../users/body.ts'
-import type { Area, Operation, Schema } from './description.ts'
+import { MAX_INT32 } from '../../../base/json.ts'
+import { approvalFields } from '../../../records/approval.ts'
+import { shownSchemas } from '../../../records/json-schema.ts'
+import { CORE_SCHEMA } from '../../resources/dialect.ts'
+import { IGNORED_MEMBERS } from '../../users/body.ts'
+import type { Area, Operation, Schema } from '../description.ts'
 import {
   closed,
   described,
@@ -20,7 +20,7 @@ import {
   sent,
   text,
   whole,
-} from './description.ts'
+} from '../description.ts'
 
 const path = { id: must('Id of the user.') }
 const missing = 'User not found.'

@@ -1,8 +1,8 @@
 // The management of clients.
-import { MAX_INT32 } from '../../base/json.ts'
-import { PROFILES } from '../../records/profiles.ts'
+import { MAX_INT32 } from '../../../base/json.ts'
+import { PROFILES } from '../../../records/profiles.ts'
 import { clientId, clientSchemas } from './client-schemas.ts'
-import type { Area, Facts, Operation, Schema } from './description.ts'
+import type { Area, Facts, Operation, Schema } from '../description.ts'
 import {
   BASE64,
   closed,
@@ -22,7 +22,7 @@ import {
   textOrNull,
   texts,
   whole,
-} from './description.ts'
+} from '../description.ts'
 
 const example = {
   client_id: 'shop',
