@@ -112,14 +112,12 @@ const CONTENTS = { EncryptedID: 'NameID', EncryptedAttribute: 'Attribute' } as c
 /** Encrypted elements in one message: each takes as long as a decryption with RSA. */
 const MAX_ENCRYPTED = 30
 
-/** Decrypts what the provider encrypted within a message that it signed: nobody else can have changed it. */
-interface Decryption {
-  /**
-   * The element with its encrypted children of this name replaced by their contents, which may use the namespaces of the elements
-   * `around` it from the outside in. Throws a `SamlProblem`, the same for everything that is not the element wanted.
-   */
-  within(parent: XmlElement, name: keyof typeof CONTENTS, around: readonly XmlElement[]): XmlElement
-}
+/**
+ * Decrypts what the provider encrypted within a message that it signed: nobody else can have changed it. Gives the element with its
+ * encrypted children of this name replaced by their contents, which may use the namespaces of the elements `around` it from
+ * the outside in. Throws a `SamlProblem`, the same for everything that is not the element wanted.
+ */
+type Decryption = (parent: XmlElement, name: keyof typeof CONTENTS, around: readonly XmlElement[]) => XmlElement
 
 /** For one message, whose elements must all be encrypted for the same key: so the others are tried once. */
 export function createDecryption(keys: readonly KeyObject[]): Decryption {
@@ -137,15 +135,11 @@ export function createDecryption(keys: readonly KeyObject[]): Decryption {
     return content
   }
 
-  return {
-    within(parent, name, around) {
-      const children = parent.children.map(child =>
-        isNamed(child, name, NAMESPACES.assertion)
-          ? contentOf(child, CONTENTS[name], [...around, parent, child])
-          : child,
-      )
-      return { ...parent, children }
-    },
+  return (parent, name, around) => {
+    const children = parent.children.map(child =>
+      isNamed(child, name, NAMESPACES.assertion) ? contentOf(child, CONTENTS[name], [...around, parent, child]) : child,
+    )
+    return { ...parent, children }
   }
 }
 

@@ -186,7 +186,7 @@ function requestIn(root: XmlElement, { id, destinations, provider, own, now }: R
 
 /** The user, as at the sign-in (`externalUserOf`). */
 function nameIn(root: XmlElement, { provider, own }: Pick<ReadRequest, 'provider' | 'own'>): SamlNameId {
-  const name = nameIdOf(createDecryption(keysOf(own)).within(root, 'EncryptedID', []))
+  const name = nameIdOf(createDecryption(keysOf(own))(root, 'EncryptedID', []))
   const { nameQualifier = provider.entityId, spNameQualifier = own.entityId } = name
   if (nameQualifier !== provider.entityId || spNameQualifier !== own.entityId) {
     throw new SamlProblem('name-id', 'the NameID belongs to another name space')

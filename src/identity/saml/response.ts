@@ -42,7 +42,7 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   if (!isPlain && verifiedAssertion(text, assertion, verification).attributes['ID'] !== inner.attributes['ID']) {
     throw new SamlProblem('bad-signature', 'the signature covers another assertion')
   }
-  return readStatement(inner, expected, { needsAuthentication: true })
+  return readStatement(inner, expected, { needsAuthentication: true, around: [response] })
 }
 
 function assertionOf(response: XmlElement, isSigned: boolean): XmlElement {

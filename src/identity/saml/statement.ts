@@ -4,6 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import { addSeconds } from '../../base/clock.ts'
 import { hasControlCharacter } from '../../base/text/control-characters.ts'
 import { isStorable } from '../../base/text/storable-text.ts'
+import { createDecryption } from './encryption.ts'
 import { mismatchText, quoted, SamlProblem, timeAndNow } from './problem.ts'
 import type { SamlReason } from './problem.ts'
 import { childrenNamed, elementsOf, NAMESPACES } from './xml.ts'
@@ -73,11 +74,18 @@ const CONDITIONS: ReadonlySet<string> = new Set(['AudienceRestriction', 'OneTime
 const inAssertion = (parent: XmlElement, name: string): readonly XmlElement[] =>
   childrenNamed(parent, name, NAMESPACES.assertion)
 
+/** How an assertion is read. */
+interface Reading {
+  readonly needsAuthentication: boolean
+  /** The signed elements around it. */
+  readonly around?: readonly XmlElement[]
+}
+
 /** Reads it; throws a `SamlProblem` for one that does not fit. */
 export function readStatement(
   assertion: XmlElement,
   expected: Expectation,
-  { needsAuthentication }: { readonly needsAuthentication: boolean },
+  { needsAuthentication, around = [] }: Reading,
 ): SamlStatement {
   const { now } = expected
   if (assertion.attributes['Version'] !== '2.0') throw new SamlProblem('not-xml', 'it has another version')
@@ -98,14 +106,21 @@ export function readStatement(
     addSeconds(issuedAt, MAX_AGE_SECONDS),
   ]
   const { classes, ...authentication } = readAuthentication(assertion, expected, needsAuthentication)
+  // Last, because it takes longest.
+  const decrypted = createDecryption(expected.decryptionKeys)
+  const inside = [...around, assertion]
+  const nameId = nameIdOf(decrypted(subject, 'EncryptedID', inside))
+  const statements = inAssertion(assertion, 'AttributeStatement').map(each =>
+    decrypted(each, 'EncryptedAttribute', inside),
+  )
   const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
   return {
     assertionId,
     issuedAt,
     usableUntil: addSeconds(new Date(end), SKEW_SECONDS),
-    nameId: nameIdOf(subject),
+    nameId,
     authnContextClasses: classes,
-    attributes: attributesOf(assertion),
+    attributes: statements.flatMap(attributesOf),
     ...authentication,
   }
 }
@@ -247,9 +262,6 @@ export const isUsableId = (text: string | undefined): text is string =>
 
 /** The name of the user: with surrounding white space, other code could treat it as another name. */
 export function nameIdOf(parent: XmlElement): SamlNameId {
-  if (inAssertion(parent, 'EncryptedID').length > 0) {
-    throw new SamlProblem('decryption', 'encrypted names are not supported')
-  }
   const { text: value, attributes, children } = one(parent, 'NameID', 'name-id')
   if (!isShort(value) || value !== value.trim() || children.length > 0) {
     throw new SamlProblem('name-id', 'the name is empty, too long or has invalid characters')
@@ -268,22 +280,16 @@ export function nameIdOf(parent: XmlElement): SamlNameId {
 }
 
 /** Values are texts; one that is not, such as a nested name, counts by its text. */
-function attributesOf(assertion: XmlElement): readonly SamlAttribute[] {
-  const statements = inAssertion(assertion, 'AttributeStatement')
-  if (statements.some(statement => inAssertion(statement, 'EncryptedAttribute').length > 0)) {
-    throw new SamlProblem('decryption', 'encrypted attributes are not supported')
-  }
-  return statements
-    .flatMap(statement => inAssertion(statement, 'Attribute'))
-    .map(attribute => {
-      const { Name: name = '', FriendlyName: friendlyName } = attribute.attributes
-      const values = inAssertion(attribute, 'AttributeValue').map(textWithin)
-      return {
-        name,
-        values: values.filter(value => value.length <= MAX_TEXT_LENGTH),
-        ...(friendlyName !== undefined && { friendlyName }),
-      }
-    })
+function attributesOf(statement: XmlElement): readonly SamlAttribute[] {
+  return inAssertion(statement, 'Attribute').map(attribute => {
+    const { Name: name = '', FriendlyName: friendlyName } = attribute.attributes
+    const values = inAssertion(attribute, 'AttributeValue').map(textWithin)
+    return {
+      name,
+      values: values.filter(value => value.length <= MAX_TEXT_LENGTH),
+      ...(friendlyName !== undefined && { friendlyName }),
+    }
+  })
 }
 
 /** Some providers write names within values, as `NameID` elements, with white space around. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey, createPublicKey } from 'node:crypto'
+import crypto, { createPrivateKey, createPublicKey } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { SignedXml } from 'xml-crypto'
 import { readBearerAssertion } from '../../../src/identity/saml/assertion.ts'
@@ -11,8 +11,8 @@ import { peekIssuer } from '../../../src/identity/saml/xml.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { base64Of, base64UrlOf, SAML } from '../../support/saml/saml-xml.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
-import { encrypted, samlTestKey } from '../../support/saml/saml-signing.ts'
-import type { ResponseParts } from '../../support/saml/saml-parts.ts'
+import { encrypted, samlTestKey, withBitTurned } from '../../support/saml/saml-signing.ts'
+import type { EncryptionParts, ResponseParts } from '../../support/saml/saml-parts.ts'
 
 const clock = createTestClock()
 const to = { entityId: 'latchkey', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' }
@@ -414,6 +414,242 @@ describe('a response', () => {
     for (const signs of [['assertion'], ['response']] as const) {
       const xml = await response({ signs })
       refuses('bad-signature', () => read(xml.replace('>person-1<', '>person-2<')))
+    }
+  })
+})
+
+describe('an element that is encrypted on its own', () => {
+  const attributes = [
+    { name: 'mail', friendlyName: 'Mail', values: ['a&b@example.org'] },
+    { name: 'groups', values: ['<a>', 'b'] },
+  ]
+  const plain = (parts: ResponseParts = {}): string => idp.assertion({ inResponseTo: '_request', attributes, ...parts })
+  const NAME = /<saml:NameID.*?<\/saml:NameID>/
+  const ATTRIBUTE = /<saml:Attribute .*?<\/saml:Attribute>/g
+  const declaring = (xml: string): string => xml.replace(/^<saml:\w+/, `$& xmlns:saml="${SAML.assertion}"`)
+  const to: EncryptionParts = { certificate: ours.certificate }
+
+  /** Everything that the pattern finds, encrypted. */
+  async function encrypting(
+    xml: string,
+    [pattern, name]: readonly [RegExp, string],
+    { to: parts = to, content = declaring }: { to?: EncryptionParts; content?: (xml: string) => string } = {},
+  ): Promise<string> {
+    let text = xml
+    for (const [found] of xml.matchAll(new RegExp(pattern, 'g'))) {
+      const data = await encrypted(content(found), parts)
+      text = text.replace(found, () => `<saml:${name}>${data}</saml:${name}>`)
+    }
+    assert.notEqual(text, xml)
+    return text
+  }
+  const name = [NAME, 'EncryptedID'] as const
+  const attribute = [ATTRIBUTE, 'EncryptedAttribute'] as const
+  const around = (assertion: string, parts: ResponseParts = {}): string =>
+    idp.responseAround(assertion, { signs: [], inResponseTo: '_request', ...parts })
+  const signedWithin = async (options: Parameters<typeof encrypting>[2] = {}): Promise<string> =>
+    idp.sign(await encrypting(plain(), name, options))
+
+  for (const algorithm of [SAML.gcm, SAML.cbc] as const) {
+    it(`is read in what is signed: a name and attributes, by ${algorithm}`, async () => {
+      const options = { to: { ...to, algorithm } }
+      const assertion = await encrypting(await encrypting(plain(), name, options), attribute, options)
+      assert.doesNotMatch(assertion, /person-1|example\.org/)
+      const signed = idp.sign(assertion)
+      const whole = await encrypted(signed, to)
+      for (const xml of [
+        around(signed),
+        around(assertion, { signs: ['response'] }),
+        around(signed, { signs: ['response'] }),
+        around(`<saml:EncryptedAssertion>${whole}</saml:EncryptedAssertion>`),
+      ]) {
+        const statement = read(xml)
+        assert.deepEqual(
+          [statement.nameId, statement.attributes],
+          [{ value: 'person-1', format: SAML.persistentName }, attributes],
+        )
+      }
+    })
+  }
+
+  it('is read in a bearer assertion', async () => {
+    const recipient = 'http://localhost:8080/oauth/token/alias/latchkey'
+    const signed = idp.sign(await encrypting(idp.assertion({ recipient }), name))
+    assert.equal(readBearerAssertion(base64UrlOf(signed), { ...expected, recipient }).nameId.value, 'person-1')
+  })
+
+  it('is read beside attributes that are not encrypted, in several statements', async () => {
+    const more = '<saml:Attribute Name="more"><saml:AttributeValue>c</saml:AttributeValue></saml:Attribute>'
+    const xml = (await encrypting(plain(), attribute)).replace(
+      '<saml:AttributeStatement>',
+      `<saml:AttributeStatement>${more}</saml:AttributeStatement>$&${more.replaceAll('more', 'other')}`,
+    )
+    assert.deepEqual(
+      read(around(idp.sign(xml))).attributes.map(({ name: each, values }) => [each, ...values]),
+      [
+        ['more', 'c'],
+        ['other', 'c'],
+        ['mail', 'a&b@example.org'],
+        ['groups', '<a>', 'b'],
+      ],
+    )
+  })
+
+  it('may use the namespaces that are declared around it where that is signed', async () => {
+    const typed = plain().replaceAll('<saml:AttributeValue', '$& xsi:type="xs:string"')
+    const undeclared = await encrypting(await encrypting(typed, name, { content: xml => xml }), attribute, {
+      content: xml =>
+        declaring(xml).replace('saml:Attribute', '$& xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'),
+    })
+    assert.deepEqual(read(around(idp.sign(undeclared))).attributes, attributes)
+    const xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    const reliant = (await encrypting(typed, attribute, { content: xml => xml })).replace(
+      '<saml:Assertion',
+      `$& ${xsi}`,
+    )
+    const inclusive = { inclusivePrefixes: ['xsi'] }
+    assert.deepEqual(read(around(idp.sign(reliant, inclusive))).attributes, attributes)
+    const response = idp.responseAround(reliant, { signs: ['response'], signing: inclusive, inResponseTo: '_request' })
+    assert.deepEqual(read(response).attributes, attributes)
+    // Nothing signed says what this prefix means.
+    refuses('decryption', () => read(around(idp.sign(reliant))))
+  })
+
+  it('is read with any key of ours, if everything is encrypted for the same one', async () => {
+    const keys = [stranger, ours].map(({ privateKey }) => createPrivateKey(privateKey))
+    const toOther = { to: { certificate: stranger.certificate } }
+    for (const options of [{}, toOther]) {
+      const signed = idp.sign(await encrypting(await encrypting(plain(), name, options), attribute, options))
+      assert.equal(read(around(signed), { decryptionKeys: keys }).nameId.value, 'person-1')
+    }
+    const mixed = idp.sign(await encrypting(await encrypting(plain(), name), attribute, toOther))
+    refuses('decryption', () => read(around(mixed), { decryptionKeys: keys }))
+  })
+
+  it('is refused with one word for everything that is not the one element', async () => {
+    const id = declaring(NAME.exec(plain())?.[0] ?? '')
+    const genuine = await encrypted(id, { ...to, algorithm: SAML.cbc })
+    const sealed = async (xml: string, parts = to): Promise<string> => encrypted(xml, { algorithm: SAML.cbc, ...parts })
+    const contents = [
+      await sealed(id, { certificate: stranger.certificate }),
+      ...[0, -17, -1].map(place => withBitTurned(genuine, place)),
+      ...(await Promise.all(
+        [
+          id.replaceAll('NameID', 'BaseID'),
+          id.replace(SAML.assertion, SAML.protocol),
+          id.replace('person', '<!-- -->person'),
+          id.replace('person', '<?a b?>person'),
+          `<!DOCTYPE a>${id}`,
+          id + id,
+          `${id}x`,
+          `</around>${id}<around>`,
+          `<saml:EncryptedID xmlns:saml="${SAML.assertion}">${genuine}</saml:EncryptedID>`,
+          idp.signedAssertion({ inResponseTo: '_request' }),
+          declaring('<saml:Attribute Name="mail"/>'),
+          'person-1',
+          ' ',
+        ].map(text => sealed(text)),
+      )),
+    ]
+    for (const content of contents) {
+      const xml = idp.sign(plain().replace(NAME, () => `<saml:EncryptedID>${content}</saml:EncryptedID>`))
+      assert.throws(() => read(around(xml)), { reason: 'decryption', message: 'it does not decrypt to one NameID' })
+    }
+    const attributeOf = (data: string): string =>
+      idp.sign(
+        plain().replace(
+          '<saml:AttributeStatement>',
+          () => `<saml:AttributeStatement><saml:EncryptedAttribute>${data}</saml:EncryptedAttribute>`,
+        ),
+      )
+    assert.throws(() => read(around(attributeOf(genuine))), {
+      reason: 'decryption',
+      message: 'it does not decrypt to one Attribute',
+    })
+    refuses('decryption', () => read(around(attributeOf('')), {}))
+  })
+
+  it('is refused without a key of ours', async () => {
+    const xml = around(await signedWithin())
+    refuses('decryption', () => read(xml, { decryptionKeys: [] }))
+    const keys = [createPrivateKey(samlTestKey('ec').privateKey)]
+    refuses('decryption', () => read(xml, { decryptionKeys: keys }))
+  })
+
+  it('is refused where it was put in or changed after the signature, before anything is decrypted', async context => {
+    const decrypted = context.mock.method(crypto, 'privateDecrypt')
+    const other = await encrypted(declaring('<saml:NameID>victim</saml:NameID>'), to)
+    const element = `<saml:EncryptedID>${other}</saml:EncryptedID>`
+    const signed = await signedWithin()
+    for (const xml of [
+      signed.replace(/<saml:EncryptedID>.*<\/saml:EncryptedID>/s, () => element),
+      idp.signedAssertion({ inResponseTo: '_request' }).replace(NAME, () => element),
+      signed.replace(/(?<=<saml:EncryptedID>).*(?=<\/saml:EncryptedID>)/s, data => withBitTurned(data, -1)),
+    ]) {
+      assert.notEqual(xml, signed)
+      refuses('bad-signature', () => read(around(xml)))
+      refuses('bad-signature', () => read(around(xml, { signs: ['response'] })))
+    }
+    for (const xml of [signed.replace(/<ds:Signature .*<\/ds:Signature>/s, ''), await encrypting(plain(), attribute)]) {
+      refuses('no-signature', () => read(around(xml)))
+    }
+    assert.equal(decrypted.mock.callCount(), 0)
+    assert.equal(read(around(signed)).nameId.value, 'person-1')
+    assert.equal(decrypted.mock.callCount(), 1)
+  })
+
+  it('is not decrypted in an assertion that is refused anyway', async context => {
+    const decrypted = context.mock.method(crypto, 'privateDecrypt')
+    const refusedAnyway: readonly (readonly [SamlReason, ResponseParts])[] = [
+      ['expired', { notOnOrAfter: inSeconds(-61) }],
+      ['audience', { audiences: ['other'] }],
+      ['in-response-to', { inResponseTo: '_other' }],
+      ['expired', { authnInstant: inSeconds(-864_001) }],
+    ]
+    for (const [reason, parts] of refusedAnyway) {
+      const xml = around(idp.sign(await encrypting(plain(parts), name)))
+      refuses(reason, () => read(xml))
+    }
+    assert.equal(decrypted.mock.callCount(), 0)
+  })
+
+  it('is refused beside another name, and where there are many', async () => {
+    const [id = ''] = NAME.exec(plain()) ?? []
+    const one = await encrypting(plain(), name)
+    for (const xml of [
+      one.replace('<saml:EncryptedID>', () => `${id}<saml:EncryptedID>`),
+      one.replace('</saml:EncryptedID>', () => `</saml:EncryptedID>${id}`),
+      one.replace(/<saml:EncryptedID>.*<\/saml:EncryptedID>/s, element => element + element),
+    ]) {
+      refuses('name-id', () => read(around(idp.sign(xml))))
+    }
+    const many = Array.from({ length: 31 }, (_, place) => ({ name: `a${place}`, values: ['b'] }))
+    const few = await encrypting(plain({ attributes: many.slice(1) }), attribute)
+    assert.equal(read(around(idp.sign(few))).attributes.length, 30)
+    const over = [await encrypting(plain({ attributes: many }), attribute), await encrypting(few, name)]
+    for (const xml of over) refuses('too-large', () => read(around(idp.sign(xml))))
+  })
+
+  it('is refused with other algorithms, and with two keys or contents', async () => {
+    const weak = { keyAlgorithm: 'http://www.w3.org/2001/04/xmlenc#rsa-1_5' } as const
+    const triple = { algorithm: 'http://www.w3.org/2001/04/xmlenc#tripledes-cbc' } as const
+    for (const parts of [weak, triple]) {
+      const xml = around(await signedWithin({ to: { ...to, ...parts } }))
+      refuses('algorithm', () => read(xml))
+    }
+    const one = await encrypting(plain(), name)
+    for (const pattern of [
+      /<(?:\w+:)?EncryptedKey.*EncryptedKey>/s,
+      /(?<=<saml:EncryptedID>).*(?=<\/saml:EncryptedID>)/s,
+    ]) {
+      refuses('decryption', () => read(around(idp.sign(one.replace(pattern, part => part + part)))))
+    }
+  })
+
+  it('must itself be a usable name', async () => {
+    for (const value of ['', ' person-1', 'person\n1', '<a/>']) {
+      const xml = around(await signedWithin({ content: id => declaring(id).replace('person-1', value) }))
+      refuses('name-id', () => read(xml))
     }
   })
 })

@@ -2,7 +2,16 @@ import { samlTestKey, encrypted } from '../../support/saml/saml-signing.ts'
 import { SAML } from '../../support/saml/saml-xml.ts'
 import type { EncryptionParts } from '../../support/saml/saml-parts.ts'
 import type { AttackClass, Means, SamlAttack } from '../attack.ts'
-import { messageOf, replaced, signatureOf, signedAssertion, victimAssertion } from '../forging.ts'
+import { MALLORY, VICTIM } from '../attack.ts'
+import {
+  afterIssuer,
+  appended,
+  messageOf,
+  replaced,
+  signatureOf,
+  signedAssertion,
+  victimAssertion,
+} from '../forging.ts'
 
 const XMLENC = 'http://www.w3.org/2001/04/xmlenc#'
 
@@ -42,7 +51,37 @@ const attack = (name: string, forge: SamlAttack['forge'], source?: string): Saml
   ...(source !== undefined && { source }),
 })
 
-/** Encrypting to the server needs no secret, so that an encrypted assertion is not thereby genuine. */
+const NAME = /<saml:NameID.*<\/saml:NameID>/s
+const SEALED_NAME = /<saml:EncryptedID.*<\/saml:EncryptedID>/s
+const declaring = (element: string): string => element.replace(/^<saml:\w+/, `$& xmlns:saml="${SAML.assertion}"`)
+const nameOf = ({ idp, parts }: Means): string => declaring(NAME.exec(idp.assertion(parts))?.[0] ?? '')
+const victimName = (means: Means): string => nameOf(means).replace(MALLORY, VICTIM)
+
+/** An `EncryptedID` of the text. */
+const sealedName = async (means: Means, xml: string, parts: Partial<EncryptionParts> = {}): Promise<string> =>
+  `<saml:EncryptedID>${await encrypted(xml, { certificate: means.encryptTo ?? '', ...parts })}</saml:EncryptedID>`
+
+/** What a provider would sign with the piece in that place. */
+const signedWith = ({ idp, parts }: Means, place: RegExp, piece: string): string =>
+  idp.sign(replaced(idp.assertion(parts), place, piece))
+
+/** A signed assertion whose name is encrypted. */
+const withSealedName = async (
+  means: Means,
+  parts?: Partial<EncryptionParts>,
+  change = (name: string) => name,
+): Promise<string> => signedWith(means, NAME, await sealedName(means, change(nameOf(means)), parts))
+
+/** With what is encrypted in the assertion, at both endpoints. */
+const onItsOwn = (name: string, forge: (means: Means) => Promise<string>, source?: string): SamlAttack => ({
+  name,
+  isEncrypted: true,
+  reasons: ['decryption', 'algorithm', 'bad-signature', 'no-signature', 'name-id'],
+  forge: async means => messageOf(means, await forge(means)),
+  ...(source !== undefined && { source }),
+})
+
+/** Encrypting to the server needs no secret, so that nothing is genuine because it is encrypted. */
 export const encryption: AttackClass = {
   name: 'encrypted assertions',
   sources: [
@@ -56,6 +95,16 @@ export const encryption: AttackClass = {
       only: 'acs',
       isEncrypted: true,
       forge: around(means => signedAssertion(means)),
+    },
+    {
+      name: 'an encrypted name in a signed assertion',
+      isEncrypted: true,
+      forge: async means => messageOf(means, await withSealedName(means)),
+    },
+    {
+      name: 'an encrypted name in a signed assertion (CBC)',
+      isEncrypted: true,
+      forge: async means => messageOf(means, await withSealedName(means, { algorithm: SAML.cbc })),
     },
   ],
   attacks: [
@@ -161,14 +210,47 @@ export const encryption: AttackClass = {
     attack('an encrypted assertion within an encrypted one', async means =>
       messageOf(means, await sealed(means, await sealed(means, signedAssertion(means)))),
     ),
-    attack('an encrypted name in a signed assertion', async means => {
-      const { idp, parts } = means
-      const [nameId = ''] = /<saml:NameID.*<\/saml:NameID>/s.exec(idp.assertion(parts)) ?? []
-      const cipher = await encrypted(nameId, { certificate: means.encryptTo ?? '' })
-      return messageOf(
-        means,
-        idp.sign(idp.assertion(parts).replace(nameId, () => `<saml:EncryptedID>${cipher}</saml:EncryptedID>`)),
+    onItsOwn('an encrypted name that was put in afterwards', async means =>
+      replaced(signedAssertion(means), NAME, await sealedName(means, victimName(means))),
+    ),
+    onItsOwn('an encrypted name in the place of another one', async means =>
+      replaced(await withSealedName(means), SEALED_NAME, await sealedName(means, victimName(means))),
+    ),
+    onItsOwn('an encrypted name in an unsigned assertion', async means =>
+      replaced(victimAssertion(means), NAME, await sealedName(means, victimName(means))),
+    ),
+    onItsOwn('an encrypted name beside the signed one, outside of it', async means =>
+      afterIssuer(signedAssertion(means), await sealedName(means, victimName(means))),
+    ),
+    onItsOwn('an encrypted attribute that was put in afterwards', async means => {
+      const attribute = `<saml:Attribute xmlns:saml="${SAML.assertion}" Name="mail"/>`
+      const cipher = await encrypted(attribute, { certificate: means.encryptTo ?? '' })
+      return appended(
+        signedAssertion(means),
+        `<saml:AttributeStatement><saml:EncryptedAttribute>${cipher}</saml:EncryptedAttribute></saml:AttributeStatement>`,
       )
     }),
+    onItsOwn('a bit of the cipher text of an encrypted name turned', async means =>
+      withBitTurned(await withSealedName(means), 1),
+    ),
+    onItsOwn('a name encrypted to another key', means =>
+      withSealedName(means, { certificate: samlTestKey().certificate }),
+    ),
+    onItsOwn('a name encrypted with 3DES', means => withSealedName(means, { algorithm: `${XMLENC}tripledes-cbc` })),
+    onItsOwn(
+      'a name encrypted with RSA 1.5 for the key',
+      means => withSealedName(means, { keyAlgorithm: `${XMLENC}rsa-1_5` }),
+      'Jager et al., Bleichenbacher’s Attack Strikes Again, ESORICS 2012',
+    ),
+    onItsOwn('a comment in an encrypted name', means =>
+      withSealedName(means, {}, name => name.replace(MALLORY, `${VICTIM}<!-- -->`)),
+    ),
+    onItsOwn('an assertion, encrypted as a name', means => withSealedName(means, {}, () => signedAssertion(means))),
+    onItsOwn('two names, one of them encrypted', async means =>
+      signedWith(means, NAME, victimName(means) + (await sealedName(means, nameOf(means)))),
+    ),
+    onItsOwn('two encrypted names', async means =>
+      signedWith(means, NAME, (await sealedName(means, victimName(means))) + (await sealedName(means, nameOf(means)))),
+    ),
   ],
 }
