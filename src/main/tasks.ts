@@ -53,27 +53,32 @@ function startDeletion({ trail, store, clock, random, management, log }: TaskDep
 /** Notifies applications of ended sessions; another process sends the rest when this one stops. */
 function startLogoutDelivery({ backChannel, store, management, log }: TaskDeps): () => Promise<void> {
   management?.addLogouts({ totals: async () => (await backChannel()).totals() })
-  let running: Promise<void> | undefined
+  const running = new Set<Promise<void>>()
+  let isLooking = false
   let isStopping = false
   async function deliver(): Promise<void> {
+    isLooking = true
     try {
       if (!(await store.endedSessions.isDue(await store.now()))) return
       const channel = await backChannel()
+      isLooking = false // sessions that end while others are being delivered do not wait for them
       await channel.deliver(() => isStopping)
     } catch (cause) {
       log.fault('back-channel logout', cause)
+    } finally {
+      isLooking = false
     }
   }
   const timer = setInterval(() => {
-    running ??= deliver().finally(() => {
-      running = undefined
-    })
+    if (isLooking) return
+    const delivery = deliver().finally(() => running.delete(delivery))
+    running.add(delivery)
   }, LOGOUT_DELIVERY_MS)
   timer.unref()
   return async () => {
     isStopping = true
     clearInterval(timer)
-    await running
+    await Promise.all(running)
   }
 }
 

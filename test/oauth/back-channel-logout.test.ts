@@ -3,8 +3,15 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
+import { createOutbound } from '../../src/base/outbound.ts'
+import { createRandom } from '../../src/base/random.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import { createSubjects } from '../../src/model/tokens/subject.ts'
+import { createUrls } from '../../src/model/urls.ts'
+import { createBackChannel } from '../../src/oauth/logout/back-channel.ts'
 import { createTestClock } from '../support/clock.ts'
 import { authorize, signedIn } from '../support/authorize.ts'
+import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import { changeClient, changeUser, exchange, MODES, tokensOf, userNamed, verified } from '../support/oauth.ts'
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -331,5 +338,58 @@ describe('back-channel logout where the zone has none', () => {
     assert.equal((await server.store.endedSessions.waiting()).count, 0)
     await server.stop()
     await shop.stop()
+  })
+})
+
+describe('back-channel logout beside applications that do not respond', () => {
+  it('notifies the others at once, while those are tried again', { timeout: 20_000 }, async t => {
+    const hanging = await Promise.all(Array.from({ length: 10 }, startLogoutReceiver))
+    const healthy = await startLogoutReceiver()
+    t.after(() => Promise.all([...hanging, healthy].map(each => each.stop())))
+    for (const each of hanging) each.answer(undefined)
+    const urls = new Map(hanging.map(({ url }, index) => [`hanging-${index}`, url])).set('healthy', healthy.url)
+    const clients = Array.from(urls, ([id, url]) => ({
+      ...{ client_id: id, client_secret: 'secret', authorized_grant_types: ['authorization_code'], scope: ['openid'] },
+      ...{ redirect_uri: [`https://${id}.example/cb`], backchannel_logout_uri: url },
+    }))
+    const server = await startServer({
+      config: { bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, ...clients] } },
+    })
+    t.after(() => server.stop())
+    let timeout = new AbortController()
+    const { app, store, clock, vault } = server
+    const faults: unknown[] = []
+    const behaviour = behaviourOf('standard')
+    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline: () => timeout.signal })
+    const channel = createBackChannel({
+      ...{ store, clock, behaviour, random: createRandom(), keys: app.keys, outbound: outbound.for('logout') },
+      ...{ urls: createUrls(server.baseUrl, behaviour), subjects: createSubjects({ behaviour, vault }) },
+      log: { warn: () => {}, fault: (_, cause) => void faults.push(cause) },
+    })
+    const { id: userId } = await userNamed(server, 'marissa')
+    const end = (id: string): Promise<void> =>
+      store.endedSessions.add({
+        ...{ zoneId: 'svc', id, userId, sessionSalt: id, clients: [id], attempts: 0 },
+        nextAttemptAt: clock.now(),
+      })
+    const arrived = async (count: number): Promise<void> => {
+      while (hanging.flatMap(({ tokens }) => tokens).length < count) await new Promise(setImmediate)
+    }
+
+    for (const id of urls.keys()) if (id !== 'healthy') await end(id)
+    const first = channel.deliver()
+    await arrived(8) // as many as a zone may send
+    timeout.abort()
+    await first
+    clock.advance(11)
+    timeout = new AbortController()
+    const second = channel.deliver()
+    await arrived(8 + 2)
+    await end('healthy')
+    const third = channel.deliver()
+    while ((await channel.totals()).outcomes.delivered === 0) await new Promise(setImmediate)
+    timeout.abort()
+    await Promise.all([second, third])
+    assert.deepEqual([healthy.tokens.length, faults], [1, []])
   })
 })

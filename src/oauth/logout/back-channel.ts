@@ -22,15 +22,20 @@ import { logoutToken } from './logout-token.ts'
 const CLAIM_SECONDS = 300
 /** Delays before retrying clients that did not respond; after the last one, about six hours later, delivery is abandoned. */
 const DELAYS_SECONDS = [10, 60, 300, 900, 3600, 7200, 10_800]
-const SESSIONS_AT_ONCE = 8
+const SESSIONS_AT_ONCE = 16
 /** Delay before retrying clients for which no connection was free; does not count as an attempt. */
 const BUSY_SECONDS = 5
-/** Requests to one server: fewer than base/outbound.ts admits; with the waiting ones, too few to block all other sessions. */
+/** Requests to one server that responded to the last one: fewer than base/outbound.ts admits. To any other, one at a time. */
 const REQUESTS_AT_ONCE = 3
+/** Requests to servers that did not respond to the last one, in one zone and in all; these leave connections to the others. */
+const MAX_HANGING = { zone: 2, all: 4 } as const
+/** Waiting requests to one server; any number for one that responded within `QUICK_MS`. */
 const MAX_QUEUED = 2
-/** For servers that respond within this time, requests wait instead of being retried later. */
 const QUICK_MS = 100
-const MAX_QUICK = 1000
+/** How long a request waits for the others to its server before it is retried later. */
+const MAX_WAIT_MS = 1000
+/** Servers whose last response is remembered. */
+const MAX_SERVERS = 10_000
 
 /** Dependencies of the sender. */
 interface BackChannelDeps extends LogoutTokenDeps {
@@ -42,7 +47,10 @@ interface BackChannelDeps extends LogoutTokenDeps {
 
 /** Delivers due notifications. */
 export interface BackChannel {
-  /** Notifies the clients of every session that is due now, until `isStopping`; the number of sessions. */
+  /**
+   * Notifies the clients of every session that is due now, until `isStopping`; the number of sessions. May be called again
+   * meanwhile, for sessions that have ended since.
+   */
   deliver(isStopping?: () => boolean): Promise<number>
   /** For metrics: attempts since the start by outcome, and the queue. */
   totals(): Promise<LogoutTotals>
@@ -71,6 +79,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
   const { store, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
   const hostSlots = createHostSlots({ clock })
+  let atWork = 0
   const outcomes: Record<LogoutOutcome, number> = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
   /** Undefined if nothing is left to do. */
@@ -79,8 +88,8 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     if (uri === undefined || !supportsProtocol(zone, 'backchannelLogout', behaviour)) return undefined
     const share = outboundShareOf(client, 'background')
     const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
-    const leave = await hostSlots.enter(`${share.zoneId} ${new URL(uri).host}`)
-    if (!leave) return left('too many requests are in progress', true)
+    const slot = await hostSlots.enter(share.zoneId, new URL(uri).host)
+    if (!slot) return left('too many requests are in progress', true)
     // By client, not by server, so that one client cannot stop notifications to a server of another.
     const key = `${zone.id} ${clientId}`
     try {
@@ -95,6 +104,7 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
         share,
       })
       breaker.report(key, 'answered')
+      slot.noteEnd('in time')
       if (status < 300) return delivered()
       // §2.8: the application refused. Any other status may come from a proxy in front of it.
       if (status === 400) return refused(client, 'it responded with status 400')
@@ -105,9 +115,10 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
       breaker.report(key, 'failed')
+      slot.noteEnd(cause.failure === 'timeout' ? 'hung' : 'in time')
       return failed(ended, left(cause.message))
     } finally {
-      leave()
+      slot.leave()
     }
   }
 
@@ -174,15 +185,20 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     async deliver(isStopping = () => false) {
       let count = 0
       const work = async (): Promise<void> => {
-        while (!isStopping()) {
-          const now = await store.now() // which is the same for every node
-          const ended = await store.endedSessions.claim(now, addSeconds(now, CLAIM_SECONDS))
-          if (!ended) return
-          count += 1
-          await settle(ended)
+        atWork += 1
+        try {
+          while (!isStopping()) {
+            const now = await store.now() // which is the same for every node
+            const ended = await store.endedSessions.claim(now, addSeconds(now, CLAIM_SECONDS))
+            if (!ended) return
+            count += 1
+            await settle(ended)
+          }
+        } finally {
+          atWork -= 1
         }
       }
-      await Promise.all(Array.from({ length: SESSIONS_AT_ONCE }, work))
+      await Promise.all(Array.from({ length: SESSIONS_AT_ONCE - atWork }, work))
       return count
     },
     async totals() {
@@ -200,31 +216,82 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
 const delaysUntil = (attempts: number): number =>
   DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)
 
-/** Limits concurrent requests to one server; others wait if it responds quickly, otherwise they are retried later. */
+/** A place among the concurrent requests to a server. */
+interface HostSlot {
+  /** `hung`: the server did not respond. Not called if no request was sent. */
+  noteEnd(outcome: 'in time' | 'hung'): void
+  leave(): void
+}
+
+/**
+ * Limits concurrent requests to one server, so that those that do not respond leave connections to the others. More requests
+ * wait for a moment, and are retried later if that is not enough.
+ */
 function createHostSlots({ clock }: { clock: Clock }) {
-  const servers = new Map<string, { running: number; readonly queue: (() => void)[] }>()
-  const quick = new Set<string>()
-  function note(key: string, since: Date): void {
-    if (quick.size >= MAX_QUICK) quick.clear()
-    if (clock.now().getTime() - since.getTime() < QUICK_MS) quick.add(key)
-    else quick.delete(key)
+  type Pace = 'quick' | 'slow' | 'hanging'
+  const paces = new Map<string, Pace>()
+  const servers = new Map<string, { running: number; readonly queue: ((mayRun: boolean) => void)[] }>()
+  const toHanging: string[] = [] // the zone of each request to a server that hung before
+
+  function note(key: string, pace: Pace): void {
+    paces.delete(key)
+    const [oldest] = paces.keys()
+    if (paces.size >= MAX_SERVERS && oldest !== undefined) paces.delete(oldest)
+    paces.set(key, pace)
   }
+
+  const maxRunning = (key: string): number => {
+    const pace = paces.get(key)
+    return pace === 'quick' || pace === 'slow' ? REQUESTS_AT_ONCE : 1
+  }
+
+  const isHangingFull = (zoneId: string): boolean =>
+    toHanging.length >= MAX_HANGING.all || toHanging.filter(each => each === zoneId).length >= MAX_HANGING.zone
+
+  /** False if it took too long. */
+  const turnIn = (queue: ((mayRun: boolean) => void)[]): Promise<boolean> =>
+    new Promise(resolve => {
+      const settle = (mayRun: boolean): void => {
+        clearTimeout(timer)
+        resolve(mayRun)
+      }
+      const timer = setTimeout(() => {
+        queue.splice(queue.indexOf(settle), 1)
+        resolve(false)
+      }, MAX_WAIT_MS)
+      queue.push(settle)
+    })
+
   return {
-    /** Returns a function that releases the slot; undefined if the request should be retried later. */
-    async enter(key: string): Promise<(() => void) | undefined> {
+    /** Undefined if the request should be retried later. */
+    async enter(zoneId: string, host: string): Promise<HostSlot | undefined> {
+      const key = `${zoneId} ${host}`
+      const pace = paces.get(key)
       const server = servers.get(key) ?? { running: 0, queue: [] }
-      const isFull = server.running === REQUESTS_AT_ONCE
-      if (isFull && server.queue.length >= MAX_QUEUED && !quick.has(key)) return undefined
+      const isFull = server.running >= maxRunning(key)
+      const hasHung = pace === 'hanging'
+      if (hasHung && (isFull || isHangingFull(zoneId))) return undefined
+      if (isFull && server.queue.length >= MAX_QUEUED && pace !== 'quick') return undefined
       servers.set(key, server)
-      if (isFull) await new Promise<void>(resolve => server.queue.push(resolve))
-      else server.running += 1
+      if (!isFull) server.running += 1
+      else if (!(await turnIn(server.queue))) return undefined
+      if (hasHung) toHanging.push(zoneId)
       const since = clock.now()
-      return () => {
-        note(key, since)
-        const next = server.queue.shift()
-        if (next) return next() // takes over the slot
-        server.running -= 1
-        if (server.running === 0) servers.delete(key)
+      return {
+        noteEnd(outcome) {
+          const isQuick = clock.now().getTime() - since.getTime() < QUICK_MS
+          note(key, outcome === 'hung' ? 'hanging' : isQuick ? 'quick' : 'slow')
+        },
+        leave() {
+          if (hasHung) toHanging.splice(toHanging.indexOf(zoneId), 1)
+          server.running -= 1
+          const isHanging = paces.get(key) === 'hanging'
+          while (server.queue.length > 0 && (isHanging || server.running < maxRunning(key))) {
+            if (!isHanging) server.running += 1
+            server.queue.shift()?.(!isHanging)
+          }
+          if (server.running === 0) servers.delete(key)
+        },
       }
     },
   }
