@@ -169,7 +169,7 @@ async function createFoundations(deps: AppDeps) {
     commonPasswords: createCommonPasswords(),
     defaultZoneId,
   }
-  return { shared, stored, background, outbound, limits, keys, history, trail }
+  return { shared, stored, documents, background, outbound, limits, keys, history, trail }
 }
 
 type Foundations = Awaited<ReturnType<typeof createFoundations>>
@@ -246,7 +246,7 @@ type Services = ReturnType<typeof createServices>
 /** The server, and the endpoints of each area. */
 async function assembleServer(
   { config, vault, clock, log, build, instrument }: AppDeps,
-  { shared, stored, background, outbound, limits, keys, trail }: Foundations,
+  { shared, stored, documents, background, outbound, limits, keys, trail }: Foundations,
   { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders }: Services,
 ): Promise<App> {
   const { store, urls, service } = shared
@@ -296,5 +296,13 @@ async function assembleServer(
     )
     oauthAtOrigin(http, parts)
   }
-  return { http, keys, health, backChannel: deferredBackChannel(parts), background, trail, routes: front.routes }
+  return {
+    http,
+    keys,
+    health,
+    backChannel: deferredBackChannel({ ...parts, documents }),
+    background,
+    trail,
+    routes: front.routes,
+  }
 }

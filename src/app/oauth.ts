@@ -21,6 +21,7 @@ import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
 import type { Urls } from '../model/urls.ts'
 import { authorizeEndpoint } from '../oauth/authorize/routes.ts'
+import type { ClientDocuments } from '../oauth/client-documents/documents.ts'
 import { deviceEndpoints } from '../oauth/device/routes.ts'
 import { explainEndpoint } from '../oauth/explain/routes.ts'
 import { checkTokenEndpoint } from '../oauth/check-token.ts'
@@ -151,7 +152,7 @@ export function deferredBackChannel(
   parts: Pick<
     OAuthParts,
     'store' | 'clock' | 'random' | 'urls' | 'behaviour' | 'audit' | 'keys' | 'subjects' | 'outbound' | 'log'
-  >,
+  > & { readonly documents: Pick<ClientDocuments, 'isGone'> },
 ): () => Promise<BackChannel> {
   return loadOnce(async () => {
     const { createBackChannel } = await import('../oauth/logout/back-channel.ts')

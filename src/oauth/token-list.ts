@@ -2,15 +2,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord } from '../base/json.ts'
-import type { Client } from '../model/clients/client.ts'
+import { documentUrlProblem } from '../model/clients/document-address.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import type { User } from '../model/users/user.ts'
+import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import { scopesOf } from '../token/claims.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
+import type { SignedClient } from '../token/revocation-signature.ts'
 import { inRealm } from '../web/callers/authorization-header.ts'
 import { sendJson } from '../web/requests/json.ts'
 
@@ -18,13 +21,14 @@ interface TokenListDeps {
   readonly store: Store
   readonly clock: Clock
   readonly service: Service
+  readonly behaviour: Behaviour
 }
 
 /** Limits concurrent look-ups, so that a long list does not take every database connection. */
 const MAX_CONCURRENT = 20
 
 /** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; any other request below the path is denied. */
-export function tokenListEndpoints(app: FastifyInstance, { store, clock, service }: TokenListDeps): void {
+export function tokenListEndpoints(app: FastifyInstance, { store, clock, service, behaviour }: TokenListDeps): void {
   const readers = { by: 'bearer', acrossZones: true, scopes: [service.scope('admin'), 'tokens.list'] } as const
   // Wildcards, because parameters have a maximum length, and a longer id is merely unknown.
   const lists = [
@@ -44,7 +48,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
       { config: { access: readers, audience: 'api' } },
       async (request, reply) => {
         const { zone, params } = request
-        const tokens = await onlyValid(zone.id, await find(zone, params['*']))
+        const tokens = await onlyValid(zone, await find(zone, params['*']))
         return sendJson(reply, tokens.map(listed))
       },
     )
@@ -60,12 +64,18 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     })
   }
 
+  /** One with a metadata document, which is not fetched for this: a list may name any number, and they have no secrets. */
+  async function findClient(zone: Zone, clientId: string): Promise<SignedClient | undefined> {
+    if (documentUrlProblem(clientId) !== undefined) return store.clients.find(zone.id, clientId)
+    return supportsProtocol(zone, 'clientMetadataDocuments', behaviour) ? { clientId, secrets: [] } : undefined
+  }
+
   /** Drops tokens of which a client or the user no longer exists, or whose secret, e-mail or salt has changed. */
-  async function onlyValid(zoneId: string, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
+  async function onlyValid(zone: Zone, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
     const clientIds = tokens.flatMap(token => signaturesIn(token).map(([clientId]) => clientId))
-    const clients = await findAll<Client>(clientIds, id => store.clients.find(zoneId, id))
+    const clients = await findAll<SignedClient>(clientIds, id => findClient(zone, id))
     const userIds = tokens.flatMap(({ userId }) => userId ?? [])
-    const users = await findAll<User>(userIds, id => store.users.find(zoneId, id))
+    const users = await findAll<User>(userIds, id => store.users.find(zone.id, id))
     return tokens.filter(token => {
       const user = token.userId === undefined ? undefined : users.get(token.userId)
       if (token.userId !== undefined && !user?.active) return false

@@ -32,20 +32,23 @@ function scramble(block: number): number {
 const extend = (previous: string, value: string | undefined): string =>
   value === undefined ? previous : murmur3(`${previous}###${value}`, SEED).toString(16)
 
-const ofClient = (client: Client, secret: ClientSecret | undefined): string =>
+/** What the signature of a client's tokens depends on. */
+export type SignedClient = Pick<Client, 'clientId' | 'secrets' | 'tokenSalt' | 'incarnation'>
+
+const ofClient = (client: SignedClient, secret: ClientSecret | undefined): string =>
   [client.clientId, secret?.revision, client.tokenSalt, client.incarnation].reduce(extend, '')
 
-const newest = new WeakMap<Client, string>()
+const newest = new WeakMap<SignedClient, string>()
 
 /** The signature for new tokens of the client or of a user, with the newest secret. */
-export function revocationSignature(client: Client, user: User | undefined): string {
+export function revocationSignature(client: SignedClient, user: User | undefined): string {
   const ofNewest = newest.get(client) ?? ofClient(client, client.secrets.at(-1))
   newest.set(client, ofNewest)
   return user ? withUser(ofNewest, user) : ofNewest
 }
 
 /** Whether the signature matches any current secret of the client. */
-export function isCurrentSignature(signature: string, client: Client, user: User | undefined): boolean {
+export function isCurrentSignature(signature: string, client: SignedClient, user: User | undefined): boolean {
   if (signature === revocationSignature(client, user)) return true
   return client.secrets.slice(0, -1).some(secret => {
     const older = ofClient(client, secret)

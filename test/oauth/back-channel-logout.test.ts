@@ -349,8 +349,12 @@ describe('back-channel logout beside applications that do not respond', () => {
     for (const each of hanging) each.answer(undefined)
     const urls = new Map(hanging.map(({ url }, index) => [`hanging-${index}`, url])).set('healthy', healthy.url)
     const clients = Array.from(urls, ([id, url]) => ({
-      ...{ client_id: id, client_secret: 'secret', authorized_grant_types: ['authorization_code'], scope: ['openid'] },
-      ...{ redirect_uri: [`https://${id}.example/cb`], backchannel_logout_uri: url },
+      client_id: id,
+      client_secret: 'secret',
+      authorized_grant_types: ['authorization_code'],
+      scope: ['openid'],
+      redirect_uri: [`https://${id}.example/cb`],
+      backchannel_logout_uri: url,
     }))
     const server = await startServer({
       config: { bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, ...clients] } },
@@ -362,14 +366,26 @@ describe('back-channel logout beside applications that do not respond', () => {
     const behaviour = behaviourOf('standard')
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline: () => timeout.signal })
     const channel = createBackChannel({
-      ...{ store, clock, behaviour, random: createRandom(), keys: app.keys, outbound: outbound.for('logout') },
-      ...{ urls: createUrls(server.baseUrl, behaviour), subjects: createSubjects({ behaviour, vault }) },
+      store,
+      clock,
+      behaviour,
+      random: createRandom(),
+      keys: app.keys,
+      outbound: outbound.for('logout'),
+      urls: createUrls(server.baseUrl, behaviour),
+      subjects: createSubjects({ behaviour, vault }),
+      documents: { isGone: () => false },
       log: { warn: () => {}, fault: (_, cause) => void faults.push(cause) },
     })
     const { id: userId } = await userNamed(server, 'marissa')
     const end = (id: string): Promise<void> =>
       store.endedSessions.add({
-        ...{ zoneId: 'svc', id, userId, sessionSalt: id, clients: [id], attempts: 0 },
+        zoneId: 'svc',
+        id,
+        userId,
+        sessionSalt: id,
+        clients: [id],
+        attempts: 0,
         nextAttemptAt: clock.now(),
       })
     const arrived = async (count: number): Promise<void> => {

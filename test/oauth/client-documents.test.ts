@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 import { addSeconds } from '../../src/base/clock.ts'
+import { revocationSignature } from '../../src/token/revocation-signature.ts'
 import { token } from '../store/records.ts'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import type { DocumentServer } from '../support/metadata-documents.ts'
@@ -135,6 +136,12 @@ for (const mode of MODES) {
       const reported = await server.send('/.well-known/openid-configuration')
       assert.equal(reported.json()['client_id_metadata_document_supported'], undefined)
       await takeDocuments(server)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+    })
+
+    it('may say by null that they have no secret', async () => {
+      const more = { client_secret: null, client_secret_expires_at: null }
+      const id = documents.publish('/null.json', of => ({ body: plainDocument(of, more) }))
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
 
@@ -395,6 +402,29 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
+    it('are not read for a list of tokens', async () => {
+      server.clock.advance(61)
+      browser = await signedIn(server)
+      const id = documents.id('/listed.json')
+      const { id: userId } = await userNamed(server, 'marissa')
+      const user = await server.store.users.find('svc', userId)
+      const claims = { rev_sig: revocationSignature({ clientId: id, secrets: [] }, user), scope: ['openid'] }
+      const expiresAt = addSeconds(server.clock.now(), 600)
+      const stored = token({ zoneId: 'svc', idDigest: 'listed', userId, clientId: id, claims, expiresAt })
+      await server.store.tokens.insert('svc', stored)
+      await flood()
+      const bearer = await tokenOf(server, 'root')
+      const listed = await server.send(`/oauth/token/list/user/${userId}`, { bearer })
+      assert.equal(listed.status, 200, listed.text)
+      assert.ok(listed.json<{ clientId: string }[]>().some(({ clientId }) => clientId === id))
+      await takeDocuments(server, false)
+      const without = (await server.send(`/oauth/token/list/user/${userId}`, { bearer })).json<{ clientId: string }[]>()
+      assert.ok(!without.some(({ clientId }) => clientId === id), 'its tokens are refused now')
+      await takeDocuments(server, true)
+      assert.equal(documents.asked('/listed.json'), 0)
+      await server.store.tokens.delete('svc', 'listed')
+    })
+
     it('are not read for a user who decides again by the API', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
@@ -473,6 +503,18 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 1)
       assert.equal(await waiting(), 1)
       assert.ok(server.lines.some(line => line.includes(`${id} was not notified, will retry`)))
+      documents.publish('/notified.json', () => ({ status: 404, body: {} }))
+      server.clock.advance(61)
+      assert.equal(await deliver(), 1)
+      assert.equal(await waiting(), 0, 'its site says that it is gone')
+      assert.ok(server.lines.some(line => line.includes(`${id} was not signed out: its metadata document is gone`)))
+
+      documents.publish('/notified.json', of => ({ body: plainDocument(of, more) }))
+      server.clock.advance(61)
+      browser = await signedIn(server)
+      assert.equal((await allow(browser, (await authorize(browser, asking(id, { scope: 'openid' }))).text)).status, 302)
+      assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
+      assert.equal(await waiting(), 1)
       await takeDocuments(server, false)
       server.clock.advance(11)
       assert.equal(await deliver(), 1)

@@ -22,12 +22,14 @@ import type { ReadingDeps } from './reading.ts'
 import { documentUrlProblem, isAddress } from '../../model/clients/document-address.ts'
 
 /** Finds the client that a document describes. */
-interface ClientDocuments {
+export interface ClientDocuments {
   /**
    * Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. Throws
    * `OutboundBusy` if no request for it can be sent, or the zone has fetched too many, and none is cached.
    */
   find(zoneId: string, clientId: string): Promise<Client | undefined>
+  /** Whether the site said, when it was last asked, that there is no such document. */
+  isGone(zoneId: string, clientId: string): boolean
 }
 
 /** Dependencies for fetching and reading them. */
@@ -59,6 +61,7 @@ const reading = loadOnce(() => import('./reading.ts'))
 interface Cached {
   /** Absent when the document cannot be used. */
   readonly client?: Client
+  readonly isGone?: boolean
   readonly fetchAfter: Date
   readonly forgetAt: Date
   /** The policy that it was read with; if the zone's policy changes, the document is read again. */
@@ -80,6 +83,11 @@ const nothingYet = (): OfZone => ({
   failed: createCache(MAX_KEPT),
   known: createCache(MAX_KNOWN),
 })
+
+/** The site says that there is no document. */
+class DocumentGone extends OAuthError {
+  override readonly name = 'DocumentGone'
+}
 
 /** Whether the document may still exist. */
 const isUnreachable = (cause: unknown): boolean =>
@@ -130,7 +138,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
       if (isForgiven && now < before.forgetAt) return { ...before, fetchAfter }
       if (isBusy) throw cause
-      return { ...fresh, fetchAfter, forgetAt: fetchAfter }
+      return { ...fresh, isGone: cause instanceof DocumentGone, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
@@ -166,6 +174,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const ofZone = await zones.get(zoneId, () => Promise.resolve(nothingYet()))
       return ofZone && refreshed(zone, clientId, ofZone)
     },
+    isGone: (zoneId, clientId) => zones.peek(zoneId)?.failed.peek(clientId)?.isGone === true,
   }
 }
 
@@ -177,7 +186,10 @@ async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<
     share: registrantShare(zone.id, 'sign-in'), // a user waits for it
   })
   if (answer.status >= 500) throw new OutboundError('unreachable', `the answer has status ${answer.status}`)
-  if (answer.status !== 200) throw new OAuthError('invalid_client', `the answer has status ${answer.status}`)
+  if (answer.status !== 200) {
+    const kind = answer.status === 404 || answer.status === 410 ? DocumentGone : OAuthError
+    throw new kind('invalid_client', `the answer has status ${answer.status}`)
+  }
   const [type = ''] = (answer.headers.get('content-type') ?? '').toLowerCase().split(';', 1)
   if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type.trim())) {
     throw new OAuthError('invalid_client', 'the answer is not JSON')

@@ -41,7 +41,7 @@ export async function readDocument(
   if (!isJsonRecord(sent)) throw refuse('it is not a JSON object')
   if (memberOf(sent, 'client_id') !== clientId) throw refuse('its client_id is not its address')
   for (const name of ['client_secret', 'client_secret_expires_at']) {
-    if (memberOf(sent, name) !== undefined) throw refuse(`it has ${name}, which would be public`)
+    if ((memberOf(sent, name) ?? undefined) !== undefined) throw refuse(`it has ${name}, which would be public`)
   }
   // A client without a secret has no authentication, unless the document says how.
   const method = memberOf(sent, 'token_endpoint_auth_method') ?? 'none'

@@ -15,6 +15,7 @@ import type { AddressedZone } from '../../model/request.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
 import { NoSigningKey } from '../../token/keys/keys.ts'
+import type { ClientDocuments } from '../client-documents/documents.ts'
 import type { LogoutTokenDeps } from './logout-token.ts'
 import { logoutToken } from './logout-token.ts'
 
@@ -40,6 +41,7 @@ const MAX_SERVERS = 10_000
 /** Dependencies of the sender. */
 interface BackChannelDeps extends LogoutTokenDeps {
   readonly store: Store
+  readonly documents: Pick<ClientDocuments, 'isGone'>
   readonly outbound: Outbound
   readonly behaviour: Behaviour
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
@@ -76,7 +78,7 @@ interface PendingClient {
 
 /** One instance serves the process. A client that does not respond is skipped for a while, and does not delay the others. */
 export function createBackChannel(deps: BackChannelDeps): BackChannel {
-  const { store, outbound, behaviour, clock, log } = deps
+  const { store, documents, outbound, behaviour, clock, log } = deps
   const breaker = createBreaker({ clock })
   const hostSlots = createHostSlots({ clock })
   let atWork = 0
@@ -133,14 +135,15 @@ export function createBackChannel(deps: BackChannelDeps): BackChannel {
     outcomes.delivered += 1
   }
 
-  function refused({ clientId }: Client, why: string): undefined {
+  function refused({ clientId }: Pick<Client, 'clientId'>, why: string): undefined {
     outcomes.refused += 1
     log.warn(`back-channel logout: ${clientId} was not signed out: ${why}`)
   }
 
-  /** A client whose document cannot be read now may have to be notified later; one that was deleted needs nothing. */
+  /** A client whose document cannot be read now may have to be notified later; one that is gone needs nothing. */
   function missing(zone: AddressedZone, ended: EndedSession, clientId: string): PendingClient | undefined {
     if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return undefined
+    if (documents.isGone(zone.id, clientId)) return refused({ clientId }, 'its metadata document is gone')
     return failed(ended, { clientId, why: 'its metadata document cannot be used', isBusy: false })
   }
 
@@ -286,10 +289,9 @@ function createHostSlots({ clock }: { clock: Clock }) {
           if (hasHung) toHanging.splice(toHanging.indexOf(zoneId), 1)
           server.running -= 1
           const isHanging = paces.get(key) === 'hanging'
-          while (server.queue.length > 0 && (isHanging || server.running < maxRunning(key))) {
-            if (!isHanging) server.running += 1
-            server.queue.shift()?.(!isHanging)
-          }
+          const next = server.queue.splice(0, isHanging ? server.queue.length : maxRunning(key) - server.running)
+          if (!isHanging) server.running += next.length
+          for (const settle of next) settle(!isHanging)
           if (server.running === 0) servers.delete(key)
         },
       }
