@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { Json } from './attribute.ts'
+import type { Json } from './schemas/attribute.ts'
 import { tagOf } from './meta.ts'
-import type { Resource } from './resources.ts'
+import type { Resource } from './resources/resources.ts'
 
 const CONTENT_TYPE = 'application/scim+json'
 

@@ -4,7 +4,7 @@ import type { Vault } from '../../base/secrets.ts'
 import { memberOf, parseJson } from '../../base/json.ts'
 import type { Position } from '../../store/store.ts'
 import { ScimError } from './error.ts'
-import type { ListRequest } from './query.ts'
+import type { ListRequest } from './requests/query.ts'
 
 /** A place in a list; `backwards` for the pages before it. */
 interface CursorPosition {

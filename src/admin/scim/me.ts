@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import { inRealm } from '../../web/callers/authorization-header.ts'
-import type { Json } from './attribute.ts'
+import type { Json } from './schemas/attribute.ts'
 import { ScimError } from './error.ts'
-import { OWN_USER } from './schemas.ts'
+import { OWN_USER } from './schemas/schemas.ts'
 
 /** What users of internal accounts may change themselves. */
 const OWN_ATTRIBUTES: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 // Versions and addresses of resources: `meta`, `ETag`, and the conditions of requests (RFC 7644 §3.14).
 import { MAX_INT32 } from '../../base/json.ts'
 import type { FastifyRequest } from 'fastify'
-import type { Json, ResourceType } from './attribute.ts'
+import type { Json, ResourceType } from './schemas/attribute.ts'
 import { ScimError } from './error.ts'
 
 /** The members of every record. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { ResourceType } from '../../../src/admin/scim/attribute.ts'
-import { GROUP, USER } from '../../../src/admin/scim/schemas.ts'
+import type { ResourceType } from '../../../src/admin/scim/schemas/attribute.ts'
+import { GROUP, USER } from '../../../src/admin/scim/schemas/schemas.ts'
 import type { ScimServer } from './support.ts'
 import { ERROR_SCHEMA, HOST_OF_Z1, OWN, startScimServer, USER_SCHEMA } from './support.ts'
 

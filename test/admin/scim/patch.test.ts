@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { namesOf } from '../../../src/admin/scim/attribute.ts'
-import type { Json } from '../../../src/admin/scim/attribute.ts'
+import { namesOf } from '../../../src/admin/scim/schemas/attribute.ts'
+import type { Json } from '../../../src/admin/scim/schemas/attribute.ts'
 import { ScimError } from '../../../src/admin/scim/error.ts'
 import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch/patch-operations.ts'
 import { applyPatch } from '../../../src/admin/scim/patch/patch.ts'
-import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
+import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas/schemas.ts'
 
 const users = namesOf(USER)
 const groups = namesOf(GROUP)

@@ -1,7 +1,7 @@
 // Which members of a group a PATCH concerns, so that the others need not be read.
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
-import type { Names } from '../attribute.ts'
+import type { Names } from '../schemas/attribute.ts'
 import type { Operation } from './patch-operations.ts'
 import { readTarget } from './patch-path.ts'
 

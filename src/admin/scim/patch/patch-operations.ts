@@ -1,10 +1,10 @@
 // The body of a PATCH (RFC 7644 §3.5.2).
 import { isJsonRecord } from '../../../base/json.ts'
-import type { Json, Names } from '../attribute.ts'
+import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
-import { readMessage } from '../message.ts'
-import type { SentOperation } from '../tolerances.ts'
-import { tolerated } from '../tolerances.ts'
+import { readMessage } from '../requests/message.ts'
+import type { SentOperation } from '../requests/tolerances.ts'
+import { tolerated } from '../requests/tolerances.ts'
 
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'

@@ -1,9 +1,9 @@
 // The targets of PATCH operations: `attrPath` and `valuePath` of RFC 7644 §3.5.2, found in the description.
 import type { AttributePath, Filter } from '../../../model/filters/filter.ts'
 import { InvalidFilter, parsePath } from '../../../model/filters/filter.ts'
-import type { Names, ResolvedPath, Schema } from '../attribute.ts'
+import type { Names, ResolvedPath, Schema } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
-import { shown } from '../reader.ts'
+import { shown } from '../requests/reader.ts'
 import { checkValueFilter } from './value-filter.ts'
 
 /** An attribute or a part of it, where `filter` selects values of a list; or a whole extension. */

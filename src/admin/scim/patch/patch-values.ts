@@ -1,12 +1,12 @@
 // PATCH changes to the values of a multi-valued attribute (RFC 7644 §3.5.2).
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
-import type { Attribute, ResolvedPath } from '../attribute.ts'
-import { named } from '../attribute.ts'
+import type { Attribute, ResolvedPath } from '../schemas/attribute.ts'
+import { named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import type { Op } from './patch-operations.ts'
-import { checkCount, isPrimary, readSingle, readValue } from '../reader.ts'
-import { entryFor, mayBeAbsent } from '../tolerances.ts'
+import { checkCount, isPrimary, readSingle, readValue } from '../requests/reader.ts'
+import { entryFor, mayBeAbsent } from '../requests/tolerances.ts'
 import { exactValueOf, selects, sizeOf } from './value-filter.ts'
 
 /** Members of a resource that is being changed; every name in it is one of the description. */

@@ -1,15 +1,15 @@
 // PATCH (RFC 7644 §3.5.2) as a function from one resource to the next: every operation or none.
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
-import type { Json, Names, ResolvedPath } from '../attribute.ts'
-import { nameOf, named } from '../attribute.ts'
+import type { Json, Names, ResolvedPath } from '../schemas/attribute.ts'
+import { nameOf, named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import type { Op, Operation } from './patch-operations.ts'
 import { readTarget } from './patch-path.ts'
 import type { Target } from './patch-path.ts'
 import { changeValues, MAX_COMPARISONS, merge, removeValues, withoutUndefined } from './patch-values.ts'
 import type { Budget, Context, Draft } from './patch-values.ts'
-import { checkComplete, readValue, shown } from '../reader.ts'
+import { checkComplete, readValue, shown } from '../requests/reader.ts'
 
 /** The resource after all operations. Throws `ScimError` for the first that cannot be done. */
 export function applyPatch(names: Names, resource: Json, operations: readonly Operation[]): Json {

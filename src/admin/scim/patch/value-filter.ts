@@ -3,11 +3,11 @@ import { isJsonRecord } from '../../../base/json.ts'
 import { matches } from '../../../model/filters/filter-match.ts'
 import type { Folding } from '../../../model/filters/filter-match.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
-import type { Attribute } from '../attribute.ts'
-import { named } from '../attribute.ts'
+import type { Attribute } from '../schemas/attribute.ts'
+import { named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
-import { shown } from '../reader.ts'
-import { toleratedFilter } from '../tolerances.ts'
+import { shown } from '../requests/reader.ts'
+import { toleratedFilter } from '../requests/tolerances.ts'
 
 /** The sub-attributes that a filter can name. */
 const partsOf = ({ subAttributes, ...attribute }: Attribute): readonly Attribute[] =>

@@ -1,9 +1,9 @@
 // Requests of provisioning services that RFC 7643 or RFC 7644 does not allow, and their interpretation. One row each;
 // everything that has no row here is refused. The tests replay a request of each.
-import { isJsonRecord } from '../../base/json.ts'
-import type { Filter } from '../../model/filters/filter.ts'
-import type { Attribute, Json, Names } from './attribute.ts'
-import { named } from './attribute.ts'
+import { isJsonRecord } from '../../../base/json.ts'
+import type { Filter } from '../../../model/filters/filter.ts'
+import type { Attribute, Json, Names } from '../schemas/attribute.ts'
+import { named } from '../schemas/attribute.ts'
 
 /** One operation of a PATCH, not read yet. */
 export interface SentOperation {

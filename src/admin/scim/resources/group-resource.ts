@@ -1,12 +1,12 @@
 // Maps a group to a SCIM resource and back.
-import { isJsonRecord, memberOf } from '../../base/json.ts'
-import type { Group, MemberType } from '../../model/users/group.ts'
-import type { MemberRecord } from '../../store/store.ts'
-import type { Json } from './attribute.ts'
-import { ScimError } from './error.ts'
-import { metaOf } from './meta.ts'
-import { shown } from './reader.ts'
-import { GROUP, OWN_GROUP } from './schemas.ts'
+import { isJsonRecord, memberOf } from '../../../base/json.ts'
+import type { Group, MemberType } from '../../../model/users/group.ts'
+import type { MemberRecord } from '../../../store/store.ts'
+import type { Json } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
+import { metaOf } from '../meta.ts'
+import { shown } from '../requests/reader.ts'
+import { GROUP, OWN_GROUP } from '../schemas/schemas.ts'
 
 /** The part of a group that a resource represents. */
 export interface GroupDefinition {

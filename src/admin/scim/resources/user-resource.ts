@@ -1,14 +1,14 @@
 // Maps a user to a SCIM resource and back: `at` in the description says where most values are.
-import { isJsonRecord, memberOf } from '../../base/json.ts'
-import type { Profile, User } from '../../model/users/user.ts'
-import { nameAsEmail } from '../../model/users/user.ts'
-import { profileKind } from '../../records/profile.ts'
-import type { ShownGroup } from '../../users/groups/default-groups.ts'
+import { isJsonRecord, memberOf } from '../../../base/json.ts'
+import type { Profile, User } from '../../../model/users/user.ts'
+import { nameAsEmail } from '../../../model/users/user.ts'
+import { profileKind } from '../../../records/profile.ts'
+import type { ShownGroup } from '../../../users/groups/default-groups.ts'
 import * as v from 'valibot'
-import type { Attribute, Json } from './attribute.ts'
-import { ScimError } from './error.ts'
-import { metaOf } from './meta.ts'
-import { ENTERPRISE_USER, OWN_USER, USER } from './schemas.ts'
+import type { Attribute, Json } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
+import { metaOf } from '../meta.ts'
+import { ENTERPRISE_USER, OWN_USER, USER } from '../schemas/schemas.ts'
 
 /** The part of a user that a resource represents. */
 export interface UserDefinition {

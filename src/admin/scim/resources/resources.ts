@@ -1,11 +1,11 @@
 // The operations on a type of resource: users and groups implement them, and the endpoints, `/Bulk` and `/Me` call them. They
 // return the resource as it is after the change, and know neither requests nor replies.
-import type { Zone } from '../../model/zones/zone.ts'
-import type { CursorPage, CursorQuery, ListQuery, Page } from '../../store/store.ts'
-import type { GroupCaller } from '../../users/groups/group-rights.ts'
-import type { Json, Names } from './attribute.ts'
-import type { Condition } from './meta.ts'
-import type { Selection } from './selection.ts'
+import type { Zone } from '../../../model/zones/zone.ts'
+import type { CursorPage, CursorQuery, ListQuery, Page } from '../../../store/store.ts'
+import type { GroupCaller } from '../../../users/groups/group-rights.ts'
+import type { Json, Names } from '../schemas/attribute.ts'
+import type { Condition } from '../meta.ts'
+import type { Selection } from '../requests/selection.ts'
 
 /** The zone, its base URL and the caller. */
 export interface Context {

@@ -1,6 +1,6 @@
 // Bodies that are messages rather than resources, such as PATCH, searches and bulk requests (RFC 7644 §3.1).
-import type { Json } from './attribute.ts'
-import { ScimError } from './error.ts'
+import type { Json } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
 
 /**
  * Reads the members of a message by their names, in any case; null counts as absent. Throws unless `schemas` has that of

@@ -1,8 +1,8 @@
 // Which attributes a response has: `returned` of the description, and the parameters `attributes` and `excludedAttributes`
 // (RFC 7644 §3.9).
-import { isJsonRecord } from '../../base/json.ts'
-import type { Attribute, Json, Names } from './attribute.ts'
-import { ScimError } from './error.ts'
+import { isJsonRecord } from '../../../base/json.ts'
+import type { Attribute, Json, Names } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
 
 /** The attributes that a response shows. */
 export interface Selection {

@@ -1,15 +1,15 @@
 // Reads the members of SCIM groups, never more at once than a response or a filter needs.
-import { mapInBatches } from '../../base/concurrency/in-batches.ts'
-import type { Group, Member } from '../../model/users/group.ts'
-import type { Service } from '../../model/service.ts'
-import type { Zone } from '../../model/zones/zone.ts'
-import type { MemberRecord, Store } from '../../store/store.ts'
-import type { Json } from './attribute.ts'
-import { ScimError } from './error.ts'
+import { mapInBatches } from '../../../base/concurrency/in-batches.ts'
+import type { Group, Member } from '../../../model/users/group.ts'
+import type { Service } from '../../../model/service.ts'
+import type { Zone } from '../../../model/zones/zone.ts'
+import type { MemberRecord, Store } from '../../../store/store.ts'
+import type { Json } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
 import { memberToJson } from './group-resource.ts'
 import type { SentMember } from './group-resource.ts'
 import type { Context } from './resources.ts'
-import type { Selection } from './selection.ts'
+import type { Selection } from '../requests/selection.ts'
 
 interface GroupMembers {
   /** The selected members of a group, a page at a time. */

@@ -1,13 +1,13 @@
 // Each row of the table of tolerances with a request as the service sends it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { namesOf } from '../../../src/admin/scim/attribute.ts'
-import type { Json } from '../../../src/admin/scim/attribute.ts'
-import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch/patch-operations.ts'
-import { applyPatch } from '../../../src/admin/scim/patch/patch.ts'
-import { readResource } from '../../../src/admin/scim/reader.ts'
-import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas.ts'
-import { TOLERANCES } from '../../../src/admin/scim/tolerances.ts'
+import { namesOf } from '../../../../src/admin/scim/schemas/attribute.ts'
+import type { Json } from '../../../../src/admin/scim/schemas/attribute.ts'
+import { PATCH_SCHEMA, readOperations } from '../../../../src/admin/scim/patch/patch-operations.ts'
+import { applyPatch } from '../../../../src/admin/scim/patch/patch.ts'
+import { readResource } from '../../../../src/admin/scim/requests/reader.ts'
+import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../../src/admin/scim/schemas/schemas.ts'
+import { TOLERANCES } from '../../../../src/admin/scim/requests/tolerances.ts'
 
 const users = namesOf(USER)
 const groups = namesOf(GROUP)

@@ -1,11 +1,11 @@
 // Reads resources and values of requests by their description, strictly: what is left has the names of the description, no
 // attribute that only the server writes, and nothing unassigned (RFC 7643 §2.5).
-import { isJsonRecord } from '../../base/json.ts'
-import type { JsonRecord } from '../../base/json.ts'
-import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
-import type { Attribute, Json, Names } from './attribute.ts'
-import { MAX_VALUES, named } from './attribute.ts'
-import { ScimError } from './error.ts'
+import { isJsonRecord } from '../../../base/json.ts'
+import type { JsonRecord } from '../../../base/json.ts'
+import { isKeepable, UNKEEPABLE } from '../../../records/kinds.ts'
+import type { Attribute, Json, Names } from '../schemas/attribute.ts'
+import { MAX_VALUES, named } from '../schemas/attribute.ts'
+import { ScimError } from '../error.ts'
 import { isForeignSchema, toleratedBoolean, toleratedComplex } from './tolerances.ts'
 
 /** Reads the body of a POST or PUT. Throws `ScimError`. */
