@@ -11,7 +11,7 @@ const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefine
 /** Random valid records. */
 export const clientRecords = fc
   .record({
-    client_id: anyText.filter(text => text !== '' && text !== 'svc' && !/[/\\;\p{Cc}]/u.test(text)),
+    client_id: anyText.filter(text => !['', '.', '..', 'svc'].includes(text) && !/[/\\;\p{Cc}]/u.test(text)),
     client_secret: fc.constant('secret'),
     authorized_grant_types: fc.uniqueArray(fc.constantFrom(...GRANT_TYPES.filter(type => type !== 'implicit')), {
       minLength: 1,
