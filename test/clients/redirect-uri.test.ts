@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { isSafeUri } from '../../src/model/safe-uri.ts'
 import { fitsLogoutEntry, resolveRedirectUri } from '../../src/clients/redirect-uri.ts'
 import { anyCodePoint } from '../support/code-points.ts'
+import { webUrls } from '../support/web-urls.ts'
 
 const STANDARD = { exactRedirectUri: true }
 const UAA = { exactRedirectUri: false }
@@ -386,7 +387,7 @@ describe('resolveRedirectUri, by chance', () => {
   const requests = fc.oneof(
     parts.map(all => all.join('')),
     noise,
-    fc.webUrl({ withFragments: true, withQueryParameters: true }),
+    webUrls,
     fc.tuple(noise, noise).map(([before, after]) => `${before}${CB}${after}`),
   )
   const isHome = ({ protocol, hostname, port, username, password, pathname, hash }: URL): boolean =>
