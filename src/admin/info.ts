@@ -64,9 +64,13 @@ export function createServerInfo(deps: {
   }
 
   async function linksOf(zone: AddressedZone): Promise<Readonly<Record<string, string>>> {
-    const base = urls.ofZone(zone)
     const { signup, passwd } = await selfServiceLinksIn(zone, { ...deps, serviceName })
-    return { login: base, uaa: base, ...(passwd && { passwd }), ...(signup && { register: signup }) }
+    return {
+      login: urls.ofZone(zone),
+      uaa: urls.atBaseHost(zone),
+      ...(passwd && { passwd }),
+      ...(signup && { register: signup }),
+    }
   }
 
   /** Every field, before unusable ones are left out. */

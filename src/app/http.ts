@@ -116,7 +116,8 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
   })
-  const resolveZone = createZoneResolver({ ...parts, isPlayground: config.playground })
+  const furtherHosts = config.settings.internalHostnames
+  const resolveZone = createZoneResolver({ ...parts, furtherHosts, isPlayground: config.playground })
   const cors = createCors({ system: config.cors, resolveZone, urls, behaviour })
   instrument?.watch(http)
   refuseWritesToDeletedZones(http, parts.store)

@@ -4,6 +4,8 @@ import type { Zone } from './zones/zone.ts'
 /** A zone as a request addressed it, by host or by path; the URLs of the response stay there. Never stored. */
 export interface AddressedZone extends Zone {
   readonly address: 'host' | 'path'
+  /** The further host, with its port, that the request named in place of that of the base URL; or one below it. */
+  readonly root?: string | undefined
 }
 
 /** A request as it was sent, independent of the HTTP server: what sender-constrained tokens are compared with. */

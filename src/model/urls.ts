@@ -5,9 +5,9 @@ import type { AddressedZone } from './request.ts'
 const DEFAULT_ZONE = 'default'
 
 /** The properties of a zone that determine its URLs. */
-export type ZoneAddress = Pick<AddressedZone, 'subdomain' | 'address'>
+export type ZoneAddress = Pick<AddressedZone, 'subdomain' | 'address' | 'root'>
 
-/** The URLs of each zone, derived from the configuration, never from a Host header. */
+/** The URLs of each zone, derived from the configuration: a Host header only chooses among the host names there. */
 export interface Urls {
   /** Base URL of the default zone, without a trailing slash. */
   readonly base: string
@@ -16,11 +16,15 @@ export interface Urls {
   readonly isHttps: boolean
   /** Host name of the base URL, without a port, lower case. */
   readonly hostname: string
+  /** Port of the base URL, empty for that of its scheme. */
+  readonly port: string
   /**
    * The base URL of the zone as the request addressed it: with the subdomain in front of the host, or with `/z/` and the
-   * subdomain behind the base path.
+   * subdomain behind the base path; at a further host, if the request named one.
    */
   ofZone(zone: ZoneAddress): string
+  /** The same, always at the host of the base URL: what tokens name. */
+  atBaseHost(zone: ZoneAddress): string
   /** The path of `ofZone`, in the form of `basePath`: the prefix of links, forms and cookie paths of the zone. */
   pathOf(zone: ZoneAddress): string
   /** All base URLs of the zone, that of the request first: for comparing input, never for output. */
@@ -45,10 +49,11 @@ export const subdomainForPathName = (name: string): string => (name === DEFAULT_
 /** Both forms of the base URL of a zone below one of the server. */
 function zonesBelow(url: URL) {
   const basePath = url.pathname.replace(/\/+$/, '')
-  const base = `${url.protocol}//${url.host}${basePath}`
-  const byHost = ({ subdomain }: ZoneAddress): string =>
-    subdomain === '' ? base : `${url.protocol}//${subdomain}.${url.host}${basePath}`
-  const byPath = (zone: ZoneAddress): string => `${base}/z/${pathNameOf(zone)}`
+  const at = (host: string): string => `${url.protocol}//${host}${basePath}`
+  const base = at(url.host)
+  const byHost = ({ subdomain, root = url.host }: ZoneAddress): string =>
+    at(subdomain === '' ? root : `${subdomain}.${root}`)
+  const byPath = (zone: ZoneAddress): string => `${at(zone.root ?? url.host)}/z/${pathNameOf(zone)}`
   const ofZone = (zone: ZoneAddress): string => (zone.address === 'path' ? byPath(zone) : byHost(zone))
   return { base, basePath, byHost, byPath, ofZone }
 }
@@ -59,26 +64,32 @@ export function createUrls(baseUrl: string, behaviour: Behaviour, certificateBas
   const { base, basePath, byHost, byPath, ofZone } = zonesBelow(url)
   const withCertificates = certificateBase === undefined ? undefined : zonesBelow(new URL(certificateBase))
 
-  function addressesOf(zone: ZoneAddress): readonly string[] {
+  const addressesAt = (zone: ZoneAddress): readonly string[] => {
     if (zone.subdomain === DEFAULT_ZONE) return [byHost(zone)]
     return zone.address === 'path' ? [byPath(zone), byHost(zone)] : [byHost(zone), byPath(zone)]
   }
+  const atBase = (zone: ZoneAddress): ZoneAddress => (zone.root === undefined ? zone : { ...zone, root: undefined })
+  const addressesOf = (zone: ZoneAddress): readonly string[] =>
+    zone.root === undefined ? addressesAt(zone) : [...addressesAt(zone), ...addressesAt(atBase(zone))]
 
   function issuersOf(zone: AddressedZone): readonly string[] {
     const { issuer } = zone.config
-    return (issuer === undefined ? addressesOf(zone) : [issuer]).map(each => each + behaviour.issuerPath)
+    return (issuer === undefined ? addressesAt(atBase(zone)) : [issuer]).map(each => each + behaviour.issuerPath)
   }
+  const atBaseHost = (zone: ZoneAddress): string => ofZone(atBase(zone))
 
   return {
     base,
     basePath,
     isHttps: url.protocol === 'https:',
     hostname: url.hostname,
+    port: url.port,
     ofZone,
+    atBaseHost,
     pathOf: zone => (zone.address === 'path' ? `${basePath}/z/${pathNameOf(zone)}` : basePath),
     addressesOf,
-    certificateBaseOf: zone => withCertificates?.ofZone(zone),
-    issuer: zone => (zone.config.issuer ?? ofZone(zone)) + behaviour.issuerPath,
+    certificateBaseOf: zone => withCertificates?.ofZone(atBase(zone)),
+    issuer: zone => (zone.config.issuer ?? atBaseHost(zone)) + behaviour.issuerPath,
     issuersOf,
     isOwnIssuer(zone, issuer) {
       if (issuersOf({ ...zone, address: 'host' }).includes(issuer)) return true

@@ -227,7 +227,7 @@ function keyUrl(
   { urls, behaviour }: IssuerDeps,
 ): Readonly<Record<string, string>> | undefined {
   if (behaviour.standardAccessTokens) return undefined
-  return { jku: `${urls.ofZone(zone).replace(/^http:/, 'https:')}/token_keys` }
+  return { jku: `${urls.atBaseHost(zone).replace(/^http:/, 'https:')}/token_keys` }
 }
 
 /** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */

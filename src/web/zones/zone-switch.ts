@@ -57,7 +57,7 @@ export function createZoneSwitch({ store, service }: { store: Store; service: Se
     if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${requested.by}.`)
     const scopes = scopesInZone(token.scopes, zone.id, service)
     if (scopes.length === 0) throw refuseSwitch()
-    request.zone = { ...zone, address: 'host' }
+    request.zone = { ...zone, address: 'host', root: request.zone.root }
     return { ...token, scopes }
   }
 }

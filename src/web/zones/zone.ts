@@ -25,12 +25,32 @@ export function subdomainOf(
   { onlyLoopback = false }: { readonly onlyLoopback?: boolean } = {},
 ): HostAnswer {
   const name = hostName(host ?? '')
-  const roots = [...new Set([...rootHosts, 'localhost'])].toSorted((a, b) => b.length - a.length)
-  if (roots.includes(name)) return { subdomain: '' }
-  for (const root of roots) {
-    if (name.endsWith(`.${root}`)) return { subdomain: name.slice(0, -root.length - 1) }
-  }
-  return roots.length === 1 && (!onlyLoopback || isLoopbackHost(name)) ? { subdomain: '' } : 'unknown'
+  const root = rootOf(name, rootHosts)
+  if (root !== undefined) return { subdomain: name === root ? '' : name.slice(0, -root.length - 1) }
+  const isOnlyRoot = rootHosts.every(each => each === 'localhost')
+  return isOnlyRoot && (!onlyLoopback || isLoopbackHost(name)) ? { subdomain: '' } : 'unknown'
+}
+
+/** The longest of the roots that a host name is, or is below. */
+function rootOf(name: string, rootHosts: readonly string[]): string | undefined {
+  const roots = [...rootHosts, 'localhost'].toSorted((a, b) => b.length - a.length)
+  return roots.find(root => name === root || name.endsWith(`.${root}`))
+}
+
+/**
+ * The further root, with its port, that a host is or is below, where responses then have their URLs. Undefined for the base
+ * URL's host, and at another port than that of the base URL: browsers do not come that way.
+ */
+export function furtherRootOf(
+  host: string | undefined,
+  furtherHosts: readonly string[],
+  { hostname, port, isHttps }: Pick<Urls, 'hostname' | 'port' | 'isHttps'>,
+): string | undefined {
+  const root = rootOf(hostName(host ?? ''), [hostname, ...furtherHosts])
+  if (root === undefined || root === hostname || !furtherHosts.includes(root)) return undefined
+  const [, named = ''] = /:(\d*)$/.exec(host ?? '') ?? []
+  if ((named === (isHttps ? '443' : '80') ? '' : named) !== port) return undefined
+  return port === '' ? root : `${root}:${port}`
 }
 
 /**
@@ -116,12 +136,16 @@ export function startOfZone(request: FastifyRequest, urls: Urls): string | undef
   return `${urls.ofZone(request.zone)}/${query === '' ? '' : `?${query}`}`
 }
 
-const requested = { host: new WeakMap<Zone, AddressedZone>(), path: new WeakMap<Zone, AddressedZone>() }
+/** By address and further host, of which the configuration has few. */
+const requested = new Map<string, WeakMap<Zone, AddressedZone>>()
 
 /** The zone with how it was addressed; one object per cached record. */
-function addressedBy(address: AddressedZone['address'], zone: Zone): AddressedZone {
-  const withAddress = requested[address].get(zone) ?? { ...zone, address }
-  requested[address].set(zone, withAddress)
+function addressedBy(address: AddressedZone['address'], root: string | undefined, zone: Zone): AddressedZone {
+  const key = `${address} ${root ?? ''}`
+  const known = requested.get(key) ?? new WeakMap<Zone, AddressedZone>()
+  requested.set(key, known)
+  const withAddress = known.get(zone) ?? { ...zone, address, ...(root !== undefined && { root }) }
+  known.set(zone, withAddress)
   return withAddress
 }
 
@@ -131,6 +155,8 @@ export function createZoneResolver(deps: {
   urls: Urls
   defaultZoneId: string
   settings: Pick<TokenSettings, 'internalHostnames'>
+  /** Those of the internal host names where zones have URLs of their own. */
+  furtherHosts: readonly string[]
   /** Set in the playground: prevents DNS rebinding, by which a page of another site could use the demo accounts. */
   isPlayground: boolean
   log: { info(message: string): void }
@@ -138,7 +164,7 @@ export function createZoneResolver(deps: {
   const { store, urls, defaultZoneId } = deps
   const { internalHostnames } = deps.settings
   const rootHosts = [urls.hostname, ...internalHostnames]
-  const answers = new Map<string, HostAnswer>()
+  const answers = new Map<string, { readonly answer: HostAnswer; readonly root: string | undefined }>()
   let hasLogged = false
 
   /** Once per process: enough to find a proxy that does not forward Host, and callers can send any host. */
@@ -153,13 +179,14 @@ export function createZoneResolver(deps: {
   }
 
   /** Caches the answers for the few names in use; cleared when it is full. */
-  function answerFor(host = ''): HostAnswer {
+  function answerFor(host = '') {
     const cached = answers.get(host)
     if (cached) return cached
     const answer = subdomainOf(host, rootHosts, { onlyLoopback: deps.isPlayground })
+    const found = { answer, root: furtherRootOf(host, deps.furtherHosts, urls) }
     if (answers.size >= MAX_HOSTS) answers.clear()
-    if (host.length <= MAX_NAME_LENGTH) answers.set(host, answer)
-    return answer
+    if (host.length <= MAX_NAME_LENGTH) answers.set(host, found)
+    return found
   }
 
   async function find(subdomain: string): Promise<Zone> {
@@ -169,19 +196,19 @@ export function createZoneResolver(deps: {
   }
 
   return async request => {
-    const answer = answerFor(request.headers.host)
+    const { answer, root } = answerFor(request.headers.host)
     if (answer === 'unknown') {
       logUnknownHost(request.headers.host)
       throw new PageError(404, UNKNOWN_ZONE)
     }
     const path = byPath.get(request.raw)
     if (!path) {
-      request.zone = addressedBy('host', await find(answer.subdomain))
+      request.zone = addressedBy('host', root, await find(answer.subdomain))
       return
     }
     // A zone's own host serves that zone only.
     if (answer.subdomain !== '' || path.subdomain === undefined) throw new PageError(404, UNKNOWN_ZONE)
-    request.zone = addressedBy('path', await find(path.subdomain))
+    request.zone = addressedBy('path', root, await find(path.subdomain))
   }
 }
 

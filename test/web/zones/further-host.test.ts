@@ -1,0 +1,150 @@
+// Further host names of the default zone (`zones.internal.hostnames`), such as `login.` beside `uaa.`: a browser stays there, and
+// what tokens name is the same at all of them.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { furtherRootOf } from '../../../src/web/zones/zone.ts'
+import { authorize, authorizeBootstrap, AUTO_REQUEST, responseOf } from '../../support/authorize.ts'
+import { MODES, tokensOf } from '../../support/oauth.ts'
+import type { TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
+
+const ROOT = 'http://id.example:8080'
+const LOGIN = 'http://login.example:8080'
+const HOST = 'login.example:8080'
+
+const provider = {
+  originKey: 'corp',
+  type: 'oidc1.0',
+  name: 'Corp',
+  config: {
+    authUrl: 'https://corp.example/authorize',
+    tokenUrl: 'https://corp.example/token',
+    tokenKeyUrl: 'https://corp.example/keys',
+    issuer: 'https://corp.example',
+    relyingPartyId: 'us',
+    relyingPartySecret: 'secret',
+    linkText: 'Corp',
+  },
+}
+
+describe('furtherRootOf', () => {
+  const hosts = ['login.example', 'a.id.example', 'localhost']
+  const cases: readonly { host: string | undefined; base?: string; want: string | undefined }[] = [
+    { host: 'login.example', want: 'login.example' },
+    { host: 'LOGIN.example.', want: 'login.example' },
+    { host: 'login.example:443', want: 'login.example' },
+    { host: 'z1.login.example', want: 'login.example' },
+    { host: 'z1.a.id.example', want: 'a.id.example' },
+    { host: 'localhost', want: 'localhost' },
+    { host: 'id.example', want: undefined },
+    { host: 'z1.id.example', want: undefined },
+    { host: 'login.example:8443', want: undefined },
+    { host: 'login.example:80', want: undefined },
+    { host: 'evil.example', want: undefined },
+    { host: undefined, want: undefined },
+    { host: 'login.example:8443', base: 'https://id.example:8443', want: 'login.example:8443' },
+    { host: 'login.example', base: 'https://id.example:8443', want: undefined },
+    { host: 'login.example:80', base: 'http://id.example', want: 'login.example' },
+    { host: 'login.example', base: 'https://login.example', want: undefined },
+  ]
+  for (const { host, base = 'https://id.example', want } of cases) {
+    it(`finds ${want ?? 'none'} for ${host ?? 'no host'} beside ${base}`, () => {
+      const { protocol, hostname, port } = new URL(base)
+      assert.equal(furtherRootOf(host, hosts, { hostname, port, isHttps: protocol === 'https:' }), want)
+    })
+  }
+})
+
+for (const mode of MODES) {
+  describe(`a further host name in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      server = await startServer({
+        mode,
+        config: {
+          base_url: ROOT,
+          zones: { internal: { hostnames: ['login.example'] } },
+          bootstrap: { ...authorizeBootstrap, identity_providers: [provider] },
+        },
+      })
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+    const issuer = mode === 'uaa' ? `${ROOT}/oauth/token` : ROOT
+
+    it('keeps a sign-in, which leads back to the application', async () => {
+      const browser = server.browser(HOST)
+      const asked = await authorize(browser, AUTO_REQUEST)
+      assert.equal(asked.location().href, `${LOGIN}/login`)
+      const signedIn = await browser.signIn('marissa', 'koala')
+      assert.equal(signedIn.location().origin + signedIn.location().pathname, `${LOGIN}/oauth/authorize`)
+      const answer = await browser.send(signedIn.location().pathname + signedIn.location().search)
+      assert.ok(answer.location().href.startsWith(`${AUTO_REQUEST.redirect_uri}?`))
+      const { code = '', state, iss } = responseOf(answer).query
+      assert.equal(state, 's1')
+      assert.equal(iss, mode === 'uaa' ? undefined : issuer)
+      const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
+      const tokens = await server.send('/oauth/token', { basic: ['auto', 'auto-secret'], form })
+      assert.equal(decodeJwt(tokens.json<{ id_token: string }>().id_token).iss, issuer)
+    })
+
+    it('is where a provider sends users back to', async () => {
+      const { href, searchParams } = (await server.browser(HOST).send('/login/external/corp')).location()
+      assert.match(href, /^https:\/\/corp\.example\/authorize\?/)
+      assert.equal(searchParams.get('redirect_uri'), `${LOGIN}/login/callback/corp`)
+    })
+
+    it('has the endpoints of the metadata, but not the issuer', async () => {
+      const body = (await server.send('/.well-known/openid-configuration', { host: HOST })).json<object>()
+      const document = Object.fromEntries(Object.entries(body))
+      assert.equal(document['issuer'], issuer)
+      assert.equal(document['authorization_endpoint'], `${LOGIN}/oauth/authorize`)
+      assert.equal(document['jwks_uri'], `${LOGIN}/token_keys`)
+      const info = (await server.send('/info', { host: HOST })).json<{ links: object }>()
+      assert.deepEqual(
+        { ...info.links },
+        { login: LOGIN, uaa: ROOT, passwd: '/forgot_password', register: '/create_account' },
+      )
+    })
+
+    it('issues the tokens of the base URL, and accepts them', async () => {
+      const form = { grant_type: 'client_credentials' }
+      const here = tokensOf(
+        await server.send('/oauth/token', { host: HOST, basic: ['service', 'service-secret'], form }),
+      )
+      const there = tokensOf(await server.send('/oauth/token', { basic: ['service', 'service-secret'], form }))
+      assert.equal(decodeJwt(here.access_token).iss, issuer)
+      assert.deepEqual(decodeProtectedHeader(here.access_token), decodeProtectedHeader(there.access_token))
+      for (const [token, host] of [
+        [here.access_token, 'id.example:8080'],
+        [there.access_token, HOST],
+      ] as const) {
+        // 403: the token is valid, and its scopes do not allow this.
+        const headers = { authorization: `Bearer ${token}` }
+        assert.equal((await server.send('/oauth/clients', { host, headers })).status, 403, host)
+      }
+    })
+
+    it('has zones below it, by host and by path', async () => {
+      for (const [host, path, want] of [
+        [`z1.${HOST}`, '', 'http://z1.login.example:8080'],
+        [HOST, '/z/z1', `${LOGIN}/z/z1`],
+      ] as const) {
+        assert.equal((await server.send(`${path}/profile`, { host })).location().href, `${want}/login`)
+        const document = (await server.send(`${path}/.well-known/openid-configuration`, { host })).json<object>()
+        const { issuer: named, token_endpoint: endpoint } = Object.assign({ issuer: '', token_endpoint: '' }, document)
+        assert.equal(endpoint, `${want}/oauth/token`)
+        assert.equal(named, issuer.replace(ROOT, path === '' ? 'http://z1.id.example:8080' : `${ROOT}/z/z1`))
+      }
+    })
+
+    it('at another port leads to the base URL', async () => {
+      for (const host of ['login.example', 'login.example:8443']) {
+        assert.equal((await server.send('/profile', { host })).location().href, `${ROOT}/login`)
+      }
+    })
+  })
+}
