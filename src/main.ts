@@ -13,7 +13,13 @@ import { applyBootstrap } from './bootstrap.ts'
 import type { Sighup } from './bootstrap/sighup.ts'
 import { openTokenKeys } from './bootstrap/token-keys.ts'
 import { announcementLine, plainAnnouncement, terminalAnnouncement } from './cli/announcement.ts'
-import { appliedText, migrationProgress, newerText, openAwaitedStorage, whileUnreachable } from './cli/storage.ts'
+import {
+  appliedText,
+  migrationProgress,
+  newerText,
+  openAwaitedStorage,
+  whileUnreachable,
+} from './cli/database/storage.ts'
 import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { openLog } from './main/log.ts'

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import type { Config } from '../config.ts'
 import type { AuditEvent } from '../model/audit/event.ts'
 import { createAuditRecorder } from '../ops/audit/recorder.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './database/storage.ts'
 
 /** Key operations and imports by an operator. */
 export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & {

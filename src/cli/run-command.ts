@@ -16,14 +16,14 @@ import { serve } from './serve.ts'
 const commands = async (): Promise<readonly Command[]> => [
   serve,
   (await import('./check-config.ts')).checkConfig,
-  (await import('./keys.ts')).keys,
-  (await import('./master-key.ts')).masterKey,
-  (await import('./audit.ts')).audit,
-  (await import('./explain.ts')).explainCommand,
-  (await import('./migrate.ts')).migrate,
-  (await import('./import-uaa.ts')).importUaa,
-  (await import('./backup.ts')).backup,
-  (await import('./backup.ts')).restore,
+  (await import('./keys/keys.ts')).keys,
+  (await import('./keys/master-key.ts')).masterKey,
+  (await import('./audit/audit.ts')).audit,
+  (await import('./explain/explain.ts')).explainCommand,
+  (await import('./database/migrate.ts')).migrate,
+  (await import('./import-uaa/import-uaa.ts')).importUaa,
+  (await import('./database/backup.ts')).backup,
+  (await import('./database/backup.ts')).restore,
   (await import('./health.ts')).health,
 ]
 

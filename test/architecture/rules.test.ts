@@ -92,7 +92,7 @@ const allowedImports: readonly [from: string, to: string][] = [
   ['src/app.ts', './app/login.ts'],
   ['src/app/login.ts', '../login/login.ts'],
   ['src/cli/serve.ts', '../main.ts'],
-  ['src/cli/keys.ts', '../store/store.ts'],
+  ['src/cli/keys/keys.ts', '../store/store.ts'],
   ['src/bootstrap/users.ts', '../store/store.ts'],
   ['src/config.ts', './config-file.ts'],
   ['src/config.ts', './config/problems.ts'],
@@ -105,7 +105,7 @@ const allowedImports: readonly [from: string, to: string][] = [
 const ownedModules: readonly [module: string, stranger: string, owner: string][] = [
   ['kysely', 'src/oauth/token.ts', 'src/store/schema.ts'],
   ['pg', 'src/main.ts', 'src/store/engine/postgres.ts'],
-  ['node:sqlite', 'src/cli/keys.ts', 'src/store/engine/sqlite.ts'],
+  ['node:sqlite', 'src/cli/keys/keys.ts', 'src/store/engine/sqlite.ts'],
   ['fastify', 'src/token/issuer.ts', 'src/web/session.ts'],
   ['fastify', 'src/main.ts', 'src/app.ts'],
   ['fastify', 'src/cli/serve.ts', 'src/app/http.ts'],

@@ -8,7 +8,7 @@ import { createVault, digestKeyOf, masterKeyId, MissingMasterKey } from '../../s
 import { listenForSighup } from '../../src/bootstrap/sighup.ts'
 import { reloadMasterKeys } from '../../src/bootstrap/master-key-reload.ts'
 import { openVault } from '../../src/bootstrap/vault.ts'
-import { runMasterKeyAction } from '../../src/cli/master-key-actions.ts'
+import { runMasterKeyAction } from '../../src/cli/keys/master-key-actions.ts'
 import type { Config } from '../../src/config.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createRecoveryCodes } from '../../src/factors/recovery-codes.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
-import { planText } from '../../src/cli/migration-report.ts'
+import { planText } from '../../src/cli/database/migration-report.ts'
 import { runToEnd } from '../support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'latchkey-migrate-'))

@@ -1,6 +1,6 @@
-import { requiredAlgorithms } from '../clients/in-zone.ts'
-import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
-import type { Store } from '../store/store.ts'
+import { requiredAlgorithms } from '../../clients/in-zone.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
+import type { Store } from '../../store/store.ts'
 
 const PAGE_SIZE = 500
 const MAX_NAMES = 10

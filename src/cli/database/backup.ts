@@ -1,6 +1,6 @@
-import { loadConfig } from '../config.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import { loadConfig } from '../../config.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 const WHERE = { config: 'string', database: 'string' } as const
 

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml'
-import { parseFile } from '../config/file.ts'
-import { ConfigError, createProblems } from '../config/problems.ts'
-import { flatSettings, translateSettings } from '../config/uaa/uaa-settings.ts'
-import type { SettingOutcome, Translation } from '../config/uaa/uaa-settings.ts'
+import { parseFile } from '../../config/file.ts'
+import { ConfigError, createProblems } from '../../config/problems.ts'
+import { flatSettings, translateSettings } from '../../config/uaa/uaa-settings.ts'
+import type { SettingOutcome, Translation } from '../../config/uaa/uaa-settings.ts'
 
 /**
  * Prints the configuration translated from the files of a UAA, of which later ones take precedence, and on standard error

@@ -1,11 +1,11 @@
 // The work of `latchkey audit verify`.
-import { refuseForeignDatabase } from '../bootstrap.ts'
-import type { Config } from '../config.ts'
-import type { AuditReport } from '../ops/audit/verify.ts'
-import { verifyAuditTrail } from '../ops/audit/verify.ts'
+import { refuseForeignDatabase } from '../../bootstrap.ts'
+import type { Config } from '../../config.ts'
+import type { AuditReport } from '../../ops/audit/verify.ts'
+import { verifyAuditTrail } from '../../ops/audit/verify.ts'
 import type { AuditCheck } from './audit.ts'
-import { CommandFailure } from './command.ts'
-import { openStorageBeside } from './storage.ts'
+import { CommandFailure } from '../command.ts'
+import { openStorageBeside } from '../database/storage.ts'
 
 const ZONES_AT_ONCE = 100
 

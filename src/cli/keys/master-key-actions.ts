@@ -1,19 +1,19 @@
 // The work of `latchkey master-key`. Running servers receive changed records like any other change. An interrupted run leaves
 // no inconsistent state: the next one continues.
-import { isJsonRecord, parseJson } from '../base/json.ts'
-import type { MasterVault } from '../base/secrets.ts'
-import { isSealed } from '../base/secrets.ts'
-import { refuseForeignDatabase } from '../bootstrap.ts'
-import { claimDatabase } from '../bootstrap/vault.ts'
-import type { Config } from '../config.ts'
-import { sealContexts } from '../model/seal-contexts.ts'
-import { withSecrets } from '../providers/provider-secrets.ts'
-import type { SealedKind, SealedRow } from '../store/keys/sealed-store.ts'
-import { SEALED_KINDS } from '../store/keys/sealed-store.ts'
-import type { Store } from '../store/store.ts'
+import { isJsonRecord, parseJson } from '../../base/json.ts'
+import type { MasterVault } from '../../base/secrets.ts'
+import { isSealed } from '../../base/secrets.ts'
+import { refuseForeignDatabase } from '../../bootstrap.ts'
+import { claimDatabase } from '../../bootstrap/vault.ts'
+import type { Config } from '../../config.ts'
+import { sealContexts } from '../../model/seal-contexts.ts'
+import { withSecrets } from '../../providers/provider-secrets.ts'
+import type { SealedKind, SealedRow } from '../../store/keys/sealed-store.ts'
+import { SEALED_KINDS } from '../../store/keys/sealed-store.ts'
+import type { Store } from '../../store/store.ts'
 import type { MasterKeyAction } from './master-key.ts'
-import { recordOperatorEvent } from './operator-events.ts'
-import { openStorageBeside } from './storage.ts'
+import { recordOperatorEvent } from '../operator-events.ts'
+import { openStorageBeside } from '../database/storage.ts'
 
 const ROWS_AT_ONCE = 100
 /** More than one, because servers may still seal with another key meanwhile. */

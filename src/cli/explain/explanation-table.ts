@@ -5,7 +5,7 @@ import type {
   ExplainedScope,
   Explanation,
   Reason,
-} from '../oauth/explain/explanation.ts'
+} from '../../oauth/explain/explanation.ts'
 
 const WIDTH = 100
 

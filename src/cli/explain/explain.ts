@@ -1,8 +1,8 @@
-import type { Config } from '../config.ts'
-import { loadConfig } from '../config.ts'
-import type { Question } from '../oauth/explain/question.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import type { Config } from '../../config.ts'
+import { loadConfig } from '../../config.ts'
+import type { Question } from '../../oauth/explain/question.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 const KINDS = {
   config: 'string',
@@ -56,7 +56,7 @@ export const explainCommand: Command = {
     const call: ExplainCall = { zoneId: zone, question: questionOf(asked, token), asJson: json }
     const options = { ...(file !== undefined && { config: file }), ...(database !== undefined && { database }) }
     const config: Config = await loadConfig({ options })
-    const { runExplain } = await import('./explain-work.ts') // loads the store, so only for a valid command line
+    const { runExplain } = await import('./run-explain.ts') // loads the store, so only for a valid command line
     process.stdout.write(await runExplain(config, call))
     return 0
   },

@@ -1,8 +1,8 @@
-import type { Config } from '../config.ts'
-import { loadConfig } from '../config.ts'
-import type { AuditPosition } from '../model/audit/audit-entry.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import type { Config } from '../../config.ts'
+import { loadConfig } from '../../config.ts'
+import type { AuditPosition } from '../../model/audit/audit-entry.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 /** What `latchkey audit verify` checks. */
 export interface AuditCheck {

@@ -1,6 +1,6 @@
-import { loadConfig } from '../config.ts'
-import type { Command } from './command.ts'
-import { CommandFailure, readOptions } from './command.ts'
+import { loadConfig } from '../../config.ts'
+import type { Command } from '../command.ts'
+import { CommandFailure, readOptions } from '../command.ts'
 
 /** `latchkey migrate`: brings the schema of the database up to date, even while servers run, or says what that would do. */
 export const migrate: Command = {

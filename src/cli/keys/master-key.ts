@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts'
-import { loadConfig } from '../config.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import type { Config } from '../../config.ts'
+import { loadConfig } from '../../config.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 const ACTIONS = ['check', 'reseal'] as const
 

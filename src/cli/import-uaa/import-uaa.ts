@@ -1,6 +1,6 @@
-import { loadConfig, uaaDatabaseUrl } from '../config.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import { loadConfig, uaaDatabaseUrl } from '../../config.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 const KINDS = {
   config: 'string',
@@ -37,14 +37,14 @@ export const importUaa: Command = {
     if (settings !== undefined) {
       const [other] = Object.keys(others)
       if (other !== undefined) throw new UsageError(`Options '--settings' and '--${other}' exclude each other`)
-      const { printSettings } = await import('./uaa-settings-work.ts')
+      const { printSettings } = await import('./print-settings.ts')
       return printSettings(settings)
     }
     const { from: given, apply = false, 'skip-refused': skipsRefused = false, ...options } = others
     if (skipsRefused && !apply) throw new UsageError("Option '--skip-refused' needs '--apply'")
     const call: ImportCall = { from: uaaDatabaseUrl(given), applies: apply, skipsRefused }
     const config = await loadConfig({ options })
-    const { runImport } = await import('./import-uaa-work.ts') // loads the store, so only for a valid command line
+    const { runImport } = await import('./run-import.ts') // loads the store, so only for a valid command line
     return runImport(config, call)
   },
 }

@@ -1,9 +1,9 @@
-import type { Config } from '../config.ts'
-import { loadConfig } from '../config.ts'
-import type { SigningAlgorithm } from '../model/tokens/signing-key.ts'
-import { SIGNING_ALGORITHMS } from '../model/tokens/signing-key.ts'
-import type { Command } from './command.ts'
-import { readOptions, UsageError } from './command.ts'
+import type { Config } from '../../config.ts'
+import { loadConfig } from '../../config.ts'
+import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
+import { SIGNING_ALGORITHMS } from '../../model/tokens/signing-key.ts'
+import type { Command } from '../command.ts'
+import { readOptions, UsageError } from '../command.ts'
 
 /** An action of `latchkey keys`. */
 export type KeyAction =

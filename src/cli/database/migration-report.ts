@@ -1,7 +1,7 @@
-import { systemClock } from '../base/clock.ts'
-import { migrateDatabase, planOf } from '../store/migrations/maintenance.ts'
-import type { MigrationPlan, PlannedMigration, PlannedStep } from '../store/migrations/plan.ts'
-import { programName } from './program-name.ts'
+import { systemClock } from '../../base/clock.ts'
+import { migrateDatabase, planOf } from '../../store/migrations/maintenance.ts'
+import type { MigrationPlan, PlannedMigration, PlannedStep } from '../../store/migrations/plan.ts'
+import { programName } from '../program-name.ts'
 import { migrationProgress, newerText, refuseMissingDatabase } from './storage.ts'
 
 /** Applies what is pending and reports it; reports on standard error what it waits for. */
