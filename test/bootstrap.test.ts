@@ -235,6 +235,9 @@ describe('a first start', () => {
     ])
     assert.deepEqual(client.scope, ['openid', 'profile', 'email', 'cloud.read'])
     assert.deepEqual(client.redirectUris, ['http://localhost/callback', 'http://127.0.0.1/callback'])
+    for (const uri of ['http://localhost/', 'http://127.0.0.1/', 'http://localhost:3000/']) {
+      assert.ok(client.postLogoutRedirectUris?.includes(uri), uri)
+    }
     assert.equal(await hashing.verify(client.secrets[0]?.hash ?? '', 'appclientsecret'), true)
     assert.deepEqual(client.authorities, ['svc.resource'])
     const admin = await clientOf(store, 'admin')

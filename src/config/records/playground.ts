@@ -7,6 +7,9 @@ import type { Bootstrap } from './records.ts'
 export const LOOPBACK_ONLY =
   'without a configuration file the accounts are public, so only loopback (localhost, 127.0.0.1) is allowed'
 
+/** Those that tools for development serve applications on: the target of a logout is compared with its port. */
+const PORTS = ['', ':3000', ':4200', ':5000', ':5173', ':8000', ':9000'] as const
+
 /** The public accounts of the playground, for trying out on loopback. */
 export function playgroundBootstrap(serviceName: string, compatibility: CompatibilityMode): Bootstrap {
   const service = serviceNamed(serviceName)
@@ -26,6 +29,9 @@ export function playgroundBootstrap(serviceName: string, compatibility: Compatib
         scope: ['openid', 'profile', 'email', 'cloud.read'],
         authorities: [service.scope('resource')], // so that introspection can be tried
         redirect_uri: [...redirects, ...anyPort],
+        post_logout_redirect_uris: ['localhost', '127.0.0.1'].flatMap(host =>
+          PORTS.map(port => `http://${host}${port}/`),
+        ),
       },
       {
         client_id: 'admin',
