@@ -297,7 +297,19 @@ const cases: readonly Case[] = [
     query: { ...PKCE, code_challenge: CHALLENGE.slice(1) },
     want: request400(ODD_CHALLENGE),
   },
-  { name: 'accepts a challenge of 128 characters', query: { ...PKCE, code_challenge: 'a'.repeat(128) }, want: 'code' },
+  {
+    name: 'accepts a plain challenge of 128 characters',
+    query: { code_challenge: 'a'.repeat(128), code_challenge_method: 'plain' },
+    want: 'code',
+  },
+  ...[`${CHALLENGE}a`, `${CHALLENGE.slice(1)}.`].map(code_challenge => ({
+    name: `refuses a challenge of method S256 that is no SHA-256: ${code_challenge}`,
+    query: { ...PKCE, code_challenge },
+    want: {
+      standard: invalidRequest('A code_challenge of method S256 must have 43 characters [A-Z],[a-z],[0-9],_,-'),
+      uaa: 'code' as const,
+    },
+  })),
   {
     name: 'refuses a challenge of 129 characters',
     query: { ...PKCE, code_challenge: 'a'.repeat(129) },

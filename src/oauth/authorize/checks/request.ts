@@ -4,7 +4,7 @@ import { demandsOn } from '../../../model/clients/client-demands.ts'
 import { hasCredential } from '../../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../../model/oauth-error.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
-import { isWellFormed } from '../../../model/tokens/pkce.ts'
+import { isS256Challenge, isWellFormed } from '../../../model/tokens/pkce.ts'
 import { namedResources } from '../../../model/tokens/resources.ts'
 import { parseScope, requestableScopes } from '../../../model/tokens/scopes.ts'
 import { supportsProtocol } from '../../../model/zones/protocols.ts'
@@ -126,6 +126,9 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
   }
   if (!isWellFormed(challenge)) {
     throw refuse('Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.')
+  }
+  if (strictPkce && method === 'S256' && !isS256Challenge(challenge)) {
+    throw refuse('A code_challenge of method S256 must have 43 characters [A-Z],[a-z],[0-9],_,-')
   }
   if (needsS256 && method !== 'S256') throw refuse('This client must send a code_challenge of method S256')
   context.asked = { ...asked, codeChallenge: challenge, codeChallengeMethod: method }
