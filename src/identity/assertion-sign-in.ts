@@ -22,6 +22,7 @@ interface AssertionSignIn {
   readonly client: Client
   /** The absolute URL of the endpoint that it was presented at. */
   readonly recipient: string
+  readonly undoOnFailure: Presentation['undoOnFailure']
 }
 
 /** The result of an assertion; `unreadable`: it names no issuer; `no-provider`: that of none or of several providers. */
@@ -48,7 +49,7 @@ interface AssertionSignInDeps {
 export function createAssertionSignIn(deps: AssertionSignInDeps): SignInWithAssertion {
   const { audit, events } = deps
   const { claimedIssuer, providerOf } = deps.sources
-  return async (from, { assertion, type, client, recipient }) => {
+  return async (from, { assertion, type, client, recipient, undoOnFailure }) => {
     const { zone } = from
     const issuer = await claimedIssuer(type, assertion)
     if (issuer === undefined) return { outcome: 'unreadable' }
@@ -58,7 +59,8 @@ export function createAssertionSignIn(deps: AssertionSignInDeps): SignInWithAsse
     const source = found.source.assertion
     // Before reading anything: a user who may not use the client must not get an account.
     if (!allowsProvider(client, provider.originKey)) return { outcome: 'provider-barred' }
-    const result = await enterByAssertion(zone, { provider, source, assertion, at: { zone, recipient } }, deps)
+    const at = { zone, recipient, undoOnFailure }
+    const result = await enterByAssertion(zone, { provider, source, assertion, at }, deps)
     const facts = events.factsOf(provider, from, client)
     // The subject of a refused assertion is unverified or has no account; the hash identifies repeated attempts.
     if (result.outcome === 'refused') auditRefusal(audit, { principal: hashedName(assertion), ...facts }, result)

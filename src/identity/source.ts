@@ -117,6 +117,8 @@ export interface Presentation {
   readonly zone: AddressedZone
   /** The absolute URL of the endpoint, which SAML assertions name as their recipient. */
   readonly recipient: string
+  /** Called with how to make an assertion usable again that can be used once only. */
+  readonly undoOnFailure: (undo: () => Promise<void>) => void
 }
 
 /** Reads assertions that a provider signed and a client presents (RFC 7521). */

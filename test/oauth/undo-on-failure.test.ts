@@ -9,7 +9,9 @@ import { signedIn } from '../support/authorize.ts'
 import { APP, clientNamed, exchange, insertCode, isAlive, MODES, tokensOf, userNamed } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
+import { present, samlWorld } from '../support/saml/saml-bearer.ts'
 
+const { clock, corp, bootstrap: samlBootstrap } = samlWorld()
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 for (const mode of MODES) {
@@ -117,5 +119,27 @@ for (const mode of MODES) {
       tokensOf(await poll())
       assert.equal((await poll()).status, 400)
     })
+  })
+}
+
+for (const mode of MODES) {
+  describe(`a SAML assertion for which no tokens can be issued, in ${mode}`, () => {
+    let server: TestServer
+    before(async () => (server = await startServer({ mode, clock, config: { bootstrap: samlBootstrap } })))
+    after(() => server.stop())
+    afterEach(() => mock.restoreAll())
+
+    for (const part of ['tokens', 'accounts'] as const) {
+      it(`is used up by the next attempt: while ${part} are away`, async () => {
+        const xml = corp.signedAssertion()
+        const away = () => Promise.reject(new StoreUnavailable('gone'))
+        if (part === 'tokens') mock.method(server.store.tokens, 'insert', away)
+        else mock.method(server.store.users, 'recordLogon', away)
+        for (const _ of [1, 2]) assert.equal((await present(server, xml)).status, 503)
+        mock.restoreAll()
+        tokensOf(await present(server, xml))
+        assert.equal((await present(server, xml)).status, mode === 'uaa' ? 401 : 400)
+      })
+    }
   })
 }

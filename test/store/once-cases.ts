@@ -146,6 +146,18 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(theirs, 'a', at(100)), true)
     })
 
+    it('is used again once released, in its zone', async () => {
+      const [mine, theirs] = [newZone(), newZone()]
+      const { assertions } = store()
+      for (const z of [mine, theirs]) await assertions.use(z, 'a1', at(60))
+      await assertions.release(mine, 'a1')
+      await assertions.release(mine, 'unknown')
+      assert.deepEqual(
+        [await assertions.use(mine, 'a1', at(60)), await assertions.use(theirs, 'a1', at(60))],
+        [true, false],
+      )
+    })
+
     it('has the latest expiry that it was kept with', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       assert.equal(await store().assertions.expiryOf(mine, 'a'), undefined)

@@ -18,6 +18,7 @@ import type {
   RedirectRefusal,
   RedirectStart,
   RedirectSuccess,
+  Presentation,
 } from '../source.ts'
 import { DECRYPTION_REFUSAL_MS } from './encryption.ts'
 import { authnRequest } from './messages.ts'
@@ -74,7 +75,11 @@ export interface SamlSignIn {
     arrival: MessageContext & Pick<Expectation, 'inResponseTo'>,
   ): Promise<RedirectSuccess | RedirectRefusal>
   /** Verifies a message, records it as used and reads its user. */
-  admit(record: IdentityProvider, arrival: MessageContext, verify: Verify): Promise<Vouched | RedirectRefusal>
+  admit(
+    record: IdentityProvider,
+    arrival: MessageContext & Partial<Pick<Presentation, 'undoOnFailure'>>,
+    verify: Verify,
+  ): Promise<Vouched | RedirectRefusal>
 }
 
 /** The reasons of a message that was signed by a key which is not known yet; an encrypted assertion has one for every failure. */
@@ -104,7 +109,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
 
   async function admit(
     record: IdentityProvider,
-    { zone, recipient }: MessageContext,
+    { zone, recipient, undoOnFailure }: MessageContext & Partial<Pick<Presentation, 'undoOnFailure'>>,
     verify: Verify,
   ): Promise<Vouched | RedirectRefusal> {
     const { config }: { readonly config: SamlProviderConfig } = record
@@ -138,6 +143,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
         throw new SamlProblem('replay', 'the assertion was already used')
       }
+      undoOnFailure?.(() => store.assertions.release(zone.id, id))
       logMissingAttributes(record, statement)
       return { outcome: 'genuine', externalUser, statement }
     } catch (error) {

@@ -48,7 +48,9 @@ export const jwtBearer: Grant = {
     if (isOwn && typeof origin !== 'string') throw unusable(unmapped, deps)
     // Checked before a provider with the zone's own issuer creates an account: only the zone knows whether it was revoked.
     const own = isOwn ? await currentToken(request, { assertion, origin }, deps) : undefined
-    const result = await identity.signInWithAssertion(request, { assertion, type: 'oidc1.0', client, recipient })
+    const { undoOnFailure } = request
+    const signIn = { assertion, type: 'oidc1.0', client, recipient, undoOnFailure }
+    const result = await identity.signInWithAssertion(request, signIn)
     const asserted = assertedUser(result, deps) ?? (own && (await ownUser(request, own, deps)))
     if (!asserted) throw unusable(unmapped, deps)
     return authorizeByAssertion(TYPE, asserted, { request, deps })

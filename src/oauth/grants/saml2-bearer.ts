@@ -17,14 +17,14 @@ export const saml2Bearer: Grant = {
   type: TYPE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params } = request
+    const { zone, client, params, undoOnFailure } = request
     const { behaviour, identity, service, urls } = deps
     const assertion = params.get('assertion')
     if (assertion === undefined) {
       throw assertionRefusal(behaviour.missingAssertion, 'SAML Assertion is missing', { service })
     }
     const recipient = urls.ofZone(zone) + bearerPath(samlEntityIdOf(zone, deps.samlEntityId))
-    const signIn = { assertion, type: 'saml', client, recipient }
+    const signIn = { assertion, type: 'saml', client, recipient, undoOnFailure }
     const result = inWordsOfSaml(await identity.signInWithAssertion(request, signIn))
     const isUnreadable = result.outcome === 'unreadable'
     const why = isUnreadable ? await identity.problemIn('saml', assertion) : UNREPORTED[result.outcome]

@@ -19,6 +19,9 @@ const KEEP_ASSERTION = statement<Used>(
    on conflict (zone_id, id_digest) do update set expires_at = excluded.expires_at
    where excluded.expires_at > used_assertions.expires_at`,
 )
+const RELEASE_ASSERTION = statement<Omit<Used, 'expires_at'>>(
+  `delete from used_assertions where zone_id = :zone_id and id_digest = :id_digest`,
+)
 const FIND_ASSERTION = statement<Omit<Used, 'expires_at'>, Pick<Used, 'expires_at'>>(
   `select expires_at from used_assertions where zone_id = :zone_id and id_digest = :id_digest`,
 )
@@ -35,6 +38,9 @@ const createOnce = (db: Database, use: Statement<Used, never>): OnceStore => ({
 /** Ids of assertions, for both databases. */
 export const createAssertions = (db: Database): AssertionStore => ({
   ...createOnce(db, USE_ASSERTION),
+  async release(zoneId, idDigest) {
+    await db.write(RELEASE_ASSERTION, { zone_id: zoneId, id_digest: idDigest })
+  },
   async isUsed(zoneId, idDigest) {
     return (await db.read(FIND_ASSERTION, { zone_id: zoneId, id_digest: idDigest })).length > 0
   },

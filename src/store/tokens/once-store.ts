@@ -27,6 +27,8 @@ export interface OnceStore {
 
 /** Ids of assertions and of other messages. */
 export interface AssertionStore extends OnceStore {
+  /** Makes the id usable again. */
+  release(zoneId: string, idDigest: string): Promise<void>
   /** Whether the id is stored, expired or not. */
   isUsed(zoneId: string, idDigest: string): Promise<boolean>
   /** Stores the id until `expiresAt`, or longer if it is stored for longer. */
