@@ -35,6 +35,28 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
       scim: { userids_enabled: false },
     },
   },
+  {
+    name: 'the addresses of the default zone',
+    text: 'zones.internal.hostnames: [Internal.example]\nlogin: { url: "https://login.example/uaa/", entityBaseURL: "https://login.example/uaa" }\nuaa: { url: "https://uaa.example/uaa" }\nissuer: { uri: "https://uaa.example/uaa" }',
+    settings: {
+      base_url: 'https://uaa.example/uaa',
+      zones: { internal: { hostnames: ['internal.example', 'login.example'] } },
+    },
+  },
+  {
+    name: 'patterns of paths, which UAA looks for anywhere',
+    text: "cors: { default: { allowed: { uris: ['^/uaa/info$', '/userinfo', '^/a$|^/b$', '.*'], origins: ['^https://a\\.example$'] } } }",
+    settings: {
+      cors: {
+        default: {
+          allowed: {
+            uris: ['^/uaa/info$', '.*(?:/userinfo).*', '.*(?:^/a$|^/b$).*', '.*'],
+            origins: ['^https://a\\.example$'],
+          },
+        },
+      },
+    },
+  },
   // Covers import-uaa: general: uaa.limitedFunctionality.statusFile; uaa.limitedFunctionality.whitelist.endpoints
   // Covers import-uaa: general: uaa.limitedFunctionality.whitelist.methods; uaa.health.db.rate; uaa.shutdown.sleep
   // Covers import-uaa: general: metrics.enabled; metrics.perRequestMetrics; statsd.enabled; oauth.id_token.disable
@@ -125,7 +147,7 @@ function CORS(): object {
   return {
     max_age: 60,
     allowed: {
-      uris: ['/userinfo'],
+      uris: ['.*(?:/userinfo).*'],
       origins: ['https://a.example'],
       headers: ['Accept'],
       methods: ['GET'],
@@ -190,6 +212,37 @@ describe('translating the settings of a UAA', () => {
       name: 'says nothing of what is so anyway',
       text: 'login: { saml: { signRequest: true }, url: "https://u.example" }\nissuer: { uri: "https://u.example" }',
       want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'translated' },
+    },
+    {
+      name: 'says nothing of what uaa-release writes into every file',
+      text: `jwt.token.policy.global: { accessTokenValiditySeconds: 43200, refreshTokenValiditySeconds: 2592000 }
+csp: { script-src: ["'self'"] }
+login: { saml: { signMetaData: true, signatureAlgorithm: SHA256 } }`,
+      want: {
+        'jwt.token.policy.global.accessTokenValiditySeconds': 'unused',
+        'jwt.token.policy.global.refreshTokenValiditySeconds': 'unused',
+        'csp.script-src': 'unused',
+        'login.saml.signMetaData': 'unused',
+        'login.saml.signatureAlgorithm': 'unused',
+      },
+    },
+    {
+      name: 'leaves other values of them to the operator',
+      text: `csp: { script-src: ["'self'", cdn.example] }
+login: { saml: { signMetaData: false, signatureAlgorithm: SHA1 }, url: "https://l.example:8443" }
+issuer: { uri: "https://u.example" }
+global: { jwk: { trust: { key: s3cret } } }
+cors: { xhr: { allowed: { origin: [^localhost$] } }, default: { allowed: { origins: [shop.example$] } } }`,
+      want: {
+        'csp.script-src': 'manual',
+        'login.saml.signMetaData': 'manual',
+        'login.saml.signatureAlgorithm': 'manual',
+        'login.url': 'manual',
+        'issuer.uri': 'translated',
+        'global.jwk': 'manual',
+        'cors.xhr.allowed.origin': 'manual',
+        'cors.default.allowed.origins': 'manual',
+      },
     },
     {
       name: 'takes the host of a SAML entity id for the alias that it is',

@@ -90,16 +90,23 @@ const UNUSED: Readonly<Record<string, string>> = {
   'uaa.token.url': 'mails are sent by smtp',
 }
 
-const ADDRESS = 'base_url is the only address of the server, and must be issuer.uri for the tokens of UAA to stay valid'
+const ADDRESS =
+  'base_url must be issuer.uri for the tokens of UAA to stay valid; zones.internal.hostnames has further hosts, with the same port and path'
+const ORIGINS =
+  'UAA reads origins instead, and so allowed every origin: list whole origins there, such as https://app\\.example\\.org'
+const REFERENCES = 'providers that refer to it are refused by import-uaa: put the values into their settings first'
 const LEGACY_KEY =
   'the key legacy-token-key: after the import, latchkey keys add --key-id legacy-token-key --pem-file FILE, and keys activate'
 const PROXY = 'the proxy in front does this; name it in listen.trusted_proxies'
 
 const BY_HAND: Readonly<Record<string, string>> = {
   allowUnverifiedUsers: 'users verify their address before they sign in',
+  'cors.default.allowed.origin': ORIGINS,
+  'cors.xhr.allowed.origin': ORIGINS,
   'csp.script-src': 'pages load no external scripts',
+  'global.jwk': REFERENCES,
   https_port: PROXY,
-  'jwt.client': 'providers that refer to it are refused by import-uaa: put the values into their settings first',
+  'jwt.client': REFERENCES,
   'jwt.token.policy.global': 'set tokenPolicy.accessTokenValidity and refreshTokenValidity of each zone that has none',
   'jwt.token.signing-alg': LEGACY_KEY,
   'jwt.token.signing-cert': LEGACY_KEY,
@@ -107,7 +114,9 @@ const BY_HAND: Readonly<Record<string, string>> = {
   'login.entityBaseURL': ADDRESS,
   'login.idpEntityAlias': 'UAA has written this provider into its database; check whether import-uaa imports it',
   'login.idpMetadata': 'UAA has written this provider into its database; check whether import-uaa imports it',
+  'login.saml.signMetaData': 'metadata is always signed',
   'login.saml.signRequest': 'set samlConfig.requestSigned of the zones',
+  'login.saml.signatureAlgorithm': 'SAML messages are signed with SHA-256',
   'login.saml.wantAssertionSigned': 'set samlConfig.wantAssertionSigned of the zones',
   'login.url': ADDRESS,
   notifications: 'mails are sent by smtp',

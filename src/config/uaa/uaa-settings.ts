@@ -74,48 +74,95 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 /** Values that are the default here. */
 const AS_HERE: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['allowUnverifiedUsers', false],
+  ['csp.script-src', ["'self'"]],
+  ['jwt.token.policy.global.accessTokenValiditySeconds', 43_200],
+  ['jwt.token.policy.global.refreshTokenValiditySeconds', 2_592_000],
+  ['login.saml.signMetaData', true],
   ['login.saml.signRequest', true],
+  ['login.saml.signatureAlgorithm', 'SHA256'],
   ['login.saml.wantAssertionSigned', true],
   ['scim.delete.deactivate', false],
 ])
 
-/** URLs of UAA that `base_url` replaces. */
+/** URLs of UAA that `base_url` replaces, or further host names of it. */
 const ADDRESSES: ReadonlySet<string> = new Set(['uaa.url', 'login.url', 'login.entityBaseURL'])
 
 /** Translates the settings; their values are checked by the schema of the configuration file. */
 export function translateSettings(settings: ReadonlyMap<string, unknown>): Translation {
   const config: Record<string, unknown> = { service: 'uaa', compatibility: 'uaa' }
   const outcomes = new Map<string, SettingOutcome>()
+  const furtherHosts: string[] = []
   const say = (key: string, outcome: SettingOutcome['outcome'], why = ''): void => {
     if (!outcomes.has(key)) outcomes.set(key, { key, outcome, why })
   }
   for (const [key, value] of settings) {
     const target = RENAMED.get(key) ?? (SAME_SECTIONS.has(key.split('.')[0] ?? '') ? key : undefined)
     const schema = target === undefined ? undefined : schemaAt(target)
+    const host = ADDRESSES.has(key) ? furtherHostOf(value, settings.get('issuer.uri')) : undefined
     if (value === null || value === '') say(key, 'unused', 'it is empty')
     else if (key === 'smtp.password') {
       place(config, 'smtp.password', '${SMTP_PASSWORD}')
       say(key, 'manual', 'set SMTP_PASSWORD in the environment of the server')
-    } else if (AS_HERE.get(key) === value) say(key, 'unused', 'it is the default here')
+    } else if (isAsHere(key, value)) say(key, 'unused', 'it is the default here')
     else if (ADDRESSES.has(key) && value === settings.get('issuer.uri')) say(key, 'unused', 'base_url replaces it')
-    else if (key === 'login.saml.entityIDAlias' && value === aliasFor(settings))
+    else if (host !== undefined) {
+      furtherHosts.push(host)
+      say(key, 'translated')
+    } else if (key === 'login.saml.entityIDAlias' && value === aliasFor(settings))
       say(key, 'unused', 'it is the default here')
     else if (target === undefined || schema === undefined) {
       const { rule, outcome, why } = outcomeOf(key)
       say(rule, outcome, why)
     } else if (JSON.stringify(value).includes('${')) say(key, 'manual', 'it refers to another setting')
+    else if (/^cors\.\w+\.allowed\.origins$/.test(key) && !textsOf(value).every(isOrigin))
+      say(key, 'manual', 'UAA looks for the patterns anywhere in an origin; here they are for the whole of it')
     else {
-      const converted = convert(value, schema)
+      const converted = /^cors\.\w+\.allowed\.uris$/.test(key) ? textsOf(value).map(whole) : convert(value, schema)
       const [problem] = checkSchema(converted, { ...schema, definitions: CONFIG_SCHEMA.definitions })
       if (problem) say(key, 'manual', problem.message)
       else place(config, target, converted)
       if (!problem) say(key, 'translated')
     }
   }
+  if (furtherHosts.length > 0) {
+    const named = new Set([...hostNamesOf(settings), ...furtherHosts])
+    place(config, 'zones.internal.hostnames', [...named])
+  }
   // A mail server is needed for the rest of its section.
   if (isJsonRecord(config['smtp']) && config['smtp']['host'] === undefined) delete config['smtp']
   return { config, outcomes: [...outcomes.values()] }
 }
+
+const isAsHere = (key: string, value: unknown): boolean =>
+  AS_HERE.has(key) && JSON.stringify(AS_HERE.get(key)) === JSON.stringify(value)
+
+/** The host name of a URL that differs from the issuer's in nothing else: UAA serves the same zone there. */
+function furtherHostOf(value: unknown, issuer: unknown): string | undefined {
+  const [url, base] = [URL.parse(String(value)), URL.parse(String(issuer))]
+  if (!url || !base || url.hostname === base.hostname) return undefined
+  const { hostname } = url
+  url.hostname = base.hostname
+  return withoutSlash(url) === withoutSlash(base) ? hostname : undefined
+}
+
+const withoutSlash = ({ href }: URL): string => href.replace(/\/+$/, '')
+
+/** The host names that are listed as they are. */
+function hostNamesOf(settings: ReadonlyMap<string, unknown>): readonly string[] {
+  return textsOf(settings.get('zones.internal.hostnames') ?? []).map(name => name.toLowerCase())
+}
+
+const textsOf = (value: unknown): readonly string[] => [convert(value, { type: 'array' })].flat().map(String)
+
+/** Whether a pattern means the same for a part of a text and for the whole of it. */
+const isWhole = (pattern: string): boolean =>
+  pattern === '.*' || (/^\^.*\$$/s.test(pattern) && !/[|]|\\\$$/.test(pattern))
+
+/** Whether a pattern is for a whole origin, in effect or because it begins with a scheme. */
+const isOrigin = (pattern: string): boolean => isWhole(pattern) || /^\^?https?:\/\//.test(pattern)
+
+/** For the whole of a path: what a pattern means for any part of it. */
+const whole = (pattern: string): string => (isWhole(pattern) ? pattern : `.*(?:${pattern}).*`)
 
 /** The alias of the SAML endpoints, where UAA's other zones put their subdomain, too. */
 const aliasFor = (settings: ReadonlyMap<string, unknown>): string =>
