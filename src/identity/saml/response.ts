@@ -1,11 +1,20 @@
 // Reads responses to sign-in requests, as the browser posts them (SAML Profiles §4.1.4, Bindings §3.5).
 import { addSeconds } from '../../base/clock.ts'
 import { checkAssertions, verifiedAssertion } from './assertion.ts'
-import { mismatchText, quoted, SamlProblem, timeAndNow } from './problem.ts'
+import { mismatchText, quoted, resultOrProblem, SamlProblem, timeAndNow } from './problem.ts'
 import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
 import { checkInResponseTo, checkIssuer, instantOf, readStatement, SKEW_SECONDS } from './statement.ts'
 import type { Expectation, SamlStatement } from './statement.ts'
-import { childrenNamed, decodeXml, isNamed, MAX_SIGNED_NODES, NAMESPACES, parseCounted } from './xml.ts'
+import {
+  childrenNamed,
+  decodeXml,
+  elementsOf,
+  isNamed,
+  MAX_SIGNED_NODES,
+  NAMESPACES,
+  parseCounted,
+  parseXml,
+} from './xml.ts'
 import type { XmlElement } from './xml.ts'
 
 export type { Expectation, SamlNameId, SamlStatement } from './statement.ts'
@@ -43,6 +52,15 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
     throw new SamlProblem('bad-signature', 'the signature covers another assertion')
   }
   return readStatement(inner, expected, { needsAuthentication: true, around: [response] })
+}
+
+/** Whether a response says which request it answers, or hides it in an encrypted assertion. Unverified; never throws. */
+export function mayAnswerRequest(base64: string): boolean {
+  const root = resultOrProblem(() => parseXml(decodeXml(base64)))
+  if (root instanceof SamlProblem) return true
+  return [...elementsOf(root)].some(
+    ({ name, attributes }) => attributes['InResponseTo'] !== undefined || name === 'EncryptedAssertion',
+  )
 }
 
 function assertionOf(response: XmlElement, isSigned: boolean): XmlElement {

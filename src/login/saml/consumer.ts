@@ -65,8 +65,12 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
     refused: (result: Refused, path: string | undefined) => failureOf(request, { origin, result, path }, deps),
   } as const
   const state = form.get(shape.state) ?? ''
-  if (form.get(POSTED_AGAIN) !== undefined) return returns.finishAttempt(request, reply, given)
-  if (!isState(state)) {
+  const key = { origin, state, callback: consumerPath(own) }
+  if (isState(state) && attempts.wasSent(request, key)) return returns.finishAttempt(request, reply, given)
+  const isAgain = form.get(POSTED_AGAIN) !== undefined
+  // A relay state of the provider's own may look like one of ours.
+  if (isAgain && (await mayAnswerRequest(message))) return returns.finishAttempt(request, reply, given)
+  if (isAgain || !isState(state)) {
     const refused = async (result: Refused, path: string | undefined): Promise<Failure | string | undefined> => {
       if (result.outcome !== 'no-provider') return given.refused(result, path)
       given.lost() // sign-ins must not begin at this provider, or not for the client that it leads to
@@ -74,10 +78,12 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
     }
     return returns.acceptUnsolicited(request, reply, { ...given, refused, target: state })
   }
-  const key = { origin, state, callback: consumerPath(own) }
-  if (attempts.wasSent(request, key)) return returns.finishAttempt(request, reply, given)
   return postAgain({ request, reply }, { form, own, alias }, deps)
 }
+
+/** The code that reads SAML is loaded with the first message. */
+const mayAnswerRequest = async (message: string): Promise<boolean> =>
+  (await import('../../identity/saml/response.ts')).mayAnswerRequest(message)
 
 /** Logs and reports a response whose issuer is not a provider here. */
 async function reportUnknownIssuer(

@@ -471,6 +471,23 @@ for (const mode of MODES) {
         }
       })
 
+      it('is recognized by the response where its relay state looks like one of ours', async () => {
+        const relayState = 'x'.repeat(43)
+        const browser = server.browser()
+        const xml = await idpOf(clock, 'begins').response({ nameId: 'looks-alike' })
+        const answer = await comeBack(server, browser, answerForm(xml, relayState))
+        assert.deepEqual([answer.status, answer.headers['location']], [302, HOME])
+        assert.equal(await isSignedIn(browser), true)
+        const barred = await idpOf(clock, 'waits').response({ nameId: 'looks-alike' })
+        await assertRefused(await comeBack(server, browser, answerForm(barred, relayState)), 400, LOST)
+        assertAudited('waits', 'in-response-to')
+        for (const parts of [{ inResponseTo: '_other' }, { inResponseTo: null, responseInResponseTo: '_other' }]) {
+          const answering = await idpOf(clock, 'begins').response({ ...parts, nameId: 'answers' })
+          await assertRefused(await comeBack(server, browser, answerForm(answering, relayState)), 400, LOST)
+        }
+        assert.equal(await userAt('begins', 'answers'), undefined)
+      })
+
       it('answers no request, not even one that waits', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/begins'))
