@@ -104,7 +104,7 @@ const rows = {
   plainDescriptions: { id: 'R8', standard: true, uaa: false },
   /** R10: lifetime of an authorization code in seconds. */
   codeSeconds: { id: 'R10', standard: 60, uaa: 300 },
-  /** T1: whether ID tokens carry at_hash and c_hash. */
+  /** T1: whether ID tokens carry at_hash, c_hash and s_hash. */
   tokenHashes: { id: 'T1', standard: true, uaa: false },
   /** T3, T6, T7: whether claims about the user depend on the granted scopes. */
   claimsByScope: { id: 'T3', standard: true, uaa: false },

@@ -129,14 +129,17 @@ export function refreshTokenClaims(
   }
 }
 
+/** Hashes of what is returned beside an ID token. */
+export interface TokenHashes {
+  readonly accessTokenHash?: string | undefined
+  readonly codeHash?: string | undefined
+  readonly stateHash?: string | undefined
+}
+
 /** Claims of an ID token (OpenID Connect Core §2), and those of UAA. */
 export function idTokenClaims(
   facts: Facts,
-  {
-    behaviour,
-    accessTokenHash,
-    codeHash,
-  }: { behaviour: Behaviour; accessTokenHash?: string | undefined; codeHash?: string | undefined },
+  { behaviour, accessTokenHash, codeHash, stateHash }: TokenHashes & { readonly behaviour: Behaviour },
 ): Claims {
   const { authorization } = facts
   const { client, scopes, subject } = authorization
@@ -167,6 +170,7 @@ export function idTokenClaims(
     nonce: authorization.nonce,
     at_hash: behaviour.tokenHashes ? accessTokenHash : undefined,
     c_hash: behaviour.tokenHashes ? codeHash : undefined,
+    s_hash: behaviour.tokenHashes ? stateHash : undefined,
     sid: behaviour.sessionIdClaim || passesLogoutOn(authorization.zone, behaviour) ? subject.sessionId : undefined,
   }
 }

@@ -212,11 +212,12 @@ function storeToken(
 
 async function signIdToken(plan: TokenPlan, accessToken: string | null, deps: IssuerDeps): Promise<string> {
   const { authorization } = plan.facts
-  const { code, zone, client } = authorization
+  const { code, state, zone, client } = authorization
   const key = await signable(clientKey('id_token', { zone, client, keys: deps.keys }), deps.behaviour)
   const hashes = {
     accessTokenHash: accessToken === null ? undefined : leftHalf(accessToken, key.algorithm),
     codeHash: code === undefined ? undefined : leftHalf(code, key.algorithm),
+    stateHash: state === undefined ? undefined : leftHalf(state, key.algorithm),
   }
   return key.sign('JWT', plannedIdClaims(plan, hashes, deps), keyUrl(authorization, deps))
 }
@@ -230,7 +231,7 @@ function keyUrl(
   return { jku: `${urls.atBaseHost(zone).replace(/^http:/, 'https:')}/token_keys` }
 }
 
-/** The left half of a token's hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6). */
+/** The left half of a hash, base64url: at_hash and c_hash (OpenID Connect Core §3.1.3.6), s_hash (FAPI 1.0 Advanced §5.1). */
 export function leftHalf(value: string, algorithm: SigningAlgorithm): string {
   const whole = hash(hashOf(algorithm), value, 'buffer')
   return whole.subarray(0, whole.length / 2).toString('base64url')

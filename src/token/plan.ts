@@ -13,7 +13,7 @@ import type { Subjects } from '../model/tokens/subject.ts'
 import type { TokenFormat } from '../model/tokens/token.ts'
 import type { Urls } from '../model/urls.ts'
 import { accessTokenClaims, idTokenClaims } from './claims.ts'
-import type { Claims, Facts } from './claims.ts'
+import type { Claims, Facts, TokenHashes } from './claims.ts'
 import { excludeClaims } from './excluded-claims.ts'
 import { accessTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
@@ -93,7 +93,7 @@ export function plannedAccessClaims({ facts, isRevocable }: TokenPlan, deps: Pla
 /** The claims of the ID token. */
 export function plannedIdClaims(
   { facts, format }: Pick<TokenPlan, 'facts' | 'format'>,
-  hashes: { readonly accessTokenHash?: string | undefined; readonly codeHash?: string | undefined },
+  hashes: TokenHashes,
   { behaviour, random, settings }: PlanDeps,
 ): Claims {
   // The id of an opaque access token is the token itself. ID tokens appear in URLs as hints, so give them another id.

@@ -10,7 +10,16 @@ export function kindOf(claims: Claims, type: unknown): TokenKind {
 }
 
 /** Claims of ID, refresh and logout tokens that no access token has. */
-const FOREIGN_CLAIMS = ['email_verified', 'sid', 'at_hash', 'c_hash', 'previous_logon_time', 'events', 'granted_scopes']
+const FOREIGN_CLAIMS = [
+  'email_verified',
+  'sid',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'previous_logon_time',
+  'events',
+  'granted_scopes',
+]
 
 /**
  * Decided by the claims; false in case of doubt. An access token has a client, a scope, a user or that client as subject, and

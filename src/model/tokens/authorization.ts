@@ -41,6 +41,8 @@ export interface Authorization {
   readonly revocable?: boolean
   /** The authorization code issued alongside; its hash is in the ID token (`c_hash`). */
   readonly code?: string
+  /** The `state` of the authorization response that the tokens are in; its hash is in the ID token (`s_hash`). */
+  readonly state?: string
   /** Identifies all tokens issued from one grant. */
   readonly grantId?: string
   /** `none` or `private_key_jwt`; absent for a non-empty secret. */

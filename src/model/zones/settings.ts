@@ -78,6 +78,7 @@ export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
   'nonce',
   'rev_sig',
   'revocable',
+  's_hash',
   'scope',
   'sid',
   'sub',

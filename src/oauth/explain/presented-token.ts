@@ -228,7 +228,16 @@ function scopesIn(held: readonly string[], today: Explanation | undefined): read
 }
 
 /** Differ from token to token. */
-const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['iat', 'exp', 'auth_time', 'jti', 'at_hash', 'c_hash', 'grant_id'])
+const OF_ONE_TOKEN: ReadonlySet<string> = new Set([
+  'iat',
+  'exp',
+  'auth_time',
+  'jti',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'grant_id',
+])
 const MAX_VALUE_LENGTH = 4000
 
 function claimsIn({ claims, kind }: IssuedToken, today: Explanation | undefined): readonly ExplainedClaim[] {

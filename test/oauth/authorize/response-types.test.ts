@@ -157,7 +157,14 @@ for (const mode of MODES) {
       assert.deepEqual([payload.sub, payload['nonce']], [user.id, 'n-1'])
       assert.equal(payload['at_hash'], isStandard ? halfHash(got['access_token']) : undefined)
       assert.equal(payload['c_hash'], isStandard ? halfHash(got['code']) : undefined)
+      assert.equal(payload['s_hash'], isStandard ? halfHash(HYBRID.state) : undefined)
       assert.equal(typeof payload['auth_time'], 'number')
+    })
+
+    it('give an ID token no hash of a state that was not sent', async () => {
+      const { state: _, ...stateless } = HYBRID
+      const { got } = await ask({ ...stateless, response_type: 'code id_token' })
+      assert.equal(decodeJwt(got['id_token'] ?? '')['s_hash'], undefined)
     })
 
     it('give a lone ID token no hash, and one beside a code none of an access token', async () => {

@@ -125,6 +125,7 @@ async function issue(
     tokens,
     grantId,
     ...(code !== undefined && { code }),
+    ...(target.state !== undefined && { state: target.state }),
     ...(nonce !== undefined && { nonce }),
     ...(tokenFormat && { format: tokenFormat }),
     ...(azAttr && { azAttr }),
