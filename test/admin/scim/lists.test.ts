@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import type { TestDatabase } from '../../support/databases.ts'
 import type { Resource, ScimServer } from './support.ts'
-import { ENTERPRISE, ERROR_SCHEMA, GROUP_SCHEMA, OWN, startScimServer, TO_Z1 } from './support.ts'
+import { ENTERPRISE, ERROR_SCHEMA, GROUP_SCHEMA, OWN, startScimServer, TO_Z1, USER_SCHEMA } from './support.ts'
 
 const SEARCH = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 const LIST = 'urn:ietf:params:scim:api:messages:2.0:ListResponse'
@@ -227,6 +227,16 @@ for (const kind of DATABASE_KINDS) {
       assert.ok((await keys({ excludedAttributes: 'id' })).includes('id'))
       const own = (await one({ attributes: OWN })) as Readonly<Record<string, object>>
       assert.deepEqual(Object.keys(own[OWN] ?? {}).toSorted(), ['origin', 'passwordLastModified', 'verified'])
+      const core = await keys({ attributes: USER_SCHEMA.toUpperCase() })
+      assert.ok(
+        ['userName', 'name', 'emails', 'active', 'groups'].every(name => core.includes(name)),
+        core.join(),
+      )
+      assert.ok(
+        ['meta', OWN].every(name => !core.includes(name)),
+        core.join(),
+      )
+      assert.deepEqual(await keys({ excludedAttributes: USER_SCHEMA }), ['id', 'meta', 'schemas', OWN])
       const emails = await one({ excludedAttributes: 'emails.primary' })
       assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
     })

@@ -1,7 +1,7 @@
 // Which attributes a response has: `returned` of the description, and the parameters `attributes` and `excludedAttributes`
 // (RFC 7644 §3.9).
 import { isJsonRecord } from '../../../base/json.ts'
-import type { Attribute, Json, Names } from '../schemas/attribute.ts'
+import type { Attribute, Json, Names, Schema } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 
 /** The attributes that a response shows. */
@@ -98,9 +98,13 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
 function namedIn(names: Names, list: readonly string[]): Named {
   const found = new Map<string, 'all' | Set<string>>()
   for (const name of list) {
-    const extension = names.extension(name)
-    for (const attribute of extension?.attributes ?? []) found.set(`${extension?.id}:${attribute.name}`, 'all')
-    const resolved = extension ? undefined : names.find(name)
+    const schema = schemaNamed(names, name)
+    if (schema) {
+      const prefix = schema === names.type.schema ? '' : `${schema.id}:`
+      for (const attribute of schema.attributes) found.set(prefix + attribute.name, 'all')
+      continue
+    }
+    const resolved = names.find(name)
     if (!resolved) continue
     const { attribute, sub } = resolved
     const key = (resolved.extension === undefined ? '' : `${resolved.extension}:`) + attribute.name
@@ -110,4 +114,10 @@ function namedIn(names: Names, list: readonly string[]): Named {
     else if (selected !== 'all') selected.add(sub.name)
   }
   return found
+}
+
+/** The schema with this URN: its name alone stands for all of its attributes. */
+function schemaNamed(names: Names, urn: string): Schema | undefined {
+  const { schema } = names.type
+  return urn.toLowerCase() === schema.id.toLowerCase() ? schema : names.extension(urn)
 }
