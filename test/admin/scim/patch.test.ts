@@ -131,6 +131,19 @@ describe('a PATCH', () => {
       want: {},
     },
     {
+      name: 'leaves one of two entries that become the same (RFC 7643 §2.4)',
+      operations: [
+        { op: 'add', path: 'emails', value: [{ value: work.value, type: 'other', display: 'Other' }] },
+        { op: 'replace', path: 'emails[type eq "other"].type', value: 'work' },
+      ],
+      want: { emails: [{ ...work, display: 'Other' }, home] },
+    },
+    {
+      name: 'replaces a list by values that are each there once',
+      operations: [{ op: 'replace', path: 'emails', value: [home, work, home] }],
+      want: { emails: [home, work] },
+    },
+    {
       name: 'keeps the same value of another type',
       operations: [{ op: 'add', path: 'emails', value: [{ value: work.value, type: 'other' }] }],
       want: { emails: [work, home, { value: work.value, type: 'other' }] },
@@ -539,6 +552,11 @@ function operationOf(each: Step): unknown {
   }
 }
 
+const eachOnce = (roles: readonly Entry[]): Entry[] =>
+  roles
+    .filter(({ value, type }, at) => roles.findIndex(role => role.value === value && role.type === type) === at)
+    .map(role => ({ ...role }))
+
 /** False when the step has no target. */
 function applyStep(model: Model, each: Step): boolean {
   const chosen = 'type' in each ? model.roles.filter(role => role.type === each.type) : []
@@ -553,11 +571,12 @@ function applyStep(model: Model, each: Step): boolean {
       return true
     }
     case 'replace all':
-      model.roles = each.entries.map(role => ({ ...role }))
+      model.roles = eachOnce(each.entries)
       return true
     case 'set value':
       for (const role of chosen) role.value = each.value
       if (chosen.length === 0) model.roles.push({ type: each.type, value: each.value })
+      model.roles = eachOnce(model.roles)
       return true
     case 'remove':
       if (chosen.length === 0) return false

@@ -139,6 +139,34 @@ for (const mode of MODES) {
       assert.equal(same.headers['etag'], 'W/"1"') // nothing to change
     })
 
+    // Covers /scim/v2/Users: rule: RFC 7643 §2.4, same values
+    it('have each value once, completed by what is sent with its repetition', async () => {
+      const sent = {
+        emails: [
+          { value: 'one@example.org', type: 'work', primary: true },
+          { value: 'one@example.org', type: 'home' },
+          { value: 'one@example.org', type: 'work', display: 'Work' },
+        ],
+        roles: [{ value: 'guide' }, { value: 'guide' }],
+        addresses: [
+          { type: 'work', country: 'US' },
+          { country: 'US', type: 'work' },
+          { type: 'home', country: 'US' },
+        ],
+      }
+      const want = {
+        emails: [{ ...sent.emails[0], display: 'Work' }, sent.emails[1]],
+        roles: [{ value: 'guide' }],
+        addresses: [sent.addresses[0], sent.addresses[2]],
+      }
+      const shown = ({ emails, roles, addresses }: Readonly<Record<string, unknown>>) => ({ emails, roles, addresses })
+      const made = await scim.createUser(sent)
+      assert.deepEqual(shown(made), want)
+      const body = { schemas: [USER_SCHEMA], userName: 'once@example.org', ...sent, title: 'Guide' }
+      assert.deepEqual(shown((await scim.send('PUT', `/Users/${made.id}`, { body })).json()), want)
+      await scim.send('DELETE', `/Users/${made.id}`)
+    })
+
     it('keep the mark of the primary address that UAA’s record shows', async () => {
       const { server } = scim
       const bearer = await scim.tokenOf('root')

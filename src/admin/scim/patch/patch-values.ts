@@ -4,8 +4,9 @@ import type { Filter } from '../../../model/filters/filter.ts'
 import type { Attribute, ResolvedPath } from '../schemas/attribute.ts'
 import { named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
+import { hasOwnId, idOf, isPrimary, joined, onlyPrimary } from '../requests/multiple-values.ts'
 import type { Op } from './patch-operations.ts'
-import { checkCount, isPrimary, readSingle, readValue } from '../requests/reader.ts'
+import { checkCount, readSingle, readValue } from '../requests/reader.ts'
 import { entryFor, mayBeAbsent } from '../requests/tolerances.ts'
 import { exactValueOf, selects, sizeOf } from './value-filter.ts'
 
@@ -68,7 +69,7 @@ export function changeValues(
     const read = readValue(attribute, sent, path)
     const values: readonly unknown[] = Array.isArray(read) ? read : []
     if (op === 'add') spend(budget, (list.length + values.length) * (hasOwnId(attribute) ? COST_OF_ID : 1))
-    owner[attribute.name] = op === 'replace' ? values : joined(attribute, list, values)
+    owner[attribute.name] = op === 'replace' ? values : added(attribute, list, values)
     return
   }
   const chosen = chosenIn(list, filter, context)
@@ -77,14 +78,22 @@ export function changeValues(
     if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
     const made = readSingle(attribute, entry, attribute.name, { isPart: true })
     const changed = changedEntry(made, { attribute, sub, value, path, op: 'add' })
-    owner[attribute.name] = joined(attribute, list, [changed])
+    owner[attribute.name] = added(attribute, list, [changed])
     return
   }
   const changed = list.map(entry =>
     chosen.has(entry) ? changedEntry(entry, { attribute, sub, value, path, op }) : entry,
   )
   const preferred = changed.findLast((entry, index) => chosen.has(list[index]) && isPrimary(entry))
-  owner[attribute.name] = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
+  const entries = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
+  owner[attribute.name] = joined(attribute, [], entries)
+}
+
+/** The list with more values; throws for too many. */
+function added(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
+  const all = joined(attribute, list, values)
+  checkCount(attribute, all, attribute.name)
+  return all
 }
 
 interface EntryChange {
@@ -110,53 +119,6 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
   merge(members, attribute, value, path)
   return withoutUndefined(members)
 }
-
-/** Whether one member identifies a value, like the id of a member of a group. */
-const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
-  subAttributes.some(({ name, mutability }) => name === 'value' && mutability === 'immutable')
-
-/**
- * The list with the values that it does not have yet; those that it has are completed. A primary value replaces the old one as
- * primary (§3.5.2).
- */
-function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
-  const keyOf = keyFor(attribute)
-  const all = [...list]
-  const places = new Map<unknown, number>()
-  for (const [place, entry] of list.entries()) if (!places.has(keyOf(entry))) places.set(keyOf(entry), place)
-  let primaryAt: number | undefined
-  for (const value of values) {
-    const key = keyOf(value)
-    const place = places.get(key) ?? all.length
-    const known = all[place]
-    all[place] =
-      isJsonRecord(known) && isJsonRecord(value) && !hasOwnId(attribute) ? { ...known, ...value } : (known ?? value)
-    places.set(key, place)
-    if (isPrimary(value)) primaryAt = place
-  }
-  checkCount(attribute, all, attribute.name)
-  return onlyPrimary(all, primaryAt === undefined ? undefined : all[primaryAt])
-}
-
-/** What distinguishes values: an id, or type and value together (RFC 7643 §2.4), or all members where there are not both. */
-function keyFor(attribute: Attribute): (entry: unknown) => unknown {
-  if (hasOwnId(attribute)) return idOf
-  const { subAttributes = [] } = attribute
-  if (!named(subAttributes, 'value') || !named(subAttributes, 'type')) return textOf
-  return entry => (isJsonRecord(entry) ? JSON.stringify([entry['value'], entry['type']]) : entry)
-}
-
-/** The same text for equal values, independent of the order of their members. */
-const textOf = (entry: unknown): string =>
-  JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
-
-const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
-
-/** Clears `primary` of all values except the preferred one, if there is one. */
-const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
-  preferred === undefined
-    ? list
-    : list.map(entry => (entry !== preferred && isPrimary(entry) ? { ...entry, primary: false } : entry))
 
 /** Removes the values that the filter selects, or a member of these. */
 export function removeValues(context: Context, filter: Filter | undefined, op: Op): void {

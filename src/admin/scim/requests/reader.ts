@@ -1,11 +1,11 @@
 // Reads resources and values of requests by their description, strictly: what is left has the names of the description, no
 // attribute that only the server writes, and nothing unassigned (RFC 7643 §2.5).
 import { isJsonRecord } from '../../../base/json.ts'
-import type { JsonRecord } from '../../../base/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../../records/kinds.ts'
 import type { Attribute, Json, Names } from '../schemas/attribute.ts'
 import { MAX_VALUES, named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
+import { isPrimary, joined } from './multiple-values.ts'
 import { isForeignSchema, toleratedBoolean, toleratedComplex } from './tolerances.ts'
 
 /** Reads the body of a POST or PUT. Throws `ScimError`. */
@@ -83,16 +83,13 @@ export function readValue(attribute: Attribute, sent: unknown, path: string): un
   if (values.filter(isPrimary).length > 1) {
     throw new ScimError('invalidValue', `${path} has more than one primary value`) // RFC 7643 §2.4
   }
-  return values.length > 0 ? values : undefined
+  return values.length > 0 ? joined(attribute, [], values) : undefined
 }
 
 /** Throws for more values than the attribute can have. */
 export function checkCount({ maxValues = MAX_VALUES }: Attribute, values: readonly unknown[], path: string): void {
   if (values.length > maxValues) throw new ScimError('invalidValue', `${path} must have at most ${maxValues} values`)
 }
-
-/** Whether the value is marked as the preferred one. */
-export const isPrimary = (value: unknown): value is JsonRecord => isJsonRecord(value) && value['primary'] === true
 
 /**
  * Reads one value, of a list for an attribute that has many; undefined when it is unassigned. A part of a value may lack
