@@ -28,6 +28,8 @@ import { AlreadyExists } from './store/store.ts'
 
 export { BootstrapError } from './bootstrap/bootstrap-error.ts'
 
+const PROGRESS_MS = 10_000
+
 /**
  * Applies the configuration's records; safe to run in several processes at once. Hashes and writes nothing when nothing
  * changed since the last start. Throws `BootstrapError` for a database of another service or another master key.
@@ -37,7 +39,7 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
   const { service, bootstrap } = config
   await refuseForeignDatabase(deps)
   await refuseUnfinishedImport(store, service)
-  const ledger = createLedger(store, deps.vault)
+  const ledger = createLedger(store, deps.vault, createProgress(deps))
   const all = { ...deps, ledger }
 
   if (config.playground) await restorePlayground(service, all)
@@ -53,6 +55,17 @@ export async function applyBootstrap(deps: BootstrapDeps): Promise<void> {
     if (isThere && signingKeys !== undefined) await applySigningKeys(zone.id, signingKeys, all)
   }
   if (ledger.applied > 0) log(`bootstrap: ${ledger.applied} records written`)
+}
+
+/** Thousands of zones or users take minutes, in which an operator should see that the start goes on. */
+function createProgress({ clock, log }: Pick<BootstrapDeps, 'clock' | 'log'>): (applied: number) => void {
+  let due = clock.now().getTime() + PROGRESS_MS
+  return applied => {
+    const now = clock.now().getTime()
+    if (now < due) return
+    due = now + PROGRESS_MS
+    log(`bootstrap: ${applied} records written so far`)
+  }
 }
 
 /**

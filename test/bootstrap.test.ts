@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
+import type { Clock } from '../src/base/clock.ts'
 import { createPasswords } from '../src/base/passwords.ts'
 import type { Passwords } from '../src/base/passwords.ts'
 import { createRandom } from '../src/base/random.ts'
@@ -59,6 +60,7 @@ function countingPasswords(): Passwords & { hashes: number; verifications: numbe
 
 interface Start {
   readonly now?: number
+  readonly clock?: Clock
   readonly passwords?: Passwords
   readonly vaultKey?: number
 }
@@ -67,7 +69,7 @@ interface Start {
 async function start(
   store: Store,
   file: object | undefined,
-  { now = 1_000, passwords = hashing, vaultKey = 7 }: Start = {},
+  { now = 1_000, clock = { now: () => new Date(now) }, passwords = hashing, vaultKey = 7 }: Start = {},
 ) {
   const config =
     file === undefined ? await loadConfig({ env: {}, cwd: folder }) : await loadText(folder, JSON.stringify(file))
@@ -76,7 +78,7 @@ async function start(
     store,
     passwords,
     vault: vaultKey === 7 ? vault : createVault(Buffer.alloc(32, vaultKey), random),
-    clock: { now: () => new Date(now) },
+    clock,
     random,
     config,
     log: line => lines.push(line),
@@ -512,6 +514,29 @@ describe('a first start', () => {
       [['k', true]],
     )
     assert.deepEqual(await store.keys.list('svc'), [])
+  })
+})
+
+describe('a start that writes many records', () => {
+  const groups = Array.from({ length: 200 }, (_, index) => ({ displayName: `g${index}` }))
+
+  it('logs its progress every ten seconds', async () => {
+    let seconds = 0
+    const clock = { now: () => new Date((seconds += 0.05) * 1000) }
+    const lines = await start(await open(), { bootstrap: { groups } }, { clock })
+    const total = lines.pop() ?? ''
+    assert.match(total, /^bootstrap: 2\d\d records written$/)
+    assert.ok(lines.length >= 2, `no progress in ${seconds} s`)
+    for (const line of lines) assert.match(line, /^bootstrap: \d+ records written so far$/)
+    assert.ok(lines.length <= seconds / 10, `${lines.length} lines in ${seconds} s`)
+  })
+
+  it('logs no progress within the first ten seconds', async () => {
+    const lines = await start(await open(), { bootstrap: { groups } })
+    assert.deepEqual(
+      lines.map(line => line.replace(/\d+/, 'n')),
+      ['bootstrap: n records written'],
+    )
   })
 })
 

@@ -21,8 +21,8 @@ export interface Ledger {
   readonly applied: number
 }
 
-/** Stores definitions as keyed digests, because they contain secrets. */
-export function createLedger(store: Store, vault: Vault): Ledger {
+/** Stores definitions as keyed digests, because they contain secrets. `onApplied` gets the number of applied records so far. */
+export function createLedger(store: Store, vault: Vault, onApplied?: (applied: number) => void): Ledger {
   let applied = 0
   return {
     async once({ zoneId, kind, key, definition }, apply) {
@@ -31,6 +31,7 @@ export function createLedger(store: Store, vault: Vault): Ledger {
       await apply()
       await store.bootstrap.remember(zoneId, kind, key, digest)
       applied += 1
+      onApplied?.(applied)
     },
     forget: ({ zoneId, kind, key }) => store.bootstrap.remember(zoneId, kind, key, 'forgotten'),
     get applied() {
