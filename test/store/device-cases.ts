@@ -102,7 +102,7 @@ export function deviceCases({ store, newZone }: Lent): void {
         store().devices.decide(z, 'user', decision, at(1)),
         store().devices.decide(z, 'user', decision, at(1)),
       ])
-      assert.deepEqual(decided.toSorted(), [false, true])
+      assert.equal(decided.filter(Boolean).length, 1)
       assert.equal((await store().devices.poll(z, { ...DEVICE, clientId: 'other' }, at(2))).outcome, 'unknown')
       const polls = await Promise.all([
         store().devices.poll(z, DEVICE, at(2)),

@@ -221,7 +221,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.removeTotp(z, 'u1', ['totp']), false, 'the passkey does not count')
       const both = ['passkey', 'totp'] as const
       const removed = await Promise.all([factors.removeTotp(z, 'u1', both), factors.removePasskey(z, of, both)])
-      assert.deepEqual(removed.toSorted(), [false, true])
+      assert.equal(removed.filter(Boolean).length, 1)
       assert.equal((await factorsOf(z))?.methods.length, 1)
       assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'unknown' }, both), false)
     })
