@@ -42,6 +42,34 @@ interface TokenParams {
 
 /** `/oauth/token/revoke/…`. See docs/compatibility.md, C8. */
 export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps): void {
+  const { revokeOfUser, revokeOfUserAndClient, revokeOfClient, revokeOne, refuseUnknown } = createRevocations(deps)
+  const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
+  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
+  const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
+  app.route({ method, url: '/oauth/token/revoke/user/:userId', config, handler: revokeOfUser })
+  app.route({
+    method,
+    url: '/oauth/token/revoke/user/:userId/client/:clientId',
+    config,
+    handler: revokeOfUserAndClient,
+  })
+  app.route({ method, url: '/oauth/token/revoke/client/:clientId', config, handler: revokeOfClient })
+  app.route({ method: 'DELETE', url: '/oauth/token/revoke/:tokenId', config, handler: revokeOne })
+
+  app.route({
+    method: method.filter(each => each !== 'DELETE'),
+    url: '/oauth/token/revoke/:tokenId',
+    config: { ...config, refuses: true },
+    handler: () => {
+      throw inRealm(new OAuthError('access_denied', 'Access is denied'), deps.service)
+    },
+  })
+
+  // A path that does not fit the parameter above, such as one that is too long, names no token.
+  app.route({ method, url: '/oauth/token/revoke/*', config: { ...config, refuses: true }, handler: refuseUnknown })
+}
+
+function createRevocations(deps: TokenRevokeDeps) {
   const { store, clock, random, service, behaviour, audit } = deps
   const revokers = [service.scope('admin'), 'tokens.revoke']
 
@@ -139,37 +167,15 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
     return reply.send()
   }
 
-  const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
-  // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
-  const method = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']
-  app.route({ method, url: '/oauth/token/revoke/user/:userId', config, handler: revokeOfUser })
-  app.route({
-    method,
-    url: '/oauth/token/revoke/user/:userId/client/:clientId',
-    config,
-    handler: revokeOfUserAndClient,
-  })
-  app.route({ method, url: '/oauth/token/revoke/client/:clientId', config, handler: revokeOfClient })
-  app.route({ method: 'DELETE', url: '/oauth/token/revoke/:tokenId', config, handler: revokeOne })
-
-  app.route({
-    method: method.filter(each => each !== 'DELETE'),
-    url: '/oauth/token/revoke/:tokenId',
-    config: { ...config, refuses: true },
-    handler: () => {
-      throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
-    },
-  })
-
-  // A path that does not fit the parameter above, such as one that is too long, names no token.
-  app.route({
-    method,
-    url: '/oauth/token/revoke/*',
-    config: { ...config, refuses: true },
-    handler: request => {
+  return {
+    revokeOfUser,
+    revokeOfUserAndClient,
+    revokeOfClient,
+    revokeOne,
+    refuseUnknown: (request: FastifyRequest): never => {
       throw unknown(request)
     },
-  })
+  }
 }
 
 /** Each deletes a few hundred rows. The new salt has invalidated the rest, which is deleted on expiry. */
