@@ -31,7 +31,19 @@ export interface ClientFromJson {
 }
 
 /** The members of a client that were sent. */
-type SentMembers = ReturnType<typeof readRecord<typeof clientFields>>['values']
+type SentMembers = SentClient['values']
+
+type SentClient = ReturnType<typeof readRecord<typeof clientFields>>
+
+interface SentKeys extends Pick<Client, 'jwks' | 'jwksUri'> {
+  readonly problems: readonly ClientProblem[]
+}
+
+interface SentCredentials {
+  readonly first: string | undefined
+  readonly second: string | undefined
+  readonly keys: SentKeys
+}
 
 const CONFIGURED: ClientReading = { as: 'configured', withSecondSecret: true }
 
@@ -62,11 +74,12 @@ export function clientFromJson(
   const refuse = (key: string, message: string): void => {
     problems.push({ key, message })
   }
-  const { values, problems: typeProblems } = readRecord(clientFields, json)
+  const members = readRecord(clientFields, json)
+  const { values, problems: typeProblems } = members
   const sentSecrets = readRecord(clientSecretFields, json)
   problems.push(...typeProblems.filter(({ key }) => !KEY_MEMBERS.has(key)), ...sentSecrets.problems)
 
-  const { clientId = '', authorizedGrantTypes: grantTypes = [], authorities = [] } = values
+  const { clientId = '', authorizedGrantTypes: grantTypes = [] } = values
   const isLenient = reading.as === 'configured' && rules.lenientConfiguration === true
   const redirectUris = [...new Set([...(values.redirectUris ?? []), ...(isLenient ? selfServiceTargets(json) : [])])]
   if (isNew) checkId(clientId, service, refuse)
@@ -76,26 +89,15 @@ export function clientFromJson(
   const { first } = sentSecrets.values
   const second = reading.withSecondSecret ? sentSecrets.values.second : undefined
   const secrets = [first, second].filter(text => text !== undefined)
-  const keys = readKeys(json, reading, { values, problems: typeProblems })
-  const trustsOthers = (values.jwtCreds ?? []).length > 0 || typeProblems.some(({ key }) => key === 'jwt_creds')
-  const isByCertificate = values.tokenEndpointAuthMethod === 'tls_client_auth'
-  // UAA: requires a secret even with keys. Only the configuration accepts a second secret alone.
-  const proofs = reading.as === 'configured' ? secrets : [first ?? '']
-  const isProven = [...proofs, keys.jwks ?? '', keys.jwksUri ?? ''].some(text => !isBlank(text))
-  // Problems of keys are reported instead of a missing credential.
-  const hasCredential = !isNew || isByCertificate || trustsOthers || isProven || keys.problems.length > 0
-  const scope = values.scope ?? []
+  const keys = readKeys(json, reading, members)
+  const hasCredential = !isNew || canAuthenticate(members, { first, second, keys }, reading)
   if (grantTypes.includes(JWT_BEARER)) {
-    if (scope.length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
+    if ((values.scope ?? []).length === 0) refuse('scope', `Scope cannot be empty for grant_type ${JWT_BEARER}`)
     if (!hasCredential) refuse('client_secret', `Client secret is required for grant type ${JWT_BEARER}`)
   }
 
   if (reading.caller) {
-    const wanted = { clientId, grantTypes, scope, authorities }
-    for (const [key, message] of callerProblems(reading.caller, wanted, service)) refuse(key, message)
-    if (values.tokenExchange !== undefined) {
-      refuse('tokenExchange', 'tokenExchange is not allowed for non-admin caller.')
-    }
+    for (const [key, message] of callerProblems(reading.caller, values, service)) refuse(key, message)
   }
   const isGuarded = reading.as !== 'configured' && first !== undefined && !isBlank(first)
   if (isGuarded && grantTypes.includes('implicit')) {
@@ -119,6 +121,19 @@ export function clientFromJson(
   const additional = additionalOf(json, refuse)
   const definition = definitionOf({ ...values, redirectUris }, { keys, additional, isNew, service })
   return { definition, secrets, problems }
+}
+
+/** Whether the new client has something to authenticate with. Problems of its keys are reported instead of a missing secret. */
+function canAuthenticate(
+  { values, problems }: SentClient,
+  { first, second, keys }: SentCredentials,
+  { as }: ClientReading,
+): boolean {
+  if (values.tokenEndpointAuthMethod === 'tls_client_auth' || keys.problems.length > 0) return true
+  if ((values.jwtCreds ?? []).length > 0 || problems.some(({ key }) => key === 'jwt_creds')) return true
+  // UAA: requires a secret even with keys. Only the configuration accepts a second secret alone.
+  const secrets = as === 'configured' ? [first, second] : [first]
+  return [...secrets, keys.jwks, keys.jwksUri].some(text => text !== undefined && !isBlank(text))
 }
 
 /** The client with defaults for what was not sent. In an update, `false` and an empty list remove a member. */
@@ -181,8 +196,8 @@ function keysProblem(keys: unknown, options: { readonly named: boolean }): strin
 function readKeys(
   json: JsonRecord,
   { as }: ClientReading,
-  { values: { jwksUri }, problems: typeProblems }: ReturnType<typeof readRecord<typeof clientFields>>,
-): { jwks?: string; jwksUri?: string; problems: readonly ClientProblem[] } {
+  { values: { jwksUri }, problems: typeProblems }: SentClient,
+): SentKeys {
   const problems: ClientProblem[] = typeProblems.filter(({ key }) => key === 'jwks_uri')
   const given = (Object.hasOwn(json, 'jwks') ? json['jwks'] : undefined) ?? undefined
   // The API refers to keys by `kid`.

@@ -19,17 +19,14 @@ export interface LimitedBearer extends LimitedCaller {
 }
 
 /** The parts of a record that are limited by its sender. */
-interface LimitedFields {
-  readonly clientId: string
-  readonly grantTypes: readonly string[]
-  readonly scope: readonly string[]
-  readonly authorities: readonly string[]
-}
+type LimitedFields = Partial<
+  Pick<Client, 'clientId' | 'authorizedGrantTypes' | 'scope' | 'authorities' | 'tokenExchange'>
+>
 
 /** The values that the caller may not set, with the messages of the API. */
 export function callerProblems(
   caller: LimitedCaller,
-  { clientId, grantTypes, scope, authorities }: LimitedFields,
+  { clientId = '', authorizedGrantTypes: grantTypes = [], scope = [], authorities = [], tokenExchange }: LimitedFields,
   service: Service,
 ): readonly (readonly [key: string, message: string])[] {
   const problems: [string, string][] = []
@@ -55,6 +52,9 @@ export function callerProblems(
   for (const name of authorities.filter(each => !allowed.includes(each))) {
     const message = `${name} is not an allowed authority for caller=${caller.clientId}. Must be one of: [${allowed.join(', ')}]`
     problems.push(['authorities', message])
+  }
+  if (tokenExchange !== undefined) {
+    problems.push(['tokenExchange', 'tokenExchange is not allowed for non-admin caller.'])
   }
   return problems
 }

@@ -5,7 +5,7 @@ import { clientFromJson } from '../../../src/clients/client-json.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 
 const service = serviceNamed('uaa')
-const nothing = { clientId: 'new', grantTypes: [], scope: [], authorities: [] }
+const nothing = { clientId: 'new', authorizedGrantTypes: [], scope: [], authorities: [] }
 
 describe('a caller who administers nothing', () => {
   it('may write what gives nothing', () => {
@@ -17,7 +17,7 @@ describe('a caller who administers nothing', () => {
   it('reports every problem in the order of the interface', () => {
     const wanted = {
       clientId: 'new',
-      grantTypes: ['password', 'implicit', 'authorization_code', 'client_credentials'],
+      authorizedGrantTypes: ['password', 'implicit', 'authorization_code', 'client_credentials'],
       scope: ['me.x', 'b', 'mine'],
       authorities: ['uaa.resource', 'uaa.admin'],
     }
