@@ -66,17 +66,20 @@ export async function authenticate(
   const question = { sent, challenge, passkey, verifiesUser: !user }
   const verified = await verify(at, question).catch((cause: unknown) => refused('invalid', cause))
   if (verified.outcome === 'refused') return verified
+  // §7.2: one that begins or ceases to be eligible for a backup is not the same credential.
+  const { isBackupEligible } = passkey
+  if (isBackupEligible !== undefined && isBackupEligible !== verified.isBackupEligible) return refused('eligibility')
   // §4, uvInitialized: whoever finds an authenticator without a PIN can give it one. The password has to come first once.
   if (!user && !passkey.hasVerifiedUser) return { ...refused('never-verified'), userId: passkey.userId }
   if (!(await challenges.use(challenge, of))) return refused('used')
-  const { counter, isBackedUp, isUserVerified } = verified
-  const use = { counter, isBackedUp, isUserVerified, at: clock.now() }
+  const { outcome: _, ...seen } = verified
+  const use = { ...seen, at: clock.now() }
   if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, use))) return refused('counter')
   return {
     outcome: 'proved',
     userId: passkey.userId,
     level: passkey.isAttested ? 'phrh' : 'phr',
-    amr: [passkey.isAttested ? 'hwk' : 'pop', ...(isUserVerified ? ['user'] : [])],
+    amr: [passkey.isAttested ? 'hwk' : 'pop', ...(seen.isUserVerified ? ['user'] : [])],
   }
 }
 
@@ -84,6 +87,7 @@ export async function authenticate(
 interface VerifiedAnswer {
   readonly outcome: 'verified'
   readonly counter: number
+  readonly isBackupEligible: boolean
   readonly isBackedUp: boolean
   readonly isUserVerified: boolean
 }
@@ -125,5 +129,6 @@ async function verify(
   })
   if (!verified) return refused('invalid')
   const { newCounter: counter, credentialBackedUp: isBackedUp, userVerified: isUserVerified } = authenticationInfo
-  return { outcome: 'verified', counter, isBackedUp, isUserVerified }
+  const isBackupEligible = authenticationInfo.credentialDeviceType === 'multiDevice'
+  return { outcome: 'verified', counter, isBackupEligible, isBackedUp, isUserVerified }
 }

@@ -25,6 +25,7 @@ export interface PasskeyRefusal {
     | 'key'
     | 'invalid'
     | 'counter'
+    | 'eligibility'
     | 'never-verified'
     | 'used'
   readonly detail?: string

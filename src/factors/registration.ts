@@ -81,7 +81,14 @@ interface VerifiedRegistration {
   readonly outcome: 'verified'
   readonly facts: Pick<
     Passkey,
-    'credentialId' | 'publicKey' | 'counter' | 'aaguid' | 'isBackedUp' | 'isAttested' | 'hasVerifiedUser'
+    | 'credentialId'
+    | 'publicKey'
+    | 'counter'
+    | 'aaguid'
+    | 'isBackupEligible'
+    | 'isBackedUp'
+    | 'isAttested'
+    | 'hasVerifiedUser'
   >
 }
 
@@ -115,6 +122,7 @@ async function verify(
   })
   if (!verified) return refused('invalid')
   const { credential, aaguid, credentialBackedUp: isBackedUp, credentialDeviceType, userVerified } = registrationInfo
+  const isBackupEligible = credentialDeviceType === 'multiDevice'
   if (!isValidCoseKey(isoCBOR.decodeFirst(credential.publicKey))) return refused('key')
   return {
     outcome: 'verified',
@@ -123,9 +131,10 @@ async function verify(
       publicKey: Buffer.from(credential.publicKey).toString('base64url'),
       counter: credential.counter,
       aaguid,
+      isBackupEligible,
       isBackedUp,
       // A synchronized passkey is not bound to this hardware.
-      isAttested: use.kind === 'verified' && use.provesHardware && credentialDeviceType === 'singleDevice',
+      isAttested: use.kind === 'verified' && use.provesHardware && !isBackupEligible,
       hasVerifiedUser: userVerified,
     },
   }

@@ -56,6 +56,7 @@ export interface PasskeyRow {
   counter: number
   transports: string
   aaguid: string
+  is_backup_eligible: Flag | null
   is_backed_up: Flag
   is_attested: Flag
   has_verified_user: Flag | null
@@ -73,6 +74,7 @@ export const PASSKEY_COLUMNS = [
   'counter',
   'transports',
   'aaguid',
+  'is_backup_eligible',
   'is_backed_up',
   'is_attested',
   'has_verified_user',

@@ -143,6 +143,7 @@ describe('passkeys', () => {
         counter: 7,
         transports: ['internal', 'hybrid'],
         aaguid: '00000000-0000-0000-0000-000000000000',
+        isBackupEligible: true,
         isBackedUp: true,
         isAttested: false,
         hasVerifiedUser: true,
@@ -522,6 +523,27 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(credential)), 'accepted')
       assert.equal(reasonOf(await prove(credential, { userVerified: false }, { user: marissa })), 'accepted')
       assert.equal(reasonOf(await prove(credential)), 'accepted', 'it has not forgotten')
+    })
+
+    // Web Authentication Level 3 §7.2.
+    for (const backupEligible of [true, false]) {
+      it(`refuses one that ${backupEligible ? 'ceases' : 'begins'} to be eligible for a backup`, async () => {
+        const credential = await enrol({ backupEligible })
+        const other = { backupEligible: !backupEligible }
+        assert.equal(reasonOf(await prove(credential, other)), 'eligibility')
+        assert.equal(reasonOf(await prove(credential, other, { user: marissa })), 'eligibility')
+        assert.equal(reasonOf(await prove(credential, { backupEligible })), 'accepted')
+      })
+    }
+
+    it('learns the eligibility for backups of an older one when it is used', async () => {
+      const { credential, result } = await register()
+      assert.ok(result.outcome === 'new')
+      const { isBackupEligible: _, ...older } = result.passkey
+      assert.ok(await server.store.factors.addPasskey('svc', older, 20))
+      assert.equal(reasonOf(await prove(credential, { backupEligible: true })), 'accepted')
+      assert.equal(reasonOf(await prove(credential)), 'eligibility')
+      assert.equal(reasonOf(await prove(credential, { backupEligible: true })), 'accepted')
     })
 
     it('says that a user was not verified, and whether the key is backed up now', async () => {

@@ -40,6 +40,7 @@ export function factorCases({ store, newZone }: Lent): void {
         id: 'k2',
         credentialId: 'c2',
         counter: 7,
+        isBackupEligible: true,
         isBackedUp: true,
         isAttested: true,
         hasVerifiedUser: true,
@@ -71,7 +72,7 @@ export function factorCases({ store, newZone }: Lent): void {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey({ counter: 5 }), 20)
-      const seen = { isUserVerified: false, at: at(9) }
+      const seen = { isBackupEligible: true, isUserVerified: false, at: at(9) }
       const use = (counter: number) => factors.usePasskey(z, 'credential-1', { ...seen, counter, isBackedUp: true })
       assert.equal(await use(5), false)
       assert.equal(await use(4), false)
@@ -79,7 +80,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual((await Promise.all([use(6), use(6)])).filter(Boolean), [true])
       assert.deepEqual(
         await factors.findPasskey(z, 'credential-1'),
-        passkey({ counter: 6, isBackedUp: true, lastUsedAt: at(9) }),
+        passkey({ counter: 6, isBackupEligible: true, isBackedUp: true, lastUsedAt: at(9) }),
       )
       await factors.addPasskey(z, passkey({ id: 'k2', credentialId: 'c2' }), 20)
       assert.equal(await factors.usePasskey(z, 'c2', { ...seen, counter: 0, isBackedUp: false }), true)
@@ -91,10 +92,29 @@ export function factorCases({ store, newZone }: Lent): void {
       const { factors } = store()
       await factors.addPasskey(z, passkey({ hasVerifiedUser: false }), 20)
       const use = async (isUserVerified: boolean) => {
-        await factors.usePasskey(z, 'credential-1', { counter: 0, isBackedUp: false, isUserVerified, at: at(9) })
+        const use = { counter: 0, isBackupEligible: false, isBackedUp: false, isUserVerified, at: at(9) }
+        await factors.usePasskey(z, 'credential-1', use)
         return (await factors.findPasskey(z, 'credential-1'))?.hasVerifiedUser
       }
       assert.deepEqual([await use(false), await use(true), await use(false)], [false, true, true])
+    })
+
+    it('have an eligibility for backups that is learned once, and for older ones from what else is known', async () => {
+      const z = await zoneWithUser()
+      const { factors } = store()
+      const eligibility = async (credentialId: string) => (await factors.findPasskey(z, credentialId))?.isBackupEligible
+      const add = (credentialId: string, given: Partial<Passkey>) =>
+        factors.addPasskey(z, passkey({ ...given, id: credentialId, credentialId }), 20)
+      await add('unknown', {})
+      await add('backed-up', { isBackedUp: true })
+      await add('attested', { isAttested: true })
+      await add('known', { isBackupEligible: false })
+      const all = ['unknown', 'backed-up', 'attested', 'known']
+      assert.deepEqual(await Promise.all(all.map(eligibility)), [undefined, true, false, false])
+      const use = { counter: 0, isBackedUp: false, isUserVerified: false, at: at(9) }
+      await factors.usePasskey(z, 'unknown', { ...use, isBackupEligible: true })
+      await factors.usePasskey(z, 'unknown', { ...use, isBackupEligible: false })
+      assert.equal(await eligibility('unknown'), true)
     })
 
     it('are renamed and removed by their own user alone; a removal ends what browsers remember', async () => {

@@ -28,7 +28,7 @@ async function revertMigration({ url }: TestDatabase): Promise<void> {
     ...CLASSES.map(
       (words, number) => `update sessions set acr = '${JSON.stringify(words)}' where id_digest = 's${number}'`,
     ),
-    `delete from migrations where id in ('0020-second-factors', '0035-passkeys-that-verified')`,
+    `delete from migrations where id in ('0020-second-factors', '0035-passkeys-that-verified', '0036-backup-eligibility')`,
   ]
   if (!url.startsWith('sqlite:')) return administer(url, ...statements)
   const raw = new DatabaseSync(url.slice('sqlite:'.length))

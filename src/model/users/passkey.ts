@@ -12,6 +12,8 @@ export interface Passkey {
   readonly transports: readonly string[]
   /** The model of the authenticator; zeros where it does not say. */
   readonly aaguid: string
+  /** Whether other devices of the user may get it; never changes. Absent for an older one that has not been used since. */
+  readonly isBackupEligible?: boolean
   /** Whether other devices of the user have it, too. */
   readonly isBackedUp: boolean
   /** Whether a trusted attestation says that hardware protects the private key. */

@@ -46,6 +46,8 @@ interface PasskeyOfUser {
 /** What a sign-in with a passkey leaves behind. */
 interface PasskeyUse {
   readonly counter: number
+  /** Kept if it is not known yet. */
+  readonly isBackupEligible: boolean
   readonly isBackedUp: boolean
   readonly isUserVerified: boolean
   readonly at: Date

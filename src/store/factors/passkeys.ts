@@ -22,8 +22,11 @@ const FIND_PASSKEY = statement<CredentialKey, PasskeyRow>(
 const ADD_PASSKEY = statement<PasskeyRow>(
   `${insertInto('passkeys', PASSKEY_COLUMNS)} on conflict (zone_id, credential_id) do nothing`,
 )
-const USE_PASSKEY = statement<CredentialKey & { counter: number; is_backed_up: Flag; verified: Flag; at: number }>(
+type UseKey = CredentialKey & { counter: number; eligible: Flag; is_backed_up: Flag; verified: Flag; at: number }
+
+const USE_PASSKEY = statement<UseKey>(
   `update passkeys set counter = :counter, is_backed_up = :is_backed_up, last_used_at = :at,
+     is_backup_eligible = coalesce(is_backup_eligible, :eligible),
      has_verified_user = case when :verified = 1 then 1 else has_verified_user end
    where ${OF_CREDENTIAL} and (counter < :counter or (counter = 0 and :counter = 0))`,
 )
@@ -59,9 +62,9 @@ export function createPasskeys(db: Database): PasskeyStore {
         },
       })
     },
-    async usePasskey(zoneId, credentialId, { counter, isBackedUp, isUserVerified, at }) {
+    async usePasskey(zoneId, credentialId, { counter, isBackupEligible, isBackedUp, isUserVerified, at }) {
       const key = { zone_id: zoneId, credential_id: credentialId }
-      const flags = { is_backed_up: flag(isBackedUp), verified: flag(isUserVerified) }
+      const flags = { eligible: flag(isBackupEligible), is_backed_up: flag(isBackedUp), verified: flag(isUserVerified) }
       const use = { ...key, ...flags, counter, at: at.getTime() }
       return (await db.write(USE_PASSKEY, use)).changes > 0
     },
@@ -91,6 +94,7 @@ const toRow = (zoneId: string, passkey: Passkey): PasskeyRow => ({
   counter: passkey.counter,
   transports: toJson(passkey.transports),
   aaguid: passkey.aaguid,
+  is_backup_eligible: passkey.isBackupEligible === undefined ? null : flag(passkey.isBackupEligible),
   is_backed_up: flag(passkey.isBackedUp),
   is_attested: flag(passkey.isAttested),
   has_verified_user: flag(passkey.hasVerifiedUser),
@@ -108,6 +112,7 @@ const toPasskey = (row: PasskeyRow): Passkey =>
     counter: row.counter,
     transports: fromJson<readonly string[]>(row.transports),
     aaguid: row.aaguid,
+    isBackupEligible: eligibilityIn(row),
     isBackedUp: row.is_backed_up === 1,
     isAttested: row.is_attested === 1,
     hasVerifiedUser: row.has_verified_user === 1,
@@ -115,3 +120,10 @@ const toPasskey = (row: PasskeyRow): Passkey =>
     createdAt: new Date(row.created_at),
     lastUsedAt: row.last_used_at === null ? null : new Date(row.last_used_at),
   })
+
+/** A backup implies that it was eligible, and an attestation counts only for one that was not. */
+function eligibilityIn(row: PasskeyRow): boolean | null {
+  if (row.is_backup_eligible !== null) return row.is_backup_eligible === 1
+  if (row.is_attested === 1) return false
+  return row.is_backed_up === 1 ? true : null
+}

@@ -240,4 +240,9 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: ({ flag }) => [`alter table passkeys add column has_verified_user ${flag}`],
   },
+  {
+    id: '0036-backup-eligibility',
+    kind: 'expand',
+    statements: ({ flag }) => [`alter table passkeys add column is_backup_eligible ${flag}`],
+  },
 ]
