@@ -1,6 +1,7 @@
 import { leavesDevice } from '../model/safe-uri.ts'
 import { type Html, html } from '../base/html.ts'
 import { clientPicture, tick } from './parts/components.ts'
+import { destination } from './parts/destination.ts'
 import { isolated, plain } from './parts/foreign.ts'
 import { type Chrome, csrfField, hiddenField, layout } from './parts/layout.ts'
 import type { Texts } from './texts/texts.ts'
@@ -134,13 +135,4 @@ function linksNote(texts: Texts['approval'], links: ApprovalProps['links'] = {})
   if (shown.length === 0) return undefined
   return html`<ul class="note" id="client_links">${shown.map(link => html`<li>${link}</li>`)}</ul>
 `
-}
-
-/** The full host, by which users can judge the application; for a URI without one, such as a custom scheme, the URI without its query. */
-function destination(redirectUri: string): string {
-  if (URL.canParse(redirectUri)) {
-    const { protocol, host } = new URL(redirectUri)
-    if ((protocol === 'https:' || protocol === 'http:') && host !== '') return host
-  }
-  return redirectUri.replace(/[?#].*$/s, '')
 }

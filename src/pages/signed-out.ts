@@ -1,7 +1,8 @@
 import { type Html, html } from '../base/html.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import { type Chrome, hiddenField, layout, siteName } from './parts/layout.ts'
-import { safeLink } from './parts/foreign.ts'
+import { destination } from './parts/destination.ts'
+import { isolated, safeLink } from './parts/foreign.ts'
 
 /** Properties of the page after a logout. */
 interface SignedOutProps {
@@ -10,13 +11,18 @@ interface SignedOutProps {
   readonly frames?: readonly string[]
   /** Where to go when the frames are loaded. */
   readonly continueUrl?: Destination | undefined
+  /** Where the user may go, and the browser does not go by itself. */
+  readonly offeredUrl?: string | undefined
 }
 
 /** The page for a logout without a redirect (OpenID Connect RP-Initiated Logout §2), or one that waits for applications. */
-export function signedOutPage(chrome: Chrome, { signInUrl, frames = [], continueUrl }: SignedOutProps): Html {
+export function signedOutPage(
+  chrome: Chrome,
+  { signInUrl, frames = [], continueUrl, offeredUrl }: SignedOutProps,
+): Html {
   const { title, heading, lead } = chrome.texts.signedOut
   const body = html`<p class="lead">${lead(html`<bdi>${siteName(chrome)}</bdi>`)}</p>
-${continueUrl === undefined ? signInLink(chrome, signInUrl) : continueLink(chrome, continueUrl)}${frames.map(frame)}${
+${continueUrl === undefined ? signInLink(chrome, signInUrl) : continueLink(chrome, continueUrl)}${offeredUrl !== undefined && offer(chrome, offeredUrl)}${frames.map(frame)}${
   continueUrl !== undefined && html`<script src="${chrome.assets.logoutFramesScript}"></script>\n`
 }`
   return layout(chrome, { title, heading, body })
@@ -31,6 +37,10 @@ function signInLink(chrome: Chrome, signInUrl: string): Html | false {
   const link = safeLink(signInUrl)
   return link !== undefined && html`<a class="button plain" href="${link}">${chrome.texts.signedOut.again}</a>\n`
 }
+
+const offer = ({ texts }: Chrome, url: string): Html =>
+  html`<p class="below"><a id="offered" href="${url}" rel="noreferrer">${texts.signedOut.goTo(isolated(destination(url), 1000))}</a></p>
+`
 
 function continueLink({ texts }: Chrome, continueUrl: Destination): Html {
   const { submit } = texts.formPost

@@ -4,6 +4,8 @@ import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signe
 import { hiddenFields, setCookies } from '../support/forms.ts'
 import { MODES } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
+import { METADATA, register, registered, startRegistrationServer } from '../support/registration.ts'
+import type { Registered } from '../support/registration.ts'
 import { startServer } from '../support/server.ts'
 
 const BYE = 'https://auto.example/bye'
@@ -647,3 +649,65 @@ describe('/logout.do, what a zone configures', () => {
     })
   }
 })
+
+for (const mode of MODES) {
+  describe(`/logout.do for an application that registered itself, in ${mode}`, () => {
+    const cb = 'https://new.example/cb'
+    const bye = 'https://new.example/bye'
+    let server: TestServer
+    let app: Registered
+    before(async () => {
+      server = await startRegistrationServer({ mode: 'open' }, { mode })
+      const metadata = { ...METADATA, post_logout_redirect_uris: [bye], scope: 'openid' }
+      app = registered(await register(server, metadata))
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    /** An ID token of the browser's session. */
+    async function idTokenOf(browser: Browser): Promise<string> {
+      const { client_id, client_secret } = app
+      const query = { response_type: 'code', client_id, redirect_uri: cb, scope: 'openid', nonce: 'n' }
+      const page = await browser.send('/oauth/authorize', { query })
+      const form = { ...hiddenFields(page.text), 'scope.0': 'scope.openid', user_oauth_approval: 'true' }
+      const approved = page.status === 302 ? page : await browser.send('/oauth/authorize', { form })
+      const { code = '' } = responseOf(approved).query
+      const grant = { grant_type: 'authorization_code', code, redirect_uri: cb }
+      return (await server.token(grant, { basic: [client_id, client_secret] })).json<{ id_token: string }>().id_token
+    }
+
+    it('redirects with an ID token of the session that ends', async () => {
+      const browser = await signedIn(server)
+      const id_token_hint = await idTokenOf(browser)
+      const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: bye })
+      assert.equal(answer.headers['location'], bye)
+      assert.equal(await isSignedIn(browser), false)
+    })
+
+    // RFC 9700 §4.11.2.
+    it('does not redirect a visitor with an ID token that anyone can get, but offers the way', async () => {
+      const id_token_hint = await idTokenOf(await signedIn(server, 'joel', 'wombat'))
+      const visitor = server.browser()
+      const answer = await logout(visitor, { id_token_hint, post_logout_redirect_uri: bye, state: 's' })
+      if (mode === 'uaa') {
+        assert.equal(answer.headers['location'], 'http://localhost:8080/login')
+        return
+      }
+      assert.equal(answer.status, 200)
+      assert.match(answer.text, /You are signed out/)
+      assert.match(answer.text, /href="https:\/\/new\.example\/bye\?state=s"[^>]*>Continue to <bdi>new\.example<\/bdi>/)
+      assert.equal(answer.headers['refresh'], undefined)
+    })
+
+    it('does not redirect by its client id, which everyone knows', async () => {
+      for (const browser of [server.browser(), await signedIn(server)]) {
+        for (const redirect of [cb, bye]) {
+          const answer = await logout(browser, { redirect, client_id: app.client_id })
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login')
+        }
+      }
+    })
+  })
+}

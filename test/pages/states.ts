@@ -527,6 +527,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     }),
     'email-sent': emailSentPage(spoken(anonymous), 'reset_password'),
     'signed-out': signedOutPage(spoken(anonymous), { signInUrl: '/login' }),
+    'signed-out-offer': signedOutPage(spoken(anonymous), {
+      signInUrl: '/login',
+      offeredUrl: `https://${'long-name-of-a-host.'.repeat(6)}example/bye`,
+    }),
     'logout-confirmation': logoutConfirmationPage(spoken(signedIn), {
       action: '/logout.do',
       fields: { client_id: 'app', state: 'abc' },

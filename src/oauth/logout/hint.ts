@@ -3,15 +3,17 @@ import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
+import type { Subjects } from '../../model/tokens/subject.ts'
 import type { Store } from '../../store/store.ts'
 import { clientIdOf } from '../../token/claims.ts'
+import type { Claims } from '../../token/claims.ts'
 import type { TokenReader } from '../../token/reader.ts'
 import { PageError } from '../../web/answers.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
 
 /** The subject, session and client of a verified `id_token_hint`. */
-interface LogoutHint {
+export interface LogoutHint {
   readonly subject: string
   readonly sid?: string
   readonly client: Client
@@ -31,18 +33,26 @@ export async function findHint(
     }
     throw cause
   })
-  const { sub, sid } = claims
   const issuedTo = clientIdOf(claims)
   const clientId = params.get('client_id')
   const client = issuedTo === undefined ? undefined : await store.clients.find(zone.id, issuedTo)
-  if (!client || typeof sub !== 'string' || (clientId !== undefined && clientId !== client.clientId)) {
+  const hint = client && hintIn(claims, client)
+  if (!hint || (clientId !== undefined && clientId !== hint.client.clientId)) {
     throw new PageError(400, 'The id_token_hint does not belong to this client.', { code: 'invalid_request' })
   }
-  return { subject: sub, client, ...(typeof sid === 'string' && { sid }) }
+  return hint
 }
 
+/** What the claims of a verified ID token say; undefined without a subject. */
+export const hintIn = ({ sub, sid }: Claims, client: Client): LogoutHint | undefined =>
+  typeof sub === 'string' ? { subject: sub, client, ...(typeof sid === 'string' && { sid }) } : undefined
+
 /** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
-export function isOfSession(hint: LogoutHint, { session }: SignedInUser, subject: string): boolean {
-  if (hint.subject !== subject) return false
-  return hint.sid === undefined || hint.sid === sessionIdFor(session.signIn, hint.client.clientId)
+export function isOfSession(
+  zone: AddressedZone,
+  { hint, signedIn }: { readonly hint: LogoutHint; readonly signedIn: SignedInUser | undefined },
+  subjects: Subjects,
+): boolean {
+  if (!signedIn || hint.subject !== subjects.of(zone, hint.client, signedIn.user)) return false
+  return hint.sid === undefined || hint.sid === sessionIdFor(signedIn.session.signIn, hint.client.clientId)
 }

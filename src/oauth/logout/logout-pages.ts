@@ -73,11 +73,12 @@ export async function showFrames(
   return pages.send(reply, signedOutPage(chrome, { signInUrl, frames, continueUrl: destination }), { frames })
 }
 
-/** Shows that the user is signed out. */
+/** Shows that the user is signed out, with a link to the offered URL. */
 export async function showSignedOut(
   { request, reply }: Exchange,
+  offeredUrl: string | undefined,
   { pages, urls }: LogoutPageDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
-  return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login` }))
+  return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login`, offeredUrl }))
 }

@@ -31,7 +31,7 @@ import {
   showSignedOut,
 } from './logout-pages.ts'
 import type { LogoutRoute } from './routes.ts'
-import { createLogoutTargets, isRegistered, redirectParameterName } from './targets.ts'
+import { createLogoutTargets, isRegistered, mayRedirect, redirectParameterName } from './targets.ts'
 import type { LogoutTargets } from './targets.ts'
 import type { Params } from '../params.ts'
 import { readParams } from '../params.ts'
@@ -78,8 +78,9 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
     return denial.refuseForgery(request, reply)
   }
   if (!behaviour.rpInitiatedLogout) {
+    const signedIn = await sessions.signedIn(request)
     const query = behaviour.upstreamReturnByQuery ? await targets.returnQuery(request.zone, params) : undefined
-    return endThenGo({ request, reply }, { target: await targets.of(request.zone, params), query }, deps)
+    return endThenGo({ request, reply }, { target: await targets.of(request.zone, params, signedIn), query }, deps)
   }
   if (isPost && !isOwnForm && !sessions.wasSent(request)) {
     // A form on another site is sent without the SameSite cookie. Redirect to GET, with which the browser sends it.
@@ -96,9 +97,9 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
 /** Handles a return that this browser does not expect, or without a stored target. Ends no session (row L7). */
 async function afterAnswer({ request, reply }: Exchange, params: Params, deps: Deps): Promise<FastifyReply> {
   const { sessions, urls, behaviour, targets } = deps
-  if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params), 302)
+  if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params, undefined), 302)
   if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
-  return showSignedOut({ request, reply }, deps)
+  return showSignedOut({ request, reply }, undefined, deps)
 }
 
 /** RP-Initiated Logout §2, §3 (rows L2 to L5). */
@@ -117,7 +118,7 @@ async function logoutForClient(
     // Any site can link here: ask for confirmation unless the link is on our own origin.
     const isForeign = isFromAnotherOrigin(request, urls.addressesOf(zone))
     if (signedIn && !isConfirmed && isForeign) return askForConfirmation(exchange, { params, signedIn }, deps)
-    return endThenGo(exchange, { target: await targets.of(zone, params) }, deps)
+    return endThenGo(exchange, { target: await targets.of(zone, params, signedIn) }, deps)
   }
   const hint = await findHint(zone, params, deps)
   if (hint && target !== undefined && !isRegistered(hint.client, target)) {
@@ -125,10 +126,12 @@ async function logoutForClient(
       code: 'invalid_request',
     })
   }
-  const isTheirs = signedIn && hint && isOfSession(hint, signedIn, subjects.of(zone, hint.client, signedIn.user))
+  const isTheirs = hint !== undefined && isOfSession(zone, { hint, signedIn }, subjects)
   if (signedIn && !isConfirmed && !isTheirs) return askForConfirmation(exchange, { params, signedIn }, deps)
-  const isAllowed = hint !== undefined && target !== undefined
-  return endThenGo(exchange, { target: isAllowed ? withState(target, params.get('state')) : undefined }, deps)
+  if (hint === undefined || target === undefined) return endThenGo(exchange, { target: undefined }, deps)
+  const url = withState(target, params.get('state'))
+  const redirects = mayRedirect(hint.client, isTheirs)
+  return endThenGo(exchange, redirects ? { target: url } : { target: undefined, offeredUrl: url }, deps)
 }
 
 /** The target with the client's `state` (RP-Initiated Logout §3). */
@@ -136,11 +139,16 @@ const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Ends the session, then redirects to its provider, else to the target or the signed-out page. */
-async function endThenGo(exchange: Exchange, afterLogout: AfterLogout, deps: Deps): Promise<FastifyReply> {
+async function endThenGo(
+  exchange: Exchange,
+  { offeredUrl, ...afterLogout }: AfterLogout & { readonly offeredUrl?: string },
+  deps: Deps,
+): Promise<FastifyReply> {
   const { request, reply } = exchange
   const { pages, upstream } = deps
   const frames = await framesOf(request, deps)
   const destination = (await upstream.end(request, reply, afterLogout)) ?? afterLogout.target
   if (frames.length > 0) return showFrames(exchange, { frames, destination }, deps)
-  return destination === undefined ? showSignedOut(exchange, deps) : leadTo(request, reply, { destination, pages })
+  if (destination === undefined) return showSignedOut(exchange, offeredUrl, deps)
+  return leadTo(request, reply, { destination, pages })
 }

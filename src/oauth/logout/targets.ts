@@ -6,12 +6,16 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
+import type { Subjects } from '../../model/tokens/subject.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { Store } from '../../store/store.ts'
 import { clientIdOf } from '../../token/claims.ts'
 import type { TokenReader } from '../../token/reader.ts'
 import { isOwnUrl } from '../../web/requests/own-path.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
+import { hintIn, isOfSession } from './hint.ts'
+import type { LogoutHint } from './hint.ts'
 
 /** The name of UAA's redirect parameter, which a zone may change. */
 export const redirectParameterName = (zone: AddressedZone): string =>
@@ -21,6 +25,13 @@ export const redirectParameterName = (zone: AddressedZone): string =>
 export const isRegistered = (client: Client, target: string): boolean =>
   client.postLogoutRedirectUris?.includes(target) === true && isSafeUri(target)
 
+/**
+ * Whether a logout may redirect to a URI of the client. Anyone can get an ID token of a client that registered itself, so a link
+ * with one must not lead to any site (RFC 9700 §4.11.2), unless it is about the session that ends.
+ */
+export const mayRedirect = ({ registration }: Client, isOfThisSession: boolean): boolean =>
+  registration === undefined || isOfThisSession
+
 /** Encoded once more, it becomes a part of the provider's URL, which a browser, a proxy or the provider would refuse. */
 const MAX_QUERY_LENGTH = 2000
 
@@ -29,10 +40,18 @@ export interface LogoutTargets {
   /** The default of the zone, or the sign-in page. */
   fallback(zone: AddressedZone): string
   /** The target that the request names, if it is allowed, and the default otherwise. */
-  of(zone: AddressedZone, params: Params): Promise<string>
+  of(zone: AddressedZone, params: Params, signedIn: SignedInUser | undefined): Promise<string>
   /** The query with which the same target is found when the browser returns from a provider; empty for one that is too long. */
   returnQuery(zone: AddressedZone, params: Params): Promise<string>
 }
+
+/** The client that a request names, and by which ID token. */
+interface ClientOfLogout {
+  readonly client?: Client | undefined
+  readonly hint?: LogoutHint | undefined
+}
+
+const NO_CLIENT: ClientOfLogout = {}
 
 /** One instance serves every zone. */
 export function createLogoutTargets({
@@ -40,11 +59,13 @@ export function createLogoutTargets({
   reader,
   urls,
   behaviour,
+  subjects,
 }: {
   readonly store: Store
   readonly reader: TokenReader
   readonly urls: Urls
   readonly behaviour: Behaviour
+  readonly subjects: Subjects
 }): LogoutTargets {
   function fallback(zone: AddressedZone): string {
     const target = zone.config.links?.logout?.redirectUrl ?? '/login'
@@ -59,7 +80,7 @@ export function createLogoutTargets({
    * `standard` compares exactly. Any other target is replaced by the default, without an error (rows L2, L4). The same for
    * `post_logout_redirect_uri` in `uaa`, which may also be an exact entry of the client's `post_logout_redirect_uris`.
    */
-  async function targetOf(zone: AddressedZone, params: Params): Promise<string> {
+  async function targetOf(zone: AddressedZone, params: Params, signedIn: SignedInUser | undefined): Promise<string> {
     const otherwise = fallback(zone)
     const named = behaviour.rpInitiatedLogout ? undefined : params.get('post_logout_redirect_uri')
     const target = named ?? params.get(redirectParameterName(zone))
@@ -69,8 +90,10 @@ export function createLogoutTargets({
       return listed.includes(target) && isSafeUri(urls.ofZone(zone) + target) ? urls.ofZone(zone) + target : otherwise
     }
     if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
-    const client = await clientOfLogout(zone, params)
+    const { client, hint } = await clientOfLogout(zone, params)
     if (!client) return otherwise
+    const isOfThisSession = hint !== undefined && isOfSession(zone, { hint, signedIn }, subjects)
+    if (!mayRedirect(client, isOfThisSession)) return otherwise
     if ((behaviour.rpInitiatedLogout || named !== undefined) && isRegistered(client, target)) return target
     const fits = behaviour.rpInitiatedLogout
       ? client.redirectUris.includes(target) && isSafeUri(target)
@@ -85,13 +108,13 @@ export function createLogoutTargets({
       const value = params.get(name)
       if (value !== undefined) query.set(name, value)
     }
-    const client = query.size > 0 ? await clientOfLogout(zone, params) : undefined
+    const { client } = query.size > 0 ? await clientOfLogout(zone, params) : NO_CLIENT
     if (client) query.set('client_id', client.clientId)
     const text = query.toString()
     return text.length > MAX_QUERY_LENGTH ? '' : text
   }
 
-  async function clientOfLogout(zone: AddressedZone, params: Params): Promise<Client | undefined> {
+  async function clientOfLogout(zone: AddressedZone, params: Params): Promise<ClientOfLogout> {
     const hint = params.get('id_token_hint')
     if (hint !== undefined) {
       const claims = await reader.readHint(zone, hint).catch((cause: unknown) => {
@@ -99,10 +122,11 @@ export function createLogoutTargets({
         throw cause
       })
       const issuedTo = claims && clientIdOf(claims)
-      return issuedTo === undefined ? undefined : store.clients.find(zone.id, issuedTo)
+      const client = issuedTo === undefined ? undefined : await store.clients.find(zone.id, issuedTo)
+      return client && claims ? { client, hint: hintIn(claims, client) } : NO_CLIENT
     }
     const clientId = params.get('client_id')
-    return clientId === undefined ? undefined : store.clients.find(zone.id, clientId)
+    return clientId === undefined ? NO_CLIENT : { client: await store.clients.find(zone.id, clientId) }
   }
 
   return { fallback, of: targetOf, returnQuery }

@@ -235,6 +235,7 @@ export const de: Texts = {
     lead: site =>
       html`Ihre Sitzung bei ${site} ist beendet. Schließen Sie an einem gemeinsam genutzten Computer auch den Browser.`,
     again: 'Erneut anmelden',
+    goTo: destination => html`Weiter zu ${destination}`,
   },
   error: {
     titles: {

@@ -228,6 +228,7 @@ export const en: Texts = {
     heading: 'You are signed out',
     lead: site => html`Your session with ${site} has ended. On a shared computer, close the browser too.`,
     again: 'Sign in again',
+    goTo: destination => html`Continue to ${destination}`,
   },
   error: {
     titles: {

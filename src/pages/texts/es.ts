@@ -230,6 +230,7 @@ export const es: Texts = {
     heading: 'Ha cerrado la sesión',
     lead: site => html`Su sesión en ${site} ha terminado. En un equipo compartido, cierre también el navegador.`,
     again: 'Iniciar sesión de nuevo',
+    goTo: destination => html`Continuar a ${destination}`,
   },
   error: {
     titles: {

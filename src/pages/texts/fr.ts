@@ -229,6 +229,7 @@ export const fr: Texts = {
     heading: 'Vous êtes déconnecté',
     lead: site => html`Votre session sur ${site} est terminée. Sur un ordinateur partagé, fermez aussi le navigateur.`,
     again: 'Se reconnecter',
+    goTo: destination => html`Continuer vers ${destination}`,
   },
   error: {
     titles: {

@@ -230,6 +230,7 @@ export const ja: Texts = {
     heading: 'サインアウトしました',
     lead: site => html`${site} でのセッションは終了しました。共用のコンピューターでは、ブラウザーも閉じてください。`,
     again: 'もう一度サインイン',
+    goTo: destination => html`${destination} に進む`,
   },
   error: {
     titles: {

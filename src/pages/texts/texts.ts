@@ -187,6 +187,7 @@ export interface Texts extends SelfServiceTexts {
   readonly signedOut: Named & {
     readonly lead: (site: Html) => Html
     readonly again: string
+    readonly goTo: (destination: Html) => Html
   }
   readonly error: {
     /** What happened, by the status. */

@@ -219,6 +219,7 @@ export const zh: Texts = {
     heading: '您已退出登录',
     lead: site => html`您在 ${site} 的会话已结束。如果使用的是共用电脑，请同时关闭浏览器。`,
     again: '重新登录',
+    goTo: destination => html`继续前往 ${destination}`,
   },
   error: {
     titles: {
