@@ -89,12 +89,14 @@ for (const mode of MODES) {
     })
 
     it('lists every client at /oauth/clients/meta in uaa', async () => {
-      const list = (await call('GET', '/oauth/clients/meta')).json<readonly { clientId: string }[]>()
+      const list = (await call('GET', '/oauth/clients/meta')).json<readonly { clientId: string; appIcon?: string }[]>()
       const all = bootstrap.clients.map(({ client_id }) => client_id).toSorted()
       assert.deepEqual(
         list.map(({ clientId }) => clientId),
         isUaa ? all : [],
       )
+      // cf-java-client reads no record without an icon.
+      assert.ok(list.every(({ appIcon }) => appIcon === ''))
     })
   })
 

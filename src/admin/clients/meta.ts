@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { memberOf } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { isIcon, isLaunchUrl } from '../../model/clients/client-metadata.ts'
-import type { ClientDescription } from '../../model/clients/client-metadata.ts'
+import type { ClientDescription, ClientMetadata } from '../../model/clients/client-metadata.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Store } from '../../store/store.ts'
@@ -66,12 +66,15 @@ async function listOfMetadata(
   { describedClientsOnly }: Behaviour,
 ): Promise<Readable> {
   const page = { count: CHUNK_SIZE, all: !describedClientsOnly }
+  // UAA: the list has an icon for each client, if only an empty one. See docs/compatibility.md, C13.
+  const listed = (found: ClientMetadata): ClientMetadata =>
+    describedClientsOnly ? found : { ...found, appIcon: found.appIcon ?? '' }
   const first = await clients.listMetadata(zoneId, page)
   async function* chunks(): AsyncGenerator<string> {
     let separator = '['
     let chunk = first
     while (chunk.length > 0) {
-      yield separator + chunk.map(client => JSON.stringify(client)).join(',')
+      yield separator + chunk.map(client => JSON.stringify(listed(client))).join(',')
       separator = ','
       await nextTurn()
       chunk = await clients.listMetadata(zoneId, { ...page, after: chunk.at(-1)?.clientId })
