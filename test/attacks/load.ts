@@ -12,6 +12,7 @@ import { privatePem } from '../support/config.ts'
 import { keyWithRounds } from '../support/encrypted-key.ts'
 import { sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
+import { cpuStopwatch } from '../support/cpu-time.ts'
 
 const PASSWORD_GRANT = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret' }
 /** A hash takes some milliseconds, so that hundreds of them fill every queue. */
@@ -297,7 +298,7 @@ export const loadAttacks: readonly Attack[] = [
         `(?i)${'[\\x{80}-\\x{10ffff}]'.repeat(24)}`,
       ]) {
         const allowedOrigins = Array.from({ length: 1000 }, (_, index) => `${pattern}${index}`)
-        const begun = performance.now()
+        const elapsed = cpuStopwatch()
         for (const length of [1000, 400, 100, 20]) {
           const config = { corsPolicy: { defaultConfiguration: { allowedOrigins: allowedOrigins.slice(0, length) } } }
           const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config }
@@ -307,7 +308,7 @@ export const loadAttacks: readonly Attack[] = [
         }
         const origin = `https://${'a'.repeat(280)}`
         await server.send('/token_keys', { host: 'one.localhost:8080', headers: { origin } })
-        assert.ok(performance.now() - begun < 2000, pattern)
+        assert.ok(elapsed() < 2000, pattern)
       }
       assert.ok(outcomes.includes(422))
       await server.stop()

@@ -9,6 +9,7 @@ import { base64Of, base64UrlOf } from '../support/saml/saml-xml.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
+import { cpuStopwatch } from '../support/cpu-time.ts'
 
 type World = ReturnType<typeof samlWorld>
 
@@ -233,10 +234,10 @@ export const samlBearerAttacks: readonly Attack[] = [
       ]
       await present(server, corp.assertion()) // loads what reads SAML
       for (const text of texts) {
-        const begun = performance.now()
+        const elapsed = cpuStopwatch()
         const answer = await present(server, text)
         assert.ok([400, 401, 413].includes(answer.status), String(answer.status))
-        assert.ok(performance.now() - begun < 500, `${text.slice(0, 40)} took ${performance.now() - begun} ms`)
+        assert.ok(elapsed() < 500, `${text.slice(0, 40)} took ${elapsed()} ms`)
       }
     }),
   },

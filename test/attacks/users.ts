@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { stopwatch } from '../../src/base/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { giveFactor } from '../support/second-factor.ts'
 import { IN_Z1, newUserBody, startUserServer, statusesOf } from '../support/users.ts'
 import type { UserApi, UserCallerId } from '../support/users.ts'
 import type { Attack } from './attack.ts'
+import { cpuStopwatch } from '../support/cpu-time.ts'
 
 const PASSWORD = 'pw-1-long-enough'
 const ANY = { headers: { 'if-match': '*' } } as const
@@ -399,7 +399,7 @@ export const userAttacks: readonly Attack[] = [
       'sends quotes by the thousand, as a version or a filter, with the token of any user or the right to look up ids',
     outcome: 'is told 400 at once',
     attempt: inBothModes(async api => {
-      const elapsed = stopwatch()
+      const elapsed = cpuStopwatch()
       const headers = { 'if-match': `x${'"'.repeat(15_000)}x` }
       assert.equal((await api.send('DELETE', '/Users/none', undefined, { headers })).status, 400)
       const form = { filter: `"${'\\"'.repeat(10_000)}` }

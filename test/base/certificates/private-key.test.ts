@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { stopwatch } from '../../../src/base/clock.ts'
 import { openingRounds, openPrivateKey, readPrivateKey } from '../../../src/base/certificates/private-key.ts'
 import { privatePem } from '../../support/config.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
+import { cpuStopwatch } from '../../support/cpu-time.ts'
 
 const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const body = Buffer.concat(parts)
@@ -131,7 +131,7 @@ describe('a private key in PEM', () => {
       pem('RSA PRIVATE KEY', rounds),
       pem('CERTIFICATE', rounds) + pem('PRIVATE KEY', rounds),
     ]
-    const elapsed = stopwatch()
+    const elapsed = cpuStopwatch()
     for (const text of texts) {
       assert.equal(await openPrivateKey(text, passphrase), undefined)
       assert.equal(openingRounds(text), 0)

@@ -13,6 +13,7 @@ import {
 } from '../../../src/model/filters/filter.ts'
 import { anyCodePoint } from '../../support/code-points.ts'
 import { treesOf } from './filter-trees.ts'
+import { cpuStopwatch } from '../../support/cpu-time.ts'
 
 const CORE = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const compare = (attribute: string, comparison: Comparison, value: FilterValue): Filter => ({
@@ -190,7 +191,8 @@ describe('a filter of SCIM 2.0', () => {
     )
   })
 
-  it('costs little, whatever is repeated in it', { timeout: 5000 }, () => {
+  it('costs little, whatever is repeated in it', () => {
+    const elapsed = cpuStopwatch()
     for (const piece of ['[', 'a[', 'a[b pr].', '].', ':', 'urn:', 'a:', '.', 'a[b pr] and ', 'not (a[']) {
       const text = piece.repeat(MAX_FILTER_LENGTH).slice(0, MAX_FILTER_LENGTH)
       for (let times = 0; times < 10; times += 1) {
@@ -198,6 +200,7 @@ describe('a filter of SCIM 2.0', () => {
         assert.throws(() => parsePath(text), InvalidFilter)
       }
     }
+    assert.ok(elapsed() < 5000, `${elapsed()} ms`)
   })
 })
 
