@@ -76,9 +76,9 @@ function startChromium(): Promise<Browser> {
   })
 }
 
-/** Waits, three seconds at most, for an expression; the library's own waiting evaluates inside the page, which forbids it. */
+/** Waits, half a minute at most, for an expression; the library's own waiting evaluates inside the page, which forbids it. */
 export async function waitUntilTrue(page: Page, expression: string): Promise<void> {
-  for (let attempt = 0; attempt < 150; attempt += 1) {
+  for (const start = performance.now(); performance.now() - start < 30_000; ) {
     if (await page.evaluate(expression)) return
     await page.waitForTimeout(20)
   }
