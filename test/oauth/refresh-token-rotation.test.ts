@@ -114,6 +114,7 @@ for (const mode of MODES) {
           server = await startServer({ mode, config: { jwt, zone_config: zoneConfig } })
         })
         after(() => server.stop())
+        const withGrace = { skip: mode === 'uaa' && 'UAA answers no repetition' }
         const lost = async (seconds: number): Promise<[Tokens, Tokens, () => Promise<TestAnswer>]> => {
           const first = await passwordTokens(server)
           const second = tokensOf(await refresh(server, first.refresh_token))
@@ -139,9 +140,8 @@ for (const mode of MODES) {
           })
         }
 
-        it('leaves it and the next token as they were if the repeated request fails', async () => {
+        it('leaves it and the next token as they were if the repeated request fails', withGrace, async () => {
           const [, second, again] = await lost(10)
-          if (mode === 'uaa') return
           const { tokens } = server.store
           const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
           assert.equal((await again()).json()['error_description'], 'gone')
@@ -151,9 +151,8 @@ for (const mode of MODES) {
           await refused(server, mode, again, unusable)
         })
 
-        it('leaves the next token good if the repeated request fails', async () => {
+        it('leaves the next token good if the repeated request fails', withGrace, async () => {
           const [, second, again] = await lost(10)
-          if (mode === 'uaa') return
           const { tokens } = server.store
           const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
           assert.equal((await again()).json()['error_description'], 'gone')
@@ -169,9 +168,8 @@ for (const mode of MODES) {
           assert.equal(await isAlive(server, third.access_token), mode === 'uaa')
         })
 
-        it('takes the use of the answer that was not lost for a theft', async () => {
+        it('takes the use of the answer that was not lost for a theft', withGrace, async () => {
           const [, second, again] = await lost(5)
-          if (mode === 'uaa') return
           const third = tokensOf(await again())
           await refused(server, mode, () => refresh(server, second.refresh_token), unusable)
           await refused(server, mode, () => refresh(server, third.refresh_token), { want: unusable.want })

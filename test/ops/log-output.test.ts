@@ -41,7 +41,7 @@ describe('the output of the log', () => {
     const fd = openSync('/dev/full', 'w')
     const output = createLogOutput(fd, { reportOf })
     output.write('one\n')
-    output.flushSync()
+    assert.doesNotThrow(() => output.flushSync())
     closeSync(fd)
   })
 

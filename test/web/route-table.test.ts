@@ -114,16 +114,11 @@ for (const mode of MODES) {
         '/zone.css',
       ]
       const open = routes().filter(({ access }) => access.by === 'anyone')
-      for (const url of known)
-        assert.ok(
-          open.some(route => route.url === url),
-          url,
-        )
-      for (const { method, url } of open) {
-        if (known.includes(url) || /^\/resources\/|\/\.well-known\//.test(url)) continue
-        // Methods that an endpoint of the protocol does not have.
-        assert.equal((await server.send(url, { method })).status, 405, `${method} ${url}`)
-      }
+      const urls = new Set(open.map(({ url }) => url))
+      assert.deepEqual(
+        [...urls].filter(url => !/^\/resources\/|\/\.well-known\//.test(url)).toSorted(),
+        known.toSorted(),
+      )
     })
 
     it('refuses an anonymous caller on every route for who is signed in', async () => {

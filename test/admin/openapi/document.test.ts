@@ -162,8 +162,7 @@ for (const { name: title, mode, config, basePath } of servers) {
       }
     })
 
-    it('describes nothing that is not served', () => {
-      if (basePath !== '') return
+    it('describes nothing that is not served', { skip: basePath !== '' && 'the routes begin with the path' }, () => {
       assert.deepEqual(
         laid(server.app.routes, mode, 'jwt' in config).unrouted,
         [],
