@@ -479,21 +479,29 @@ describe('createOidcSettings', () => {
 })
 
 describe('createTokenCheck', () => {
+  const inTurn = <T>(_: string, verify: () => Promise<T>): Promise<T> => verify()
+  const foreignKeys = { find: () => Promise.resolve(undefined), inTurn }
+  const check = createTokenCheck({ foreignKeys, clock: createTestClock(NOW.getTime()) })
+  const claims = JSON.stringify({ iss: 'issuer', aud: 'me', exp: NOW.getTime() / 1000 + 60, sub: 'x' })
+  const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
+
+  async function outcomeOf(privateKey: KeyObject, payload: Buffer = Buffer.from(claims)): Promise<unknown> {
+    const signed = [Buffer.from('{"alg":"RS256"}'), payload].map(part => part.toString('base64url')).join('.')
+    const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url')
+    const tokenKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
+    return (await check(`${signed}.${signature}`, { issuer: 'issuer', relyingPartyId: 'me', tokenKey })).outcome
+  }
+
   it('verifies with no PEM key that is too weak or takes long', async () => {
-    const inTurn = <T>(_: string, verify: () => Promise<T>): Promise<T> => verify()
-    const foreignKeys = { find: () => Promise.resolve(undefined), inTurn }
-    const check = createTokenCheck({ foreignKeys, clock: createTestClock(NOW.getTime()) })
-    const outcomeWith = async (privateKey: KeyObject): Promise<unknown> => {
-      const claims = { iss: 'issuer', aud: 'me', exp: NOW.getTime() / 1000 + 60 }
-      const signed = [{ alg: 'RS256' }, claims].map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
-      const signature = sign('sha256', Buffer.from(signed.join('.')), privateKey).toString('base64url')
-      const tokenKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
-      return (await check([...signed, signature].join('.'), { issuer: 'issuer', relyingPartyId: 'me', tokenKey }))
-        .outcome
-    }
-    const rsa = (modulusLength: number): KeyObject => generateKeyPairSync('rsa', { modulusLength }).privateKey
-    assert.equal(await outcomeWith(rsa(2048)), 'verified')
-    assert.equal(await outcomeWith(rsa(1024)), 'refused')
-    assert.equal(await outcomeWith(keyOfLongExponent()), 'refused')
+    assert.equal(await outcomeOf(rsa(2048)), 'verified')
+    assert.equal(await outcomeOf(rsa(1024)), 'refused')
+    assert.equal(await outcomeOf(keyOfLongExponent()), 'refused')
+  })
+
+  it('refuses claims that are not UTF-8, which could make two identifiers equal', async () => {
+    const key = rsa(2048)
+    const subjectOf = (character: string): Buffer => Buffer.from(claims.replace('"x"', `"${character}"`), 'latin1')
+    assert.equal(await outcomeOf(key, subjectOf('e')), 'verified')
+    assert.equal(await outcomeOf(key, subjectOf('\xe9')), 'refused')
   })
 })

@@ -20,6 +20,7 @@ import {
   MODES,
   passwordTokens,
   refused,
+  tokensOf,
 } from '../support/oauth.ts'
 
 const pem = privatePem('rsa', 2048)
@@ -296,6 +297,19 @@ for (const mode of MODES) {
         }
       })
     }
+
+    it('is refused when a client that acts for itself lost one of its authorities', async () => {
+      const server = await startServer({ mode })
+      try {
+        const form = { grant_type: 'client_credentials' }
+        const { access_token: token } = tokensOf(await server.token(form, { basic: ['service', 'service-secret'] }))
+        assert.equal(await isAlive(server, token), true)
+        await changeClient(server, 'service', { authorities: ['jobs.read'] })
+        assert.equal(await isAlive(server, token), false)
+      } finally {
+        await server.stop()
+      }
+    })
 
     // Covers rev_sig: any stored secret verifies an access token
     it('lives on when the client gets a second secret', async () => {

@@ -172,6 +172,16 @@ describe('a DPoP proof', () => {
       const large = await proof(key, { ...content, claims: { more: 'x'.repeat(9000) } })
       await assert.rejects(world().verify(large), problem('invalid_dpop_proof', /not a JWT/))
     })
+
+    it('where the last character of its signature has further bits (RFC 4648 §3.5)', async () => {
+      const one = await proof(key, content)
+      const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+      const other = one.slice(0, -1) + alphabet[alphabet.indexOf(one.at(-1) ?? '') + 1]
+      const bytesOf = (jwt: string): Buffer => Buffer.from(jwt.split('.')[2] ?? '', 'base64url')
+      assert.deepEqual(bytesOf(other), bytesOf(one))
+      await assert.rejects(world().verify(other), problem('invalid_dpop_proof', /not a JWT/))
+      assert.ok(await world().verify(one))
+    })
   })
 
   describe('counts once', () => {
