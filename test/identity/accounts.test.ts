@@ -448,6 +448,12 @@ describe('createAccounts', () => {
       assert.equal((await store.users.find(zone.id, 'victim'))?.externalId, undefined)
     })
 
+    it('is not found by its name once it has a password', async () => {
+      await precreated({ id: 'before', userName: 'sub-1', passwordHash: 'x' })
+      assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
+      assert.equal((await store.users.find(zone.id, 'before'))?.externalId, undefined)
+    })
+
     it('is found by its name no more after its first sign-in', async () => {
       await precreated({ id: 'before', userName: 'sub-1', externalId: 'sub-0' })
       assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')

@@ -76,6 +76,15 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), ['app.read'])
   })
 
+  it('is another group with the Kelvin sign, whose lower case is the letter k', async () => {
+    await addGroup('app.read')
+    await map('kiosk', 'app.read')
+    await arrive({ mapped: ['\u212aiosk'] })
+    assert.deepEqual(await names(), [])
+    await arrive({ mapped: ['Kiosk'] })
+    assert.deepEqual(await names(), ['app.read'])
+  })
+
   // Partly covers external groups: memberships are synchronised at login
   it('holds until the next sign-in, and leaves what others decided', async () => {
     for (const name of ['a', 'b', 'c']) {
