@@ -11,6 +11,7 @@ import { target } from '../target.ts'
 
 const isTrusted = createProxyTrust(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'])
 const addresses = fc.oneof(
+  fc.ipV4(),
   fc.ipV4Extended(),
   fc.ipV6(),
   fc.constantFrom(
