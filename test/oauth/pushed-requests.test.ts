@@ -157,6 +157,22 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.equal(responseOf(await bring(uri)).query['state'], 'signed-state')
   })
 
+  it('take a signed request with a jti once, whether it was pushed or in a URL before', async () => {
+    const refusePush = async (request: string): Promise<void> => {
+      const { error, error_description: description } = (await push(server, { request })).json<Record<string, string>>()
+      assert.deepEqual([error, description], ['invalid_request_object', 'The request object was used already'])
+    }
+    const request = await requestObject(server)
+    await pushed(server, { request })
+    await refusePush(request)
+    assert.equal((await authorize(browser, { client_id: 'bank', request })).status, 400)
+    const inUrl = await requestObject(server)
+    assert.ok(codeOf(await authorize(browser, { client_id: 'bank', request: inUrl })))
+    await refusePush(inUrl)
+    const unnamed = await requestObject(server, { claims: { jti: undefined } })
+    for (const _ of [1, 2]) assert.ok(codeOf(await bring(await pushed(server, { request: unnamed }))))
+  })
+
   it('may be longer than a URL', async () => {
     const claims = { userinfo: { extra: 'x'.repeat(12_000) } }
     const uri = await pushed(server, { request: await requestObject(server, { claims: { claims } }) })
