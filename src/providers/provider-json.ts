@@ -51,10 +51,12 @@ export interface ProviderRules {
 const MAX_ORIGIN_LENGTH = 36
 const MAX_NAME_LENGTH = 255
 
+type Refuse = (key: string, message: string, kind: ProviderProblem['kind']) => void
+
 /** Reads a provider in the shape of `POST /identity-providers`; `config` may be an object or a JSON string. */
-export function providerFromJson(json: JsonRecord, { serviceName, before }: ProviderRules): ProviderFromJson {
+export function providerFromJson(json: JsonRecord, rules: ProviderRules): ProviderFromJson {
   const problems: ProviderProblem[] = []
-  const refuse = (key: string, message: string, kind: ProviderProblem['kind']): void => {
+  const refuse: Refuse = (key, message, kind) => {
     problems.push({ key, message, kind })
   }
   const { values, problems: malformed } = readRecord(providerFields, json)
@@ -65,9 +67,38 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
   const name = values.name || undefined
   const aliasId = values.aliasId || undefined
   const aliasZoneId = values.aliasZoneId || undefined
+  const originKey = rules.before?.originKey ?? named ?? ''
+  checkNames({ type, named, originKey, name }, rules, refuse)
+  const settings = readSettings(json, { ...rules, type }, { problems, refuse })
+  const definition: ProviderDefinition = {
+    originKey,
+    type,
+    name: name ?? '',
+    active,
+    version,
+    ...settings,
+    ...(aliasId !== undefined && { aliasId }),
+    ...(aliasZoneId !== undefined && { aliasZoneId }),
+  }
+  return { definition, problems }
+}
+
+interface SentNames {
+  readonly type: string
+  /** The origin that was sent. */
+  readonly named: string | undefined
+  readonly originKey: string
+  readonly name: string | undefined
+}
+
+/** The rules of origin, type and name. */
+function checkNames(
+  { type, named, originKey, name }: SentNames,
+  { serviceName, before }: ProviderRules,
+  refuse: Refuse,
+): void {
   // The origin of a record never changes; only a SAML provider may omit it.
   if (named === undefined && !(before && type === 'saml')) refuse('originKey', 'must be given', 'invalid')
-  const originKey = before?.originKey ?? named ?? ''
   if ((named ?? originKey).length > MAX_ORIGIN_LENGTH)
     refuse('originKey', `has more than ${MAX_ORIGIN_LENGTH} characters`, 'invalid')
   // Existing records with such an origin remain valid.
@@ -82,7 +113,14 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
       refuse('originKey', `${reserved} is reserved for providers of type ${reserved}`, 'invalid')
     }
   }
+}
 
+/** The settings by the description of the type, and the key that is unique among its providers. */
+function readSettings(
+  json: JsonRecord,
+  { type, serviceName, before }: ProviderRules & { readonly type: string },
+  { problems, refuse }: { readonly problems: readonly ProviderProblem[]; readonly refuse: Refuse },
+): Pick<ProviderDefinition, 'config' | 'externalKey'> {
   const given = configOf(json)
   if (given === 'unreadable') refuse('config', 'is not JSON text of an object', 'unreadable')
   const recordType = recordTypeOf(type, serviceName)
@@ -99,18 +137,7 @@ export function providerFromJson(json: JsonRecord, { serviceName, before }: Prov
     if (!isSaid) refuse(`config.${key}`, message, kind)
   }
   const externalKey = recordType?.externalKey?.(config)
-  const definition: ProviderDefinition = {
-    originKey,
-    type,
-    name: name ?? '',
-    active,
-    version,
-    config,
-    ...(externalKey !== undefined && { externalKey }),
-    ...(aliasId !== undefined && { aliasId }),
-    ...(aliasZoneId !== undefined && { aliasZoneId }),
-  }
-  return { definition, problems }
+  return { config, ...(externalKey !== undefined && { externalKey }) }
 }
 
 /** The settings, with those of the replaced record that the request does not name. */

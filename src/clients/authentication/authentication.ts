@@ -38,6 +38,11 @@ export interface ClientAuthenticator {
   authenticate(from: RequestOrigin, request: ClientAuthRequest): Promise<AuthenticatedClient>
 }
 
+interface Chosen {
+  readonly method: ClientAuthMethod
+  readonly attempt: Attempt
+}
+
 /** The challenge of client authentication (RFC 7617 §2); UAA adds the failure, always under the same code. */
 export const basicChallenge = ({ clientRealm }: Service, failure?: string): string =>
   `Basic realm="${clientRealm}"${failure === undefined ? '' : `, error="unauthorized", error_description="${failure}"`}`
@@ -60,9 +65,7 @@ export function createClientAuthenticator(
     return new OAuthError('invalid_client', cause.message, { challenge, detail, cause })
   }
 
-  function choose(
-    request: ClientAuthRequest,
-  ): { readonly method: ClientAuthMethod; readonly attempt: Attempt } | undefined {
+  function choose(request: ClientAuthRequest): Chosen | undefined {
     let chosen: ClientAuthMethod | undefined
     for (const method of request.certificate === undefined ? CLIENT_AUTH_METHODS : WITH_CERTIFICATE) {
       if (!method.recognises(request)) continue
@@ -102,10 +105,33 @@ export function createClientAuthenticator(
     })
   }
 
+  /** Verifies the credential, also of an unknown client, so that both take the same time. */
+  async function refusalOf(
+    client: Client | undefined,
+    { method, attempt }: Chosen,
+    from: RequestOrigin,
+  ): Promise<OAuthError | undefined> {
+    try {
+      if (!(await attempt.verify(client, from, deps))) return badClient('Bad credentials')
+    } catch (cause) {
+      return challenged(cause, client)
+    }
+    const { authMethods } = client ? demandsOn(from.zone, client) : {}
+    if (!authMethods || authMethods.includes(method.name)) return undefined
+    return badClient(`This client must authenticate by ${authMethods.join(' or ') || 'other means'}`)
+  }
+
+  function checkGivenId({ params }: ClientAuthRequest, { clientId }: Client): void {
+    const given = params.get('client_id')
+    if (given === undefined || given === clientId) return
+    const description = 'Given client ID does not match authenticated client'
+    if (behaviour.basicForForeignId) throw badClient(description)
+    throw new OAuthError('invalid_client', description)
+  }
+
   return {
     async authenticate(from, sent) {
-      const { zone, remoteAddress } = from
-      const { clientCertificate } = from
+      const { zone, remoteAddress, clientCertificate } = from
       const mayUseCertificate = clientCertificate !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
       const request = mayUseCertificate ? { ...sent, certificate: clientCertificate } : sent
       const chosen = choose(request)
@@ -114,28 +140,14 @@ export function createClientAuthenticator(
       const client = await store.clients.find(zoneId, chosen.attempt.clientId)
       const method = chosen.method.forClient?.(client, request) ?? chosen.method
       const attempt = method === chosen.method ? chosen.attempt : method.read(request)
-      let refusal: OAuthError | undefined
-      try {
-        if (!(await attempt.verify(client, from, deps))) refusal = badClient('Bad credentials')
-      } catch (cause) {
-        refusal = challenged(cause, client)
-      }
-      const { authMethods } = client ? demandsOn(zone, client) : {}
-      if (authMethods && !authMethods.includes(method.name)) {
-        refusal ??= badClient(`This client must authenticate by ${authMethods.join(' or ') || 'other means'}`)
-      }
+      const refusal = await refusalOf(client, { method, attempt }, from)
       if (!client || refusal) {
         // An unknown client id may be a secret in the wrong field: the audit trail gets its digest.
         const principal = client?.clientId ?? digest(attempt.clientId)
         audit({ type: 'ClientAuthenticationFailure', zoneId, principal, remoteAddress })
         throw refusal ?? badClient('Bad credentials')
       }
-      const givenId = request.params.get('client_id')
-      if (givenId !== undefined && givenId !== client.clientId) {
-        const description = 'Given client ID does not match authenticated client'
-        if (behaviour.basicForForeignId) throw badClient(description)
-        throw new OAuthError('invalid_client', description)
-      }
+      checkGivenId(request, client)
       const data = attempt.evidence === undefined ? {} : { data: attempt.evidence }
       audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress, ...data })
       const { clientAuthMethod } = attempt
