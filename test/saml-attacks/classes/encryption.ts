@@ -230,7 +230,7 @@ export const encryption: AttackClass = {
         `<saml:AttributeStatement><saml:EncryptedAttribute>${cipher}</saml:EncryptedAttribute></saml:AttributeStatement>`,
       )
     }),
-    onItsOwn('a bit of the cipher text of an encrypted name turned', async means =>
+    onItsOwn('an encrypted name with a bit of its cipher text turned', async means =>
       withBitTurned(await withSealedName(means), 1),
     ),
     onItsOwn('a name encrypted to another key', means =>
