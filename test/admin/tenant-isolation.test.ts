@@ -192,7 +192,7 @@ for (const mode of MODES) {
       return answer.json<{ access_token: string }>().access_token
     }
 
-    it('gives nothing away, on any route, to who has the tokens of another one', async () => {
+    it('reveals nothing, on any route, to callers with tokens of another zone', async () => {
       const bearers = [a.adminToken, a.zoneToken, a.userToken, a.opaqueToken, a.refreshToken, a.idToken]
       for (const [place, route] of server.app.routes.entries()) {
         const leftOut = leavesOutOf(place)

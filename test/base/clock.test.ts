@@ -10,7 +10,7 @@ describe('systemClock', () => {
     assert.ok(before <= now && now <= Date.now())
   })
 
-  it('gives a moment of its own each time, so that changing one changes no other', () => {
+  it('gives a new Date each time, so that changing one changes no other', () => {
     assert.notEqual(systemClock.now(), systemClock.now())
   })
 })

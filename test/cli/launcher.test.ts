@@ -216,7 +216,7 @@ process.exitCode = status`
     assert.match(starter.stdout, /"pid"/)
   })
 
-  it('watches no other parent, which may end first, and passes no word of the launcher on', () => {
+  it('watches only npm exec or an old Node.js as parent, and removes its own variable', () => {
     const root = checkout({ pinned: true })
     writeFileSync(join(root, 'spy.cjs'), "global.setInterval = () => (console.log('watching'), { unref() {} })")
     const NODE_OPTIONS = `--require=${join(root, 'spy.cjs')}`

@@ -40,7 +40,7 @@ describe('tracing.enabled', () => {
     assert.doesNotMatch(stdout, /has no effect/)
   })
 
-  it('warns where no SDK is loaded, and serves all the same', async () => {
+  it('warns where no SDK is loaded, and serves', async () => {
     const server = await serve({ config: { bootstrap, tracing: { enabled: true } } })
     const form = { grant_type: 'client_credentials' }
     assert.equal((await send(`${server.baseUrl}/oauth/token`, { form, basic: ['app', 's'] })).status, 200)

@@ -127,7 +127,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf((await register({ format: 'packed', statement: forged })).result), 'invalid')
     })
 
-    it('keeps what the authenticator says of itself, and no transports that are not words', async () => {
+    it('keeps what the authenticator reports about itself, and only transports that are words', async () => {
       const { answer } = browser.create(await ask(marissa), { backupEligible: true, backedUp: true, counter: 7 })
       const transports = ['internal', 'hybrid', '<b>', 7, 'x'.repeat(21)]
       const text = JSON.stringify({ ...answer, response: { ...answer.response, transports } })
@@ -370,7 +370,7 @@ describe('passkeys', () => {
       }
     })
 
-    it('lives five minutes', async () => {
+    it('is valid for five minutes', async () => {
       const credential = await enrol()
       const asked = await passkeys.authenticationOptions(AT)
       server.clock.advance(299)
@@ -502,7 +502,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(credential)), 'unknown')
     })
 
-    it('refuses a counter that stands still or goes back, and keeps the one that it had', async () => {
+    it('refuses a counter that does not increase, and keeps the stored one', async () => {
       const credential = await enrol({ counter: 5 })
       assert.equal(reasonOf(await prove(credential)), 'accepted')
       for (const counter of [6, 5, 1, 0]) {

@@ -432,7 +432,7 @@ describe('createAccounts', () => {
       }
     }
 
-    it('is found by its name when that is the external id, to the letter', async () => {
+    it('is found by its name when that is exactly the external id', async () => {
       await precreated({ id: 'before', userName: 'sub-1', email: 'x@corp.example' })
       const closed = provider({ addShadowUserOnLogin: false })
       assert.equal(await refusedTo({ userName: 'SUB-1', externalId: 'SUB-1' }, closed), NOT_PRECREATED)
@@ -441,7 +441,7 @@ describe('createAccounts', () => {
       assert.equal((await enter({ userName: 'sub-1' }, closed)).id, 'before')
     })
 
-    it('is not found by a name that the user may have chosen, and not gone round either', async () => {
+    it('is not found by a name that the user may have chosen, and no other account takes the name', async () => {
       await precreated({ id: 'victim' })
       assert.equal(await refusedTo({}), NAME_TAKEN)
       assert.equal(await refusedTo({}, provider({ addShadowUserOnLogin: false })), NOT_PRECREATED)
@@ -501,7 +501,7 @@ describe('createAccounts', () => {
   })
 
   // Covers shadow users: error: inactive namesake
-  it('refuses a user whose account was deactivated, and does not let the address in by the back door', async () => {
+  it('refuses a user whose account was deactivated, also by the address of another account', async () => {
     await precreated({ id: 'gone', active: false, externalId: 'sub-1', email: 'pat@corp.example' })
     await precreated({ id: 'other', userName: 'other', email: 'pat@corp.example' })
     const vouched = { emailVerified: true }

@@ -179,7 +179,7 @@ describe('an unknown user', () => {
   }
 
   // Covers audit trail: UserNotFound
-  it('stands in the audit trail as a hash: the name may be a password in the wrong field', () =>
+  it('is recorded in the audit trail as a hash: the name may be a password in the wrong field', () =>
     withServer(UAA, async server => {
       await attempt(server, 'x', 'my-secret-password')
       const event = server.events.find(({ type }) => type === 'UserNotFound')

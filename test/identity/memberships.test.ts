@@ -163,7 +163,7 @@ describe('what a provider says of groups', () => {
     })
   }
 
-  it('makes administrators where the record of the provider lists the group to the letter', async () => {
+  it('makes administrators where the record of the provider lists exactly that group', async () => {
     await addGroup('svc.admin')
     assert.deepEqual(await arrive({ asScopes: ['svc.admin', 'scim.write'] }, ['svc.admin', '*']), [])
     assert.deepEqual(await names(), ['svc.admin'])

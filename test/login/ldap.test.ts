@@ -42,7 +42,7 @@ for (const mode of MODES) {
     const landsAt = (answer: TestAnswer): string =>
       `${answer.status} ${answer.location().pathname}${answer.location().search}`
 
-    it('signs in whom the directory knows, records one logon, and keeps the session', async () => {
+    it('signs in a user of the directory, records one logon, and keeps the session', async () => {
       const browser = api.server.browser()
       assert.equal(landsAt(await signIn(browser, { username: 'loner' })), '302 /')
       assert.equal((await browser.send('/login')).location().pathname, '/home')

@@ -310,7 +310,7 @@ for (const mode of MODES) {
     })
 
     describe('at a sign-out', () => {
-      it('of a session that is gone, the cookies go all the same', async () => {
+      it('expires the cookies also where the session is gone', async () => {
         for (const lose of [
           (browser: Browser) => server.store.sessions.delete('svc', digest(browser.cookies.get(cookie) ?? '')),
           () => Promise.resolve(server.clock.advance(1801)),

@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(wanted['form_redirect_uri'] ?? '', /client_id=auto&/, 'the other tab')
     })
 
-    it('have short links where the way is long, and lead on all the same', async () => {
+    it('have short links for a long request, and continue it', async () => {
       const browser = await returning()
       await authorize(browser, { ...APP_REQUEST, state: 's'.repeat(3000) })
       const { text } = await browser.send('/login')

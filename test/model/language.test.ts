@@ -14,7 +14,7 @@ function check(cases: readonly Case[]): void {
 
 describe('the language of a page', () => {
   for (const language of LANGUAGES) {
-    it(`can be ${language}, by either way to ask`, () => {
+    it(`can be ${language}, by ui_locales and by Accept-Language`, () => {
       assert.equal(negotiateLanguage({ uiLocales: language }), language)
       assert.equal(negotiateLanguage({ acceptLanguage: language }), language)
     })

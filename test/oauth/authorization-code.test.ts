@@ -344,7 +344,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('tells the log alone why a code is refused', async () => {
+    it('says only in the log why a code is refused', async () => {
       const detailOf = async (value: string): Promise<string> => {
         const from = server.refusals.length
         assert.equal((await exchange(server, value)).status, 400)
@@ -534,7 +534,7 @@ for (const mode of MODES) {
 
     // Covers token lifetime: authorization code
     // Covers compatibility: authorization response: R10 code
-    it('lives for one minute, or for five (R10)', async () => {
+    it('is valid for one minute, or for five (R10)', async () => {
       const seconds = mode === 'standard' ? 60 : 300
       const [code, late] = [await authorize({}), await authorize({})]
       server.clock.advance(seconds - 1)

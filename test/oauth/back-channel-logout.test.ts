@@ -141,7 +141,7 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 0)
     })
 
-    it('believes an application that refuses, and gives up one that never comes back', async () => {
+    it('gives up after a 400, and for an application that never responds', async () => {
       shop.tokens.length = 0
       shop.answer = 400
       const first = await signedIn(server)
@@ -209,7 +209,7 @@ for (const mode of MODES) {
     })
 
     for (const status of [401, 403, 404, 410, 502]) {
-      it(`logs an answer of ${status}, which may be of what stands before the application, and tries again`, async () => {
+      it(`logs a status ${status}, which a proxy of the application may have sent, and tries again`, async () => {
         shop.tokens.length = 0
         shop.answer = status
         const browser = await signedIn(server)

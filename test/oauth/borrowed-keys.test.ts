@@ -42,7 +42,7 @@ for (const mode of MODES) {
 
     // Covers signing keys: zone without keys uses the default zone's
     // Covers Zone config in effect: fallback of signing keys to the default zone
-    it('signs with that of the default zone and publishes it; its tokens are its own all the same', async () => {
+    it('signs with that of the default zone and publishes it, and neither zone accepts tokens of the other', async () => {
       const [borrowed, lent] = [await issue(Z1), await issue()]
       assert.equal(decodeProtectedHeader(borrowed).kid, decodeProtectedHeader(lent).kid)
       assert.equal(await keysAt(Z1), await keysAt())
@@ -52,7 +52,7 @@ for (const mode of MODES) {
       assert.equal(await isActive(lent, Z1), false)
     })
 
-    it('is done with it once it has its own', async () => {
+    it('stops using it once it has a key of its own', async () => {
       const before = await issue(Z1)
       const material = readKeyMaterial({ text: privatePem('ec', 'P-256') })
       assert.ok('privateKey' in material)

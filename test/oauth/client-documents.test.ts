@@ -294,7 +294,7 @@ for (const mode of MODES) {
       assert.match((await authorize(browser, asking(without))).text, /its metadata document is invalid/)
     })
 
-    it('are not called invalid when too many others were fetched to ask for them', async () => {
+    it('are not called invalid when too many others are being fetched', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
       const kept = documents.publish('/before-the-flood.json')

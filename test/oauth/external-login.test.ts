@@ -129,7 +129,7 @@ for (const mode of MODES) {
 
       // Covers POST /oauth/authorize source=login: given_name
       // Covers POST /oauth/token source=login: username
-      it('finds the user again, to the letter, and takes over what changed', async () => {
+      it('finds the user again by exactly the same name, and takes over what changed', async () => {
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@old.example' }))
         const { id } = (await api.userOf('ext-a', 'ivy')) ?? {}
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@new.example', given_name: 'Ivy', add_new: 'false' }))
@@ -414,7 +414,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(await api.authorize(form)).query['code'], 'the approval is remembered')
       })
 
-      it('takes the parameters that the client pushed, and the user beside them', async () => {
+      it('takes the parameters that the client pushed, and the user from the request', async () => {
         const zone = await api.server.store.zones.find('svc')
         assert.ok(zone)
         const config = { ...zone.config, protocols: { pushedRequests: true } }
@@ -565,7 +565,7 @@ for (const mode of MODES) {
       }
     }
 
-    it('lets administrators create users for a login server beforehand', async () => {
+    it('lets administrators create users for a login server in advance', async () => {
       const bearer = await api.tokenOf('admin')
       const body = (origin: string) =>
         JSON.stringify({ userName: 'early', origin, emails: [{ value: 'early@example.org' }], name: {} })

@@ -153,7 +153,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /introspect: rule: approvals are checked
-    it('requires the approvals of the user, as long as the token lives', async () => {
+    it('requires the approvals of the user until the token expires', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       assert.deepEqual((await send(token)).json(), inactive)

@@ -98,7 +98,7 @@ for (const mode of MODES) {
         await check(await refreshed(earlier), { acr: reported(), amr: ['pwd'] })
       })
 
-      it('stands before the classes of a provider, of which none passes for a level', async () => {
+      it('comes before the classes of a provider, none of which counts as a level', async () => {
         const browser = await signedIn(server)
         const amr = ['ext']
         await makeSession(server, browser, { acr: ['2', 'urn:gold', ' phr'], amr })
@@ -157,7 +157,7 @@ for (const mode of MODES) {
           }
         }
 
-        it('jwt-bearer with an ID token that had the word of a provider before the zone had second factors', async () => {
+        it('jwt-bearer with an ID token that a provider gave a level before the zone had second factors', async () => {
           await setPolicy(server, { requirement: 'off' })
           const browser = await signedIn(server)
           await makeSession(server, browser, { acr: [' phr'], amr: ['ext', 'mfa'] })

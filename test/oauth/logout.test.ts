@@ -65,7 +65,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /logout.do: logout_hint
-    it('does as without a logout_hint, whomever it names (RP-Initiated Logout §2)', async () => {
+    it('ignores logout_hint, whoever it names (RP-Initiated Logout §2)', async () => {
       for (const logout_hint of ['marissa', 'joel', '', 'x'.repeat(2000), '<script>']) {
         const [hinted, plain] = [await signedIn(server), await signedIn(server)]
         const redirect = 'https://listed.example/bye'
@@ -367,7 +367,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     }
   })
 
-  it('refuses a hint beside another client, and keeps the session', async () => {
+  it('refuses a hint of another client than client_id, and keeps the session', async () => {
     const browser = await signedIn(server)
     const answer = await logout(browser, {
       id_token_hint: await hintOf(server, browser),
@@ -486,7 +486,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   })
 
   // Covers compatibility: logout and sessions: L2 dialect
-  it('ignores redirect beside a hint or a target', async () => {
+  it('ignores redirect where there is a hint or a target', async () => {
     const browser = await signedIn(server)
     assert.ok(asks(await logout(browser, { redirect: 'https://listed.example/bye', post_logout_redirect_uri: BYE })))
     const id_token_hint = await hintOf(server, browser)

@@ -32,7 +32,7 @@ const client = (id: string, more: object = {}) => ({
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`a sign-in without a browser by a user who owes a second factor, ${mode}`, () => {
+  describe(`a sign-in without a browser by a user who needs a second factor, ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -137,7 +137,7 @@ for (const mode of MODES) {
         assert.equal(outcome(await send({ username: 'sam', password: 'dingo' })), '200')
       })
 
-      it('at /autologin gets a code, whose session owes the factor', async () => {
+      it('at /autologin gets a code, whose session still needs the factor', async () => {
         const posted = await server.send('/autologin', { form: TOM, basic: AUTO })
         const { code } = posted.json<{ code: string }>()
         const browser = server.browser()

@@ -166,14 +166,14 @@ describe('subjects of pairwise clients', () => {
     assert.equal(decodeJwt(refreshed.id_token).sub, decodeJwt(issued.id_token).sub)
   })
 
-  it('are not what a resource server hears: it knows the account', async () => {
+  it('are not reported to a resource server, which gets the id of the account', async () => {
     const { access_token: token } = await tokens('one')
     assert.equal(await isAlive(server, token), true)
     const answer = await server.send('/introspect', { form: { token }, basic: RESOURCE })
     assert.equal(answer.json()['sub'], userId)
   })
 
-  it('are hints of who is meant', async () => {
+  it('work as id_token_hint', async () => {
     const { id_token: hint } = await tokens('one')
     const silent = { prompt: 'none', id_token_hint: hint }
     assert.ok((await authorize(browser, request('one', silent))).location().searchParams.get('code'))

@@ -171,7 +171,7 @@ for (const mode of MODES) {
     })
 
     // Covers token lifetime: passcode
-    it('lives for five minutes', async () => {
+    it('is valid for five minutes', async () => {
       const young = await passcodeOf(server)
       server.clock.advance(299)
       tokensOf(await redeem(server, young))
@@ -397,7 +397,7 @@ for (const mode of MODES) {
 }
 
 describe('a passcode where the token endpoint takes GET (C5)', () => {
-  it('is refused there all the same, and not used up', async () => {
+  it('is refused there too, and not consumed', async () => {
     const config = { bootstrap, jwt: { token: { queryString: { enabled: true } } } }
     const server = await startServer({ mode: 'uaa', config })
     try {

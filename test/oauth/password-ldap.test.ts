@@ -36,7 +36,7 @@ for (const mode of MODES) {
 
     // Covers configuration file: bootstrap.identity_providers[]: type ldap
     // Covers POST /oauth/token grant_type=password: `login_hint` with another origin
-    it('signs in whom the directory knows, and makes the account', async () => {
+    it('signs in a user of the directory, and creates the account', async () => {
       const answer = await api.grant('marissa', { scope: 'openid' })
       const user = await api.account('marissa')
       const claims = claimsOf(answer)

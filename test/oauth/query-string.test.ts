@@ -228,7 +228,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, 401)
     })
 
-    it('leave the words of a list at /check_token as loose as they were', async () => {
+    it('leave spaces and empty entries in the list of /check_token allowed', async () => {
       const { access_token: token } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const form = { token, scopes: ' openid , cloud.read ,, ' }
       assert.equal((await server.send('/check_token', { form, basic: RESOURCE })).status, 200)

@@ -58,7 +58,7 @@ for (const mode of MODES) {
     after(() => server.stop())
 
     // Covers POST /oauth/token grant_type=refresh_token: refresh_token; response: same refresh token without rotation
-    it('answers new tokens and the same refresh token, which lives on', async () => {
+    it('answers new tokens and the same refresh token, which stays valid', async () => {
       const first = await passwordTokens(server)
       const second = tokensOf(await refresh(server, first.refresh_token))
       assert.equal(second.refresh_token, first.refresh_token)
@@ -398,7 +398,7 @@ for (const mode of MODES) {
     })
 
     // Covers refresh token: refreshTokenFormat opaque
-    it('is opaque all the same beside an opaque access token', async () => {
+    it('is opaque too if the access token is', async () => {
       const { refresh_token: token } = await passwordTokens(server, { token_format: 'opaque' })
       assert.match(token, /^[0-9a-f]{32}-r$/)
     })

@@ -15,7 +15,7 @@ describe('a client library that others wrote', () => {
   })
   after(() => server.stop())
 
-  it('finds the endpoint, revokes each kind of token, and hears from introspection that it is dead', async () => {
+  it('finds the endpoint, revokes each kind of token, and introspection reports it as inactive', async () => {
     const options = {
       [oauth.allowInsecureRequests]: true,
       // The document names the public address, which leads here.

@@ -65,7 +65,7 @@ for (const mode of MODES) {
       for (const format of ['jwt', 'opaque']) {
         // Covers POST /oauth/revoke: token
         // Covers compatibility: token endpoint: C8 revocation
-        it(`is dead at once, and nothing else is: ${format}`, async () => {
+        it(`ends at once, and nothing else does: ${format}`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           const sibling = tokensOf(await refresh(server, tokens.refresh_token, { token_format: format }, TARGET))
           const stranger = await userTokens(server, 'marissa', { token_format: format })
@@ -177,7 +177,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('what is worth nothing is answered like a success, and changes nothing (RFC 7009 §2.2)', () => {
+    describe('an unusable token is answered like a success, and changes nothing (RFC 7009 §2.2)', () => {
       const worthless: readonly { readonly name: string; readonly token: (good: string) => string }[] = [
         { name: 'a text that was not issued', token: () => 'nonsense' },
         { name: 'something like a JWT', token: () => 'a.b.c' },
@@ -209,7 +209,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('a token of another zone, which lives on there', async () => {
+      it('a token of another zone, which stays valid there', async () => {
         for (const format of ['jwt', 'opaque']) {
           const there = await userTokens(server, 'marissa', { token_format: format, host: ELSEWHERE })
           for (const token of [there.access_token, there.refresh_token]) await isIgnored(token)
@@ -236,7 +236,7 @@ for (const mode of MODES) {
       const foreign: Refusal = { want: '400 invalid_grant', description: 'The token was issued to another client' }
       for (const format of ['jwt', 'opaque']) {
         // Covers POST /oauth/revoke: error: another client's token
-        it(`is refused and lives on: ${format}`, async () => {
+        it(`is refused and stays valid: ${format}`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           for (const token of [tokens.access_token, tokens.refresh_token, tokens.id_token]) {
             for (const hint of ['access_token', 'refresh_token']) {
@@ -455,7 +455,7 @@ for (const mode of MODES) {
         assert.equal((await refresh(server, first.refresh_token, {}, TARGET)).status, 200)
       })
 
-      it('remembers it for as long as the token lives, also when tokens live shorter by now', async () => {
+      it('remembers it until the token expires, also when tokens are valid for a shorter time by now', async () => {
         const year = 365 * 86_400
         await changeClient(server, 'target', { refreshTokenSeconds: year })
         const { refresh_token: token } = await userTokens(server, 'marissa')

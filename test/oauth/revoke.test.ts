@@ -278,7 +278,7 @@ for (const mode of MODES) {
 
     for (const method of ['GET', 'POST', 'PUT', 'PATCH']) {
       // Covers DELETE /oauth/token/revoke/{tokenId}: error: other method
-      it(`denies ${method} for one token, to whomever it is`, async () => {
+      it(`denies ${method} for one token to every caller`, async () => {
         const { access_token: bearer } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         for (const who of [admin, bearer]) {
           await refused(server, mode, () => send(`/${bearer}`, { method, bearer: who }), denied)
@@ -524,7 +524,7 @@ for (const mode of MODES) {
         assert.deepEqual(reported(), [...both, `ClientID=target, UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
       })
 
-      it('whose a single token was, and nothing that is worth something', async () => {
+      it('the user and client of a single token, and no usable value', async () => {
         const { access_token: token, jti } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         await isGone(send(`/${token}`))
         assert.equal(lastOf().principal, `clientId:target,userId:${userId}`)

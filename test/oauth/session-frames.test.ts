@@ -214,7 +214,7 @@ for (const mode of MODES) {
       ]) {
         // Covers GET /session: clientId; messageOrigin; error: parameter missing
         // Covers GET /session_management: clientId; messageOrigin; error: parameter missing
-        it(`${path} needs to know for whom: ${JSON.stringify(query)}`, async () => {
+        it(`${path} needs a client and an origin: ${JSON.stringify(query)}`, async () => {
           assert.equal((await server.send(path, { query })).status, 400)
         })
       }

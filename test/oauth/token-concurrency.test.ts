@@ -39,7 +39,7 @@ for (const kind of DATABASE_KINDS) {
     })
     const next = (index: number): TestServer => servers[index % servers.length] ?? server
 
-    it('exchange one code once (RFC 6749 §4.1.2), and what it gave is dead with the second attempt', async () => {
+    it('exchange one code once (RFC 6749 §4.1.2), and the second attempt revokes its tokens', async () => {
       const code = await insertCode(server)
       let index = 0
       const answers = await together(() => exchange(next(index++), code))
@@ -47,7 +47,7 @@ for (const kind of DATABASE_KINDS) {
       for (const each of servers) assert.equal(await isAlive(each, tokensOf(winner).access_token), false)
     })
 
-    it('refresh one rotating token once (RFC 9700 §4.14.2), and its family is dead with the second attempt', async () => {
+    it('refresh one rotating token once (RFC 9700 §4.14.2), and the second attempt revokes its family', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       let index = 0
       const answers = await together(() => refresh(next(index++), token))

@@ -166,7 +166,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await exchange({ audience: 'stock', scope: 'cloud.read' })).scope, 'cloud.read')
     })
 
-    it('gives a token that lives no longer than the one it was given for', async () => {
+    it('gives a token that expires no later than the one it was given for', async () => {
       const seconds = Number(decodeJwt(subject).exp) - Math.floor(server.clock.now().getTime() / 1000)
       server.clock.advance(seconds - 100)
       const issued = tokensOf(await exchange({ audience: 'stock' }))

@@ -183,7 +183,7 @@ for (const mode of MODES) {
       assert.deepEqual((await send(`/user/${marissa}`, { headers })).json(), [])
     })
 
-    describe('shows nothing that is dead', () => {
+    describe('shows no token that is no longer valid', () => {
       const deaths: readonly {
         readonly name: string
         readonly die: () => Promise<unknown>

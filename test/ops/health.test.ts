@@ -58,7 +58,7 @@ describe('health', () => {
     assert.equal(ping.mock.callCount(), 3)
   })
 
-  it('takes a database that hangs for one that failed, asks it no second question, and believes a late answer', async t => {
+  it('takes a database that hangs for one that failed, sends it no second query, and accepts a late answer', async t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     let answer = (): void => {}
     const ping = mock.fn(() => new Promise<void>(resolve => (answer = resolve)))

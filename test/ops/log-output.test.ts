@@ -60,7 +60,7 @@ describe('the output of the log', () => {
   })
 
   for (const code of ['EPIPE', 'ENOSPC', 'EIO']) {
-    it(`drops lines while writing fails with ${code}, and tells how many once it works again`, () => {
+    it(`drops lines while writing fails with ${code}, and reports how many once it works again`, () => {
       const file = fakeFile()
       const output = createLogOutput(1, { reportOf, files: file.files })
       file.next.push(code, 2, code, code)

@@ -86,7 +86,7 @@ function freePort(server: ReturnType<typeof createServer>): Promise<number> {
 }
 
 describe('a PostgreSQL store', () => {
-  it('remembers nothing of before its news stopped to come, and hears them again', async t => {
+  it('drops what it cached once notifications stop, and receives them again', async t => {
     const database = await freshDatabase('postgres')
     t.after(() => database.drop())
     const first = await openStore(database.url, { clock: systemClock })

@@ -280,7 +280,7 @@ describe('a document of keys at an address', () => {
     })
   }
 
-  it('is believed for another hour while it cannot be fetched, and asked for every half a minute', async () => {
+  it('is used for another hour while it cannot be fetched, and requested every half a minute', async () => {
     let answer: () => unknown = () => ({ keys: [a] })
     const { keys, fetched, clock } = documents(() => answer())
     await find(keys, 'a')

@@ -277,7 +277,7 @@ for (const mode of MODES) {
       { name: 'is what the zone says', zone: 'at+jwt', service: 'at+jwt' },
     ] as const
     for (const { name, zone, service } of cases) {
-      it(`${name}, and a client has its own word`, async () => {
+      it(`${name}, unless the client has a type of its own`, async () => {
         const config = { bootstrap: typed, ...(zone && { zone_config: { tokenPolicy: { accessTokenType: zone } } }) }
         const server = await startServer({ mode, config })
         try {

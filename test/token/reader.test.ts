@@ -312,7 +312,7 @@ for (const mode of MODES) {
     })
 
     // Covers rev_sig: any stored secret verifies an access token
-    it('lives on when the client gets a second secret', async () => {
+    it('stays valid when the client gets a second secret', async () => {
       const server = await startServer({ mode })
       try {
         const { access_token: token } = await passwordTokens(server, {}, APP)

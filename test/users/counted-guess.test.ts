@@ -9,7 +9,7 @@ import { createTestClock } from '../support/clock.ts'
 
 const policy = { lockoutAfterFailures: 3, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
 
-describe('a guess at an account', () => {
+describe('a guess of a password or code', () => {
   const clock = createTestClock()
   const now = clock.now()
   let store: Store

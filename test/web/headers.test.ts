@@ -80,7 +80,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('ask for https over https only, but for the authorization endpoint', async () => {
+    it('demand https over https only, except at the authorization endpoint', async () => {
       for (const path of ['/login', '/home', '/info', '/healthz', '/token_keys', '/nowhere']) {
         assert.equal((await server.send(path)).headers['strict-transport-security'], undefined, path)
       }
@@ -223,7 +223,7 @@ for (const mode of MODES) {
 
 describe('security headers over https', () => {
   // Covers security headers: Strict-Transport-Security
-  it('ask for https on everything but what may be framed', async () => {
+  it('demand https on everything but what may be framed', async () => {
     const server = await startServer({ config: { base_url: 'https://id.example' } })
     try {
       for (const { method, url, audience } of server.app.routes) {

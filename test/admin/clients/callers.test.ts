@@ -210,7 +210,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('may change, describe and delete what they could have made, by whomever it was made', async () => {
+      it('may change, describe and delete what they could have created, whoever created it', async () => {
         for (const by of ['root', 'writer'] as const) {
           const body = {
             client_id: `plain-of-${by}`,

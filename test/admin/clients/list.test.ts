@@ -274,7 +274,7 @@ for (const mode of MODES) {
         assert.ok(text.length < 10_000)
       })
 
-      it('as it stands where none is given and the order is at fault', async () => {
+      it('the default one where none is given and the order is wrong', async () => {
         await refused(server, mode, () => get({ sortBy: 'x' }), {
           want: '400 unknown_error',
           description: 'Invalid filter expression: [client_id pr] [x]',

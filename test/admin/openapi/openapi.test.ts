@@ -571,7 +571,7 @@ for (const { name: title, mode, config, paths } of servers) {
     }
 
     // Covers GET /openapi.json: rule: statuses and bodies are those that are answered
-    it('answer what the document says, to those who ask rightly and to all others, and never a fault', async () => {
+    it('answer as documented, to valid and invalid requests, and never with a server error', async () => {
       const places = placesOf(world.api).toSorted(byOrder)
       const wanted = places.filter(({ path }) => paths.test(path))
       assert.ok(wanted.length > 10)

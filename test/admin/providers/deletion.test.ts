@@ -111,7 +111,7 @@ for (const mode of MODES) {
       await api.create(oidc('leaving'))
     })
 
-    it('leaves the internal one and its accounts where they are, and answers all the same', async () => {
+    it('keeps the internal one and its accounts, and answers as if it were deleted', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       const events = () => server.events.filter(({ type }) => type === 'EntityDeletedEvent').length

@@ -101,7 +101,7 @@ for (const mode of MODES) {
       assert.equal(answer.status, 401)
     })
 
-    it('lets a secret count beside a certificate, which is of no use then', async () => {
+    it('authenticates by the secret where a certificate is sent too, which is ignored then', async () => {
       const headers = shown(certificates.other)
       const form = { grant_type: 'client_credentials' }
       tokensOf(await server.token(form, { basic: ['service', 'service-secret'], headers }))

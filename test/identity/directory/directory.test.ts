@@ -402,7 +402,7 @@ describe('a connection under TLS', () => {
     )
   })
 
-  it('believes the authorities of the record, and then no others', async () => {
+  it('trusts the authorities of the record, and then no others', async () => {
     const other = certificateOf(privatePem('ec', 'P-256'), { name: 'another' })
     for (const [name, config] of secured()) {
       const trusting = { ...config, caCertificates: `${other}${slapd.certificate}` }

@@ -75,7 +75,7 @@ const reasonOf = (answer: DirectoryResult): string => {
 }
 
 describe('a well-behaved directory', () => {
-  it('hears nothing of a name or a password that prove nothing', async () => {
+  it('is not asked about names and passwords that cannot be valid', async () => {
     directory = await startFakeDirectory(entries(foundEntry('cn=marissa')))
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
     const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
@@ -176,7 +176,7 @@ describe('a directory that refers to another', () => {
   })
 })
 
-describe('a directory that answers wrongly', () => {
+describe('a directory with invalid responses', () => {
   const header = (id: number): Buffer => element(0x02, Buffer.from([id]))
   const set = (...content: readonly number[]): Buffer =>
     element(0x30, element(0x04, 'cn'), Buffer.from([0x31, content.length, ...content]))

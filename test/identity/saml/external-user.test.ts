@@ -47,7 +47,7 @@ const refused = (work: () => unknown, detail: RegExp): void => {
 }
 
 describe('the user of a SAML statement', () => {
-  it('is whom the NameID names, to the letter', () => {
+  it('is identified by exactly the text of the NameID', () => {
     const { userName, externalId } = named({ value: 'Marissa@Corp.example' })
     assert.deepEqual([userName, externalId], ['Marissa@Corp.example', 'Marissa@Corp.example'])
   })

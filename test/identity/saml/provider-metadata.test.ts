@@ -159,7 +159,7 @@ describe('readProviderMetadata', () => {
       })
     }
 
-    it('are kept to the letter, because the provider compares them', () => {
+    it('are kept unchanged, because the provider compares them', () => {
       const sso = 'HTTPS://IDP.example:443/a/../sso?idp=1&b=%2f'
       assert.equal(readProviderMetadata(idp.metadata({ sso }), now).signOn.redirect, sso)
     })

@@ -338,7 +338,7 @@ describe('a response', () => {
     refuses('too-large', () => read(`<a ${Array.from({ length: 50 }, (_, place) => `b${place}=""`).join(' ')}/>`))
   })
 
-  it('is refused without a word on the console where a second parser complains', async context => {
+  it('is refused without output on the console where a second parser complains', async context => {
     const spoken = context.mock.method(console, 'error', () => {})
     const warned = context.mock.method(console, 'warn', () => {})
     for (const change of [' xmlns:4aml="urn:a"', ' a:4="b" xmlns:a="urn:a"']) {
@@ -526,7 +526,7 @@ describe('an element that is encrypted on its own', () => {
     refuses('decryption', () => read(around(mixed), { decryptionKeys: keys }))
   })
 
-  it('is refused with one word for everything that is not the one element', async () => {
+  it('is refused with the same reason for everything that is not the expected element', async () => {
     const id = declaring(NAME.exec(plain())?.[0] ?? '')
     const genuine = await encrypted(id, { ...to, algorithm: SAML.cbc })
     const sealed = async (xml: string, parts = to): Promise<string> => encrypted(xml, { algorithm: SAML.cbc, ...parts })

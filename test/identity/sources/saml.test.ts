@@ -112,7 +112,7 @@ for (const mode of MODES) {
       return answer
     }
 
-    describe('signs in whom its NameID names', () => {
+    describe('signs in the user of its NameID', () => {
       it('as a new account, and as the same account from then on', async () => {
         const attributes = [
           attribute('mail', 'm@corp.example'),
@@ -135,7 +135,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('to the letter', async () => {
+      it('compared exactly', async () => {
         for (const nameId of ['Case', 'case']) await signIn({ nameId })
         const [one, two] = [await accountOf('corp', 'Case'), await accountOf('corp', 'case')]
         assert.ok(one && two && one.id !== two.id)

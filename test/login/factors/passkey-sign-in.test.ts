@@ -221,7 +221,7 @@ for (const mode of MODES) {
       const own = { origin: BASE, 'sec-fetch-site': 'same-origin' }
       const target = `${BASE}/profile?x=1`
 
-      it('leads on where the same user has signed in meanwhile in another tab, and nobody else', async () => {
+      it('continues where the same user has signed in meanwhile in another tab, and asks for the account otherwise', async () => {
         const browser = server.browser()
         const older: Readonly<Record<string, string>> = {
           ...(await passkeyForm(server, browser, { credential })),

@@ -103,7 +103,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: rule: code is 32 characters, single use, short-lived
-      it('has a code that lives a minute, or five as in UAA', async () => {
+      it('has a code that is valid for a minute, or for five as in UAA', async () => {
         const browser = await signedIn(server)
         const redeem = async (seconds: number) => {
           const code = responseOf(await authorize(browser, AUTO_REQUEST)).query['code'] ?? ''

@@ -93,7 +93,7 @@ describe('request objects (RFC 9101)', () => {
     assert.equal(JSON.parse(Buffer.from(payload, 'base64url').toString())['nonce'], 'n1')
   })
 
-  it('ignores what is beside the object', async () => {
+  it('ignores the parameters outside the object', async () => {
     const beside = {
       state: 'outer',
       scope: 'profile',
@@ -239,7 +239,7 @@ describe('request objects (RFC 9101)', () => {
     }
   })
 
-  it('is refused beside a reference, and if there are two', async () => {
+  it('is refused together with a reference, and if there are two', async () => {
     const reported = await refusalOf(await object(), { request_uri: 'https://bank.example/request' })
     assert.match(reported, /^invalid_request: .*both/)
     const twice = `client_id=bank&request=${await object()}&request=${await object()}`

@@ -293,7 +293,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('gets none for a user who owes a second factor by now', async () => {
+      it('gets none for a user who needs a second factor by now', async () => {
         const weak = await bearerOf(await atLevel())
         const strong = await bearerOf(await atLevel('2'))
         await setPolicy(server, { requirement: 'required' })

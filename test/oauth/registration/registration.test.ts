@@ -176,7 +176,7 @@ for (const mode of MODES) {
       assert.equal(tokens.status, 200, tokens.text)
     })
 
-    it('tells users that it is unverified, and links to the pages that it named', async () => {
+    it('shows that it is unverified, and links to the pages that it named', async () => {
       const redirect_uris = [REDIRECT, 'https://elsewhere.example/cb']
       const logo_uri = 'https://logo.example/logo.png'
       const metadata = { ...METADATA, redirect_uris, policy_uri: 'https://new.example/privacy', logo_uri }

@@ -34,7 +34,7 @@ describe('the document of a sector', () => {
     })
   }
 
-  it('is refused when it cannot be read, without a word of why', async () => {
+  it('is refused when it cannot be read, without the reason', async () => {
     await assert.rejects(checkSector('svc', client, failing), {
       error: 'invalid_client_metadata',
       message: 'sector_identifier_uri cannot be read',

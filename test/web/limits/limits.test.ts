@@ -33,7 +33,7 @@ describe('the network of an address', () => {
     it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(networkOf(address), want))
   }
 
-  it('is as wide as what one customer has where many addresses must not help', () => {
+  it('covers all addresses of one customer where many addresses must not help', () => {
     for (const [address, want] of [
       ['192.0.2.7', '192.0.2.7'],
       ['::ffff:192.0.2.7', '192.0.2.7'],

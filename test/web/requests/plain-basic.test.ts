@@ -64,7 +64,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('believes no other value of the header', async () => {
+      it('accepts no other value of the header', async () => {
         for (const value of ['false', '', '1', 'yes', 'true, true']) {
           const answer = await send(plain('a+b'), { 'x-cf-encoded-credentials': value })
           assert.equal(answer.status, isOn ? 200 : 401, value)

@@ -81,7 +81,7 @@ for (const mode of MODES) {
         const reported = `of ${from || 'the default zone'} at ${to || 'the default zone'}`
         const password = from === '' ? 'koala' : passwordIn(from.slice(3))
 
-        it(`${reported}: a session is worth nothing, under its own name or the other's`, async () => {
+        it(`${reported}: a session is not accepted, under its own name or the other's`, async () => {
           const jar = jarOf(server)
           await jar.signIn(path + from, password)
           const own = nameAt(session, from)
