@@ -212,7 +212,7 @@ describe('the endpoints of docs/coverage.md', () => {
 })
 
 describe('the commands of docs/coverage.md', () => {
-  const files = globSync('src/cli/*.ts', { cwd: root }).map(file => readFileSync(join(root, file), 'utf8'))
+  const files = globSync('src/cli/**/*.ts', { cwd: root }).map(file => readFileSync(join(root, file), 'utf8'))
   const commands = new Set(
     files.flatMap(text => [...text.matchAll(/^ {2}name: '([\w-]+)',$/gm)].map(([, name]) => name)),
   )
