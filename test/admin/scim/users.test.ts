@@ -124,6 +124,29 @@ for (const mode of MODES) {
       await scim.send('DELETE', `/Users/${user.id}`)
     })
 
+    it('have the manager whose id or address a PATCH sets, until the id is removed', async () => {
+      const { id } = await scim.createUser({ [ENTERPRISE]: { department: 'Tours', manager: { value: 'm-1' } } })
+      const path = `${ENTERPRISE}:manager`
+      const $ref = 'http://localhost:8080/scim/v2/Users/m-2'
+      for (const [operation, value] of [
+        [{ op: 'replace', path, value: { $ref } }, 'm-2'],
+        [{ op: 'replace', path: `${path}.value`, value: 'm-3' }, 'm-3'],
+        [{ op: 'replace', path: `${path}.$ref`, value: $ref }, 'm-2'],
+        [{ op: 'replace', path, value: { value: 'm-4', $ref } }, 'm-4'],
+        [{ op: 'remove', path: `${path}.$ref` }, 'm-4'],
+        [{ op: 'remove', path: `${path}.value` }, undefined],
+        [{ op: 'add', path, value: { $ref } }, 'm-2'],
+      ] as const) {
+        const changed = await scim.send('PATCH', `/Users/${id}`, { body: patchOf(operation) })
+        const { manager, ...others } =
+          changed.json<Readonly<Record<string, Readonly<Record<string, unknown>>>>>()[ENTERPRISE] ?? {}
+        assert.deepEqual(others, { department: 'Tours' })
+        const want = value === undefined ? undefined : { value, $ref: `http://localhost:8080/scim/v2/Users/${value}` }
+        assert.deepEqual(manager, want, JSON.stringify(operation))
+      }
+      await scim.send('DELETE', `/Users/${id}`)
+    })
+
     // Covers /scim/v2/Users/{id}: rule: RFC 7644 §3.5.1, PUT
     it('are replaced, but for what every account has', async () => {
       const { id } = await scim.createUser({ nickName: 'Babs', active: false, [OWN]: { verified: false } })

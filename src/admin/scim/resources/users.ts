@@ -9,15 +9,16 @@ import type { GroupsShown } from '../../../users/groups/default-groups.ts'
 import { noSuchResource } from '../../../users/refusal.ts'
 import type { Users } from '../../../users/users.ts'
 import { namesOf } from '../schemas/attribute.ts'
-import type { Json } from '../schemas/attribute.ts'
+import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import { checkMatch } from '../meta.ts'
 import { passwordHashProblem } from '../../../model/users/password-hash.ts'
 import { readOperations } from '../patch/patch-operations.ts'
+import type { Operation } from '../patch/patch-operations.ts'
 import { applyPatch } from '../patch/patch.ts'
 import { readResource, writable } from '../requests/reader.ts'
 import type { Change, Context, Resource, Resources } from './resources.ts'
-import { OWN_USER, USER } from '../schemas/schemas.ts'
+import { ENTERPRISE_USER, OWN_USER, USER } from '../schemas/schemas.ts'
 import type { Selection } from '../requests/selection.ts'
 import { definitionOf, userToJson } from './user-resource.ts'
 import type { UserDefinition } from './user-resource.ts'
@@ -137,7 +138,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
 
     patch(context, request) {
       const operations = readOperations(names, request.body)
-      return change(context, request, before => applyPatch(names, before, operations))
+      return change(context, request, before => patched(names, before, operations))
     },
 
     async delete(context, id, condition) {
@@ -159,6 +160,22 @@ function replacement(sent: Json, before: Json): Json {
   const always = { origin: kept['origin'], verified: kept['verified'] }
   return { active: before['active'], ...sent, [OWN_USER]: { ...always, ...own } }
 }
+
+/** The resource after a PATCH. The address of the manager follows from the id, and replaces it where it is sent alone. */
+function patched(names: Names, before: Json, operations: readonly Operation[]): Json {
+  const { $ref: _, ...known } = managerOf(before)
+  const after = applyPatch(names, withManager(before, known), operations)
+  const { value, $ref } = managerOf(after)
+  return $ref !== undefined && value === known['value'] ? withManager(after, { $ref }) : after
+}
+
+const managerOf = (resource: Json): Json => Object(memberOf(resource[ENTERPRISE_USER], 'manager'))
+
+/** The resource with these members of the manager, if it has one. */
+const withManager = (resource: Json, members: Json): Json =>
+  memberOf(resource[ENTERPRISE_USER], 'manager') === undefined
+    ? resource
+    : { ...resource, [ENTERPRISE_USER]: { ...Object(resource[ENTERPRISE_USER]), manager: members } }
 
 /** The record with everything that a resource represents replaced. */
 function withDefinition(user: User, definition: UserDefinition): User {
