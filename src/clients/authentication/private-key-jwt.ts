@@ -26,8 +26,10 @@ const MAX_JTI_LENGTH = 256
 /** Row C4: the maximum remaining lifetime of an assertion, and so how long its id is remembered. */
 const MAX_LIFETIME_SECONDS = 3600
 
+/** Of assertions that keep to the rules of RFC 7523bis. */
+const OWN_TYPE = 'client-authentication+jwt'
 /** Clients sign request objects and proofs, too; libraries send no `typ`, `JWT`, or the one of RFC 7523bis. */
-const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'client-authentication+jwt'])
+const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', OWN_TYPE])
 
 /** A signed assertion in the form: of the client itself, or of an issuer that it trusts. */
 export const privateKeyJwt: ClientAuthMethod = {
@@ -67,6 +69,9 @@ async function verifyAssertion(
   checkTimes(assertion, clock.now().getTime() / 1000, behaviour.assertionOnce ? MAX_LIFETIME_SECONDS : undefined)
   if (!isForThisServer(assertion, circumstances, deps))
     throw unauthorized('the audience of the assertion is not this server')
+  // RFC 7523bis §4: no other audience, of which another server could have told the client.
+  if (behaviour.assertionForIssuer && assertion.type === OWN_TYPE && !isForIssuerAlone(assertion, zone, deps))
+    throw unauthorized(NOT_ISSUER_ALONE)
   if (client) checkDemands(assertion, client, zone, deps)
 
   // Fail early: its id could not be stored, and fetching the keys may take long.
@@ -90,9 +95,16 @@ function checkDemands(
   { urls }: Pick<ClientAuthDeps, 'urls'>,
 ): void {
   checkAlgorithm(assertion, client, zone)
-  const { audience, hasOneAudience } = assertion
   const { issuerAsAudience } = demandsOn(zone, client)
-  if (issuerAsAudience && !(hasOneAudience && urls.issuersOf(zone).includes(audience[0] ?? ''))) {
-    throw unauthorized('the audience of the assertion is not the issuer alone')
+  if (issuerAsAudience && !(assertion.hasOneAudience && isForIssuerAlone(assertion, zone, { urls }))) {
+    throw unauthorized(NOT_ISSUER_ALONE)
   }
 }
+
+const NOT_ISSUER_ALONE = 'the audience of the assertion is not the issuer alone'
+
+const isForIssuerAlone = (
+  { audience }: ClientAssertion,
+  zone: AddressedZone,
+  { urls }: Pick<ClientAuthDeps, 'urls'>,
+): boolean => audience.length === 1 && urls.issuersOf(zone).includes(audience[0] ?? '')
