@@ -1,6 +1,7 @@
 // JSON documents that other servers publish at a URL, such as JWK sets: cached for the publisher's `max-age`, fetched once for
 // concurrent callers and at most every 30 seconds, and used for an hour when they cannot be refreshed. Does not know their
 // contents.
+import { freshSeconds } from '../base/cache-control.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createFairCache } from '../base/fair-cache.ts'
@@ -37,9 +38,7 @@ interface PublishedDocuments<T> {
 
 /** Minimum seconds between two fetches of a document, successful or not. */
 const PAUSE_SECONDS = 30
-const MIN_FRESH_SECONDS = 5 * 60
-const DEFAULT_FRESH_SECONDS = 10 * 60
-const MAX_FRESH_SECONDS = 24 * 60 * 60
+const FRESH_SECONDS = { min: 5 * 60, usual: 10 * 60, max: 24 * 60 * 60 } as const
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
 /** Of all zones; the administrators of one, and those who register clients in it, displace only their own. */
@@ -75,7 +74,7 @@ export function createPublishedDocuments<T>({
     try {
       const { value, headers } = await outbound.getJson(uri, share)
       entry.document = read(value)
-      entry.freshUntil = addSeconds(now, freshSeconds(headers))
+      entry.freshUntil = addSeconds(now, freshSeconds(headers, FRESH_SECONDS))
       entry.failure = undefined
     } catch (error) {
       if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.document = undefined
@@ -124,11 +123,4 @@ export function createPublishedDocuments<T>({
       return find(entry.document)
     },
   }
-}
-
-/** The publisher's `max-age` (RFC 9111 §5.2.2.1), within limits. */
-function freshSeconds(headers: Headers): number {
-  const maxAge = /(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})/i.exec(headers.get('cache-control') ?? '')?.[1]
-  const seconds = maxAge === undefined ? DEFAULT_FRESH_SECONDS : Number(maxAge)
-  return Math.min(Math.max(seconds, MIN_FRESH_SECONDS), MAX_FRESH_SECONDS)
 }

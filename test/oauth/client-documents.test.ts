@@ -139,6 +139,30 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
 
+    it('are used as long as their response allows, from one minute to fifteen', async () => {
+      for (const [directives, seconds] of [
+        ['no-store', 60],
+        ['max-age=0', 60],
+        ['public, max-age=120', 120],
+        ['max-age=86400', 900],
+        ['', 900],
+      ] as const) {
+        const path = `/fresh-${directives.replaceAll(/\W/g, '-')}.json`
+        const headers = { 'cache-control': directives }
+        const id = documents.publish(path, of => ({ body: plainDocument(of), headers }))
+        for (const [after, asked] of [
+          [0, 1],
+          [seconds - 1, 1],
+          [2, 2],
+        ] as const) {
+          server.clock.advance(after)
+          await authorize(browser, asking(id))
+          assert.equal(documents.asked(path), asked, `${directives} after ${after} seconds`)
+        }
+      }
+      browser = await signedIn(server)
+    })
+
     it('may say by null that they have no secret', async () => {
       const more = { client_secret: null, client_secret_expires_at: null }
       const id = documents.publish('/null.json', of => ({ body: plainDocument(of, more) }))

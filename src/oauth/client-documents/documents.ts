@@ -3,6 +3,7 @@
 // clients that register themselves.
 import { createCache } from '../../base/cache.ts'
 import type { Cache } from '../../base/cache.ts'
+import { freshSeconds } from '../../base/cache-control.ts'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../../base/json.ts'
@@ -44,7 +45,8 @@ interface DocumentDeps extends ReadingDeps {
 
 /** Of the document; the draft asks for at least 5 kB. */
 const MAX_BYTES = 16 * 1024
-const FRESH_SECONDS = 15 * 60
+/** How long it is used before it is fetched again: the upper limit keeps a redirect URI that was removed from being used. */
+const FRESH_SECONDS = { min: 60, usual: 15 * 60, max: 15 * 60 } as const
 /** How long a document is used that cannot be fetched again. */
 const STALE_SECONDS = 24 * 60 * 60
 /** How long one that could not be used is not fetched again. */
@@ -120,15 +122,12 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
 
   async function fetched(zone: Zone, clientId: string, before: Cached | undefined): Promise<Cached> {
     const now = clock.now()
-    const fresh = {
-      zone: zone.config,
-      fetchAfter: addSeconds(now, FRESH_SECONDS),
-      forgetAt: addSeconds(now, STALE_SECONDS),
-    }
     try {
       const { readDocument } = await reading()
-      const text = await textAt(zone, clientId, deps.outbound)
-      return { ...fresh, client: await readDocument(parseJson(text), { zone, clientId }, deps) }
+      const answer = await documentAt(zone, clientId, deps.outbound)
+      const client = await readDocument(parseJson(await answer.text()), { zone, clientId }, deps)
+      const fetchAfter = addSeconds(now, freshSeconds(answer.headers, FRESH_SECONDS))
+      return { zone: zone.config, client, fetchAfter, forgetAt: addSeconds(now, STALE_SECONDS) }
     } catch (cause) {
       const isBusy = cause instanceof OutboundBusy
       if (!(isBusy || cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
@@ -138,7 +137,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
       if (isForgiven && now < before.forgetAt) return { ...before, fetchAfter }
       if (isBusy) throw cause
-      return { ...fresh, isGone: cause instanceof DocumentGone, fetchAfter, forgetAt: fetchAfter }
+      return { zone: zone.config, isGone: cause instanceof DocumentGone, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
@@ -178,8 +177,8 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   }
 }
 
-/** The JSON at the address; no redirect is followed. Throws `OutboundError`, and `OAuthError` for anything else. */
-async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<string> {
+/** The response with the JSON at the address; no redirect is followed. Throws `OutboundError`, and `OAuthError` for anything else. */
+async function documentAt(zone: Zone, address: string, outbound: Outbound): Promise<Response> {
   const answer = await outbound.fetch(address, {
     headers: { accept: 'application/json' },
     maxBytes: MAX_BYTES,
@@ -194,7 +193,7 @@ async function textAt(zone: Zone, address: string, outbound: Outbound): Promise<
   if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type.trim())) {
     throw new OAuthError('invalid_client', 'the answer is not JSON')
   }
-  return answer.text()
+  return answer
 }
 
 /**
