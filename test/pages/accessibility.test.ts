@@ -187,6 +187,24 @@ describe('a drawn page', () => {
     })
   }
 
+  it('breaks neither its name nor a label in the middle of a word where the text is twice as large', async () => {
+    const { page } = await open({ viewport: { width: 360, height: 640 } })
+    const lines = (selector: string) =>
+      page.evaluate<readonly (readonly [string, number])[]>(`[...document.querySelectorAll('${selector}')].map(each => {
+        const range = document.createRange()
+        range.selectNodeContents(each)
+        return [each.textContent, new Set([...range.getClientRects()].map(({ top }) => top)).size]
+      })`)
+    for (const name of ['approval', 'reference-approval', 'login-client', 'account-chooser-failed']) {
+      await page.goto(`${base}/en/${name}`)
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      for (const [text, count] of await lines('.brand bdi, .field label, .account > :last-child')) {
+        assert.ok(count <= text.split(' ').length, `${name}: ${text} takes ${count} lines`)
+      }
+    }
+    await page.context().close()
+  })
+
   it('fails the same checks when it is spoilt', async () => {
     const { page, complaints } = await open({ viewport: phone })
     await page.goto(`${base}/en/login-failed`)
