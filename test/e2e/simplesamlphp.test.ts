@@ -166,6 +166,23 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     })
   }
 
+  it('reads a name that is encrypted on its own, at the sign-in and at the logout', async () => {
+    for (const options of [{ encryptsNames: true }, { encryptsNames: true, encrypts: 'gcm' }] as const) {
+      university.configure(options)
+      const page = await newPage()
+      await page.goto(authorizeUrl())
+      await page.getByRole('link', { name: 'Sign in at university' }).click()
+      await enter(page, 'ann')
+      const { access } = await tokensFor(page)
+      assert.deepEqual([access['user_name'], access['origin']], ['ann', 'university'])
+      await page.goto(university.logoutUrl)
+      await page.waitForURL(`${university.url}/logout.php`)
+      await page.goto(`${server.baseUrl}/home`)
+      assert.equal(new URL(page.url()).pathname, '/login')
+    }
+    university.configure({})
+  })
+
   it('reads an assertion whose response alone is signed, but not if it is encrypted', async () => {
     const page = await newPage()
     university.configure({ signs: ['response'] })

@@ -38,6 +38,8 @@ export const PEOPLE = {
 export interface SimplesamlphpOptions {
   /** Encrypts assertions, with AES in this mode. */
   readonly encrypts?: 'cbc' | 'gcm'
+  /** Encrypts the name in assertions and logout requests. */
+  readonly encryptsNames?: boolean
   /** What it signs: the response, its assertion, or both. */
   readonly signs?: readonly ('response' | 'assertion')[]
   /** The binding by which it takes requests and logout messages. */
@@ -120,6 +122,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
   write('saml20-idp-hosted.php', jsonIn('metadata', 'idp.json'))
   const configure = ({
     encrypts,
+    encryptsNames = false,
     signs = ['response', 'assertion'],
     binding = 'redirect',
   }: SimplesamlphpOptions): void => {
@@ -132,6 +135,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
         certificate: 'idp.crt',
         auth: 'people',
         'assertion.encryption': encrypts !== undefined,
+        'nameid.encryption': encryptsNames,
         ...(encrypts && { sharedkey_algorithm: SAML[encrypts] }),
         'saml20.sign.response': signs.includes('response'),
         'saml20.sign.assertion': signs.includes('assertion'),
