@@ -61,21 +61,24 @@ export async function requireInspector(
   { reader, authenticator, service, behaviour }: InspectorDeps,
 ): Promise<void> {
   const authority = service.scope('resource')
+  const refusal = (): OAuthError =>
+    behaviour.reportInspectorScope
+      ? insufficientScope([authority])
+      : new OAuthError('access_denied', 'Access is denied')
   const bearer = basicOnly ? undefined : bearerHeader(request)
   if (bearer !== undefined) {
     const { user, scopes } = await reader.read(request, bearer).catch((error: unknown) => {
       throw inRealm(error, service)
     })
-    if (user || !scopes.includes(authority)) throw inRealm(insufficientScope([authority]), service)
-    return
+    if (!user && scopes.includes(authority)) return
+    throw behaviour.reportInspectorScope ? inRealm(refusal(), service) : refusal()
   }
   const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
   const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
   const credentials = { authorization: authorizationOf(request), params, endpoint }
   const { client } = await authenticator.authenticate(contextOf(request), credentials)
   if (client.authorities.includes(authority)) return
-  if (behaviour.reportInspectorScope) throw insufficientScope([authority])
-  throw new OAuthError('access_denied', 'Access is denied')
+  throw refusal()
 }
 
 /** Whether the token has a row, which can be revoked. */
