@@ -63,7 +63,10 @@ export function readGroup(json: JsonRecord, service: Service): SentGroup {
   return {
     displayName,
     description,
-    members: members?.map((member: unknown) => readMember(member, service)),
+    members: members?.map((member: unknown) =>
+      // cf-uaac lists the bare ids of users.
+      readMember(typeof member === 'string' ? { value: member } : member, service),
+    ),
     version: versionIn(meta),
     cleared: attributesIn(meta),
   }

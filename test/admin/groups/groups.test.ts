@@ -63,6 +63,13 @@ for (const mode of MODES) {
         assert.deepEqual(outer.json()['members'], [{ origin: 'svc', type: 'GROUP', value: inner }])
       })
 
+      // So cf-uaac sends the members of `uaac member add` and `uaac member delete`.
+      it('takes the bare id of a user as a member', async () => {
+        const group = await post({ displayName: 'bare.ids', members: [gu1] })
+        assert.equal(group.status, 201, group.text)
+        assert.deepEqual(group.json()['members'], [{ origin: 'svc', type: 'USER', value: gu1 }])
+      })
+
       it('ignores id, zoneId and what it does not know, and takes a version', async () => {
         const answer = await post({
           id: 'own-id',
@@ -160,7 +167,13 @@ for (const mode of MODES) {
           want: '400 invalid_scim_resource',
         },
         { name: 'members that are not a list', body: { displayName: 'b', members: {} }, want: '400 scim' },
-        { name: 'a member that is not an object', body: { displayName: 'b', members: ['x'] }, want: '400 scim' },
+        { name: 'a member that is a number', body: { displayName: 'b', members: [1] }, want: '400 scim' },
+        {
+          name: 'the bare id of no user',
+          body: { displayName: 'b', members: ['x'] },
+          want: '400 invalid_scim_resource',
+        },
+        { name: 'a bare id that is none', body: { displayName: 'b', members: ['x'.repeat(256)] }, want: '400 scim' },
         {
           name: 'an unknown schema',
           body: { displayName: 'b', schemas: ['urn:x'] },

@@ -82,13 +82,18 @@ const changed: Operation['answers'] = {
   413: LARGE,
 }
 
+const memberId: Schema = { type: 'string', minLength: 1, maxLength: 255 }
+
+/** A member in a list: the id of a user may stand alone. */
+const listedMember: Schema = { anyOf: [ref('GroupMemberToStore'), memberId] }
+
 /** `/Groups` and below. */
 export function groupsArea(): Area {
   const { displayName = {}, description = {} } = sentSchemas(groupFields, { nullable: true })
   const group = {
     displayName: { ...displayName, pattern: '^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$' },
     description,
-    members: listOrNull(ref('GroupMemberToStore')),
+    members: listOrNull(listedMember),
     schemas: { anyOf: [SCHEMA, { type: ['array', 'null'], items: SCHEMA }] },
   }
   const version = { type: ['integer', 'null'], minimum: 0, maximum: MAX_INT32 - 1 }
@@ -275,7 +280,7 @@ export function groupsArea(): Area {
       GroupMemberToStore: sent(
         open(
           {
-            value: { type: 'string', minLength: 1, maxLength: 255 },
+            value: memberId,
             type: { enum: ['USER', 'GROUP', null] },
             origin: { type: 'string', minLength: 1, maxLength: 36 },
           },
@@ -291,7 +296,7 @@ export function groupsArea(): Area {
                 '^zones\\.[^.]+\\.(admin|read|clients\\.(admin|read|write)|scim\\.(create|read|write)|idps\\.read)$',
               maxLength: MAX_GROUP_TEXT,
             },
-            members: { type: 'array', items: ref('GroupMemberToStore'), minItems: 1, maxItems: 10_000 },
+            members: { type: 'array', items: listedMember, minItems: 1, maxItems: 10_000 },
           },
           ['displayName', 'members'],
         ),
