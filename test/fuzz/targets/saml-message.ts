@@ -6,9 +6,9 @@ import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import { readResponse } from '../../../src/identity/saml/response.ts'
 import type { Expectation, SamlStatement } from '../../../src/identity/saml/statement.ts'
 import { createTestClock } from '../../support/clock.ts'
-import { base64Of, base64UrlOf } from '../../support/saml/saml-xml.ts'
+import { base64Of, base64UrlOf, SAML } from '../../support/saml/saml-xml.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
-import { samlTestKey } from '../../support/saml/saml-signing.ts'
+import { encrypted, samlTestKey } from '../../support/saml/saml-signing.ts'
 import { mutated } from '../saml-changes.ts'
 import { target, verdictOf } from '../target.ts'
 
@@ -28,12 +28,21 @@ const attributes = [{ name: 'mail', values: ['person@example.org'] }]
 const fromPage = (text: string): SamlStatement => readResponse(base64Of(text), expected)
 const fromClient = (text: string): SamlStatement => readBearerAssertion(base64UrlOf(text), expected)
 
+/** A signed assertion whose name is encrypted. */
+async function withEncryptedName(): Promise<string> {
+  const name = `<saml:NameID xmlns:saml="${SAML.assertion}" Format="${SAML.persistentName}">person-1</saml:NameID>`
+  const data = await encrypted(name, { certificate: ours.certificate })
+  const assertion = idp.assertion({ attributes })
+  return idp.sign(assertion.replace(/<saml:NameID.*<\/saml:NameID>/, `<saml:EncryptedID>${data}</saml:EncryptedID>`))
+}
+
 const MESSAGES = [
   { text: await idp.response({ attributes }), read: fromPage },
   { text: await idp.response({ attributes, signs: ['response'] }), read: fromPage },
   { text: await idp.response({ attributes, signs: ['assertion', 'response'] }), read: fromPage },
   { text: await idp.response({ attributes, encrypts: { certificate: ours.certificate } }), read: fromPage },
   { text: idp.signedAssertion({ attributes }), read: fromClient },
+  { text: idp.responseAround(await withEncryptedName(), { signs: [] }), read: fromPage },
 ].map(message => ({ ...message, wanted: message.read(message.text) }))
 
 /**
