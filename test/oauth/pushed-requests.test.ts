@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { exchange, tokensOf } from '../support/oauth.ts'
 import {
@@ -95,6 +96,21 @@ describe('pushed authorization requests (RFC 9126)', () => {
     const uri = await pushed(server, { ...BANK_REQUEST, prompt: 'none' })
     assert.equal(responseOf(await bring(uri, server.browser())).query['error'], 'login_required')
     isGone(await bring(uri))
+  })
+
+  it('are answered by the next attempt, and by that alone, if the server could not answer', async t => {
+    const failing = await startServer({ config: { bootstrap } })
+    t.after(() => failing.stop())
+    const visitor = await signedIn(failing)
+    const request = await requestObject(failing)
+    const uri = await pushed(failing)
+    for (const attempt of [() => bring(uri, visitor), () => authorize(visitor, { client_id: 'bank', request })]) {
+      const insert = t.mock.method(failing.store.codes, 'insert', () => Promise.reject(new StoreUnavailable('gone')))
+      for (const _ of [1, 2]) assert.equal((await attempt()).status, 503)
+      insert.mock.restore()
+      assert.ok(codeOf(await attempt()))
+      assert.equal((await attempt()).status, 400)
+    }
   })
 
   it('are not used up by a page that loads them before the answer', async () => {

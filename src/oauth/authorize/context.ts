@@ -15,6 +15,7 @@ import type { Audit } from '../../model/audit/event.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
 import type { Service } from '../../model/service.ts'
+import type { PushedRequest } from '../../model/tokens/pushed-request.ts'
 import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
@@ -150,8 +151,8 @@ export interface RequestSource {
   readonly sent: Form
   /** When the request first arrived; undefined if this is the first time. */
   readonly begunAt?: Date | undefined
-  /** Digest of the pushed request, which the response consumes. */
-  readonly pushedDigest?: string
+  /** The pushed request, which the response consumes. */
+  readonly pushed?: PushedRequest
   /** For a signed request with a `jti`, which is answered once: its digest, and until when that is stored. */
   readonly once?: { readonly idDigest: string; readonly until: Date }
 }

@@ -56,18 +56,31 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
     await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isNotified: answering.isNotified })
   }
   // At once: tokens issued by the second of two concurrent responses must not be returned.
-  const [isFirst, issued] = await Promise.all([useUp(context, deps), issue(context, answering, deps)])
+  const [use, issuing] = await Promise.allSettled([useUp(context, deps), issue(context, answering, deps)])
+  const isFirst = use.status === 'fulfilled' && use.value
+  if (issuing.status === 'rejected') {
+    if (isFirst) await giveBack(context, deps)
+    throw issuing.reason
+  }
+  if (use.status === 'rejected') throw use.reason
   if (!isFirst) throw new PageError(400, 'The request has already been answered.', { code: 'invalid_request_uri' })
   if (silent && !program) sessions.setCurrentUser(reply, found(context.authenticatedUser).user.id)
   const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
-  return send(context, { target, mode: target.mode, parameters: { ...issued, ...shared } }, deps)
+  return send(context, { target, mode: target.mode, parameters: { ...issuing.value, ...shared } }, deps)
 }
 
 /** A request that was pushed (RFC 9126 §7.3), or has a `jti`, is answered once; false for the second of two answers. */
 async function useUp({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<boolean> {
-  const { pushedDigest, once } = source ?? {}
+  const { pushed, once } = source ?? {}
   if (once) return store.assertions.use(request.zone.id, once.idDigest, once.until)
-  return pushedDigest === undefined || store.pushedRequests.take(request.zone.id, pushedDigest)
+  return pushed === undefined || store.pushedRequests.take(request.zone.id, pushed.idDigest)
+}
+
+/** Lets the browser try again with a request that could not be answered. */
+async function giveBack({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<void> {
+  const { pushed, once } = source ?? {}
+  if (once) await store.assertions.release(request.zone.id, once.idDigest)
+  else if (pushed) await store.pushedRequests.insert(request.zone.id, pushed)
 }
 
 /** Sends a refusal to the client (RFC 6749 §4.1.2.1). */

@@ -32,7 +32,7 @@ interface Begun {
 }
 
 /** A request whose parameters were found. */
-interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushedDigest' | 'once'> {
+interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushed' | 'once'> {
   readonly parameters: string
   /** How the browser refers to it on return. */
   readonly name: 'request' | 'request_uri'
@@ -52,7 +52,7 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
   try {
     const resolved = await find(params, { zone, client, begun, now }, deps)
     const form = parseForm(resolved.parameters)
-    const { kind, isSigned, pushedDigest, once } = resolved
+    const { kind, isSigned, pushed, once } = resolved
     return {
       ...context,
       form,
@@ -64,7 +64,7 @@ export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): P
         isSigned,
         sent,
         begunAt,
-        ...(pushedDigest !== undefined && { pushedDigest }),
+        ...(pushed && { pushed }),
         ...(once && { once }),
       },
     }
@@ -125,15 +125,14 @@ async function findPushed(
   { zone, client, begun, now }: ReferenceContext,
   { store }: AuthorizeDeps,
 ): Promise<Resolved> {
-  const pushedDigest = digest(reference.slice(PUSHED_PREFIX.length))
-  const pushed = await store.pushedRequests.find(zone.id, pushedDigest)
+  const pushed = await store.pushedRequests.find(zone.id, digest(reference.slice(PUSHED_PREFIX.length)))
   const isInTime = pushed && (now < pushed.expiresAt || (begun && begun.at < pushed.expiresAt))
   // The same message as for another client's request, so that callers cannot probe for existing ones.
   if (!pushed || !isInTime || pushed.clientId !== client.clientId) {
     throw new OAuthError('invalid_request_uri', 'The request_uri is unknown, expired or already used')
   }
   const { parameters, isSigned } = pushed
-  return { kind: 'pushed', isSigned, pushedDigest, parameters, name: 'request_uri', value: reference }
+  return { kind: 'pushed', isSigned, pushed, parameters, name: 'request_uri', value: reference }
 }
 
 /** The object at an address that the client registered. */
