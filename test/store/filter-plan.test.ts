@@ -24,6 +24,7 @@ const cases: readonly { filter: string; plan: 'quick' | 'by an index' | 'every r
   { filter: 'emails sw "a"', plan: 'by an index' },
   { filter: 'emails[value sw "a" and type eq "work"]', plan: 'by an index' },
   { filter: 'groups.display eq "a"', plan: 'by an index' },
+  { filter: 'groups[display eq "a"]', plan: 'by an index' },
   { filter: 'userName eq "a" and groups.display eq "b"', plan: 'by an index' },
   { filter: 'userName eq "a" and not (emails pr)', plan: 'by an index' },
   { filter: 'userName eq "a" and emails.type eq "work"', plan: 'by an index' },

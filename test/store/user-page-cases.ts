@@ -148,6 +148,13 @@ const filters = ((): fc.Arbitrary<Filter> => {
   const inBrackets = fc
     .tuple(fc.constantFrom('emails', 'phoneNumbers'), fc.array(members, { minLength: 2, maxLength: 2 }))
     .map(([attribute, parts]): Filter => ({ kind: 'values', attribute, filter: { kind: 'and', parts } }))
+  const memberships = fc.oneof(
+    compare(['value'], bothWays, fc.constantFrom(...GROUPS, 'outer', 'g3')),
+    compare(['display'], SCIM_COMPARISONS, fc.constantFrom('group G1', 'Group', '2', 'OUTER')),
+  )
+  const groupInBrackets = fc
+    .array(memberships, { minLength: 1, maxLength: 2 })
+    .map((parts): Filter => ({ kind: 'values', attribute: 'groups', filter: { kind: 'and', parts } }))
   const all = [...names, ...departments, 'emails', 'phoneNumbers.value', 'meta.created', 'active', 'groups']
   const leaves = fc.oneof(
     compare(names, SCIM_COMPARISONS, texts),
@@ -166,6 +173,7 @@ const filters = ((): fc.Arbitrary<Filter> => {
     compare(all, bothWays, fc.constant(null)),
     fc.constantFrom(...all).map((attribute): Filter => ({ kind: 'present', attribute })),
     inBrackets,
+    groupInBrackets,
   )
   return fc.letrec<{ tree: Filter }>(tie => ({
     tree: fc.oneof(

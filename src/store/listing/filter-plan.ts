@@ -49,8 +49,8 @@ function isSelective(filter: Filter, rows: Filtered): boolean {
     case 'or':
       return filter.parts.every(part => isSelective(part, rows))
     case 'values': {
-      const members = attributes.get(filter.attribute.toLowerCase())?.rows?.members
-      return members !== undefined && isSelective(filter.filter, { key, attributes: members })
+      const { members, unselective = false } = attributes.get(filter.attribute.toLowerCase())?.rows ?? {}
+      return members !== undefined && !unselective && isSelective(filter.filter, { key, attributes: members })
     }
     case 'compare': {
       const attribute = attributes.get(filter.attribute.toLowerCase())

@@ -43,6 +43,13 @@ const MEMBERS = new Map([
 const USERS_OF_GROUPS = `group_members.zone_id = groups.zone_id and member_type = 'USER' and group_members.origin >= ''
   and groups.zone_id = :zone_id`
 
+const GROUP_ID: Attribute = { column: 'groups.id', type: 'exact', indexed: true }
+const GROUP_NAME: Attribute = {
+  column: 'groups.display_name',
+  type: 'text',
+  folded: { column: 'groups.display_name_lower', fold: name => name.toLowerCase() },
+  indexed: true,
+}
 /** The groups that a user is in, directly and through others. */
 const GROUPS: ValueRows = {
   from: [
@@ -52,14 +59,12 @@ const GROUPS: ValueRows = {
   ],
   owner: 'member_id',
   unselective: true,
+  members: new Map([
+    ['value', GROUP_ID],
+    ['display', GROUP_NAME],
+  ]),
 }
-const GROUP_NAME: Attribute = {
-  column: 'groups.display_name',
-  type: 'text',
-  folded: { column: 'groups.display_name_lower', fold: name => name.toLowerCase() },
-  rows: GROUPS,
-  indexed: true,
-}
+const GROUPS_BY_NAME: Attribute = { ...GROUP_NAME, rows: GROUPS }
 
 function uaaAttributes(): ListedAttributes {
   const fields = filterAttributes(userFields)
@@ -77,7 +82,7 @@ function uaaAttributes(): ListedAttributes {
       ['emails.value', email],
       ['phonenumber', phoneNumber],
       ['phonenumbers.value', phoneNumber],
-      ['groups.display', GROUP_NAME],
+      ['groups.display', GROUPS_BY_NAME],
       ['identity_zone_id', { column: 'zone_id', type: 'text' }],
       // UAA: in filters, every user has a password, and none equals this one.
       ['password', { column: `cast('' as text)`, type: 'text' }],
@@ -158,9 +163,9 @@ function scimAttributes({ jsonText }: Pick<Database, 'jsonText'>): ListedAttribu
     ...single,
     ...manyValued('emails'),
     ...manyValued('phoneNumbers'),
-    ['groups', { column: 'groups.id', type: 'exact', rows: GROUPS, indexed: true }],
-    ['groups.value', { column: 'groups.id', type: 'exact', rows: GROUPS, indexed: true }],
-    ['groups.display', GROUP_NAME],
+    ['groups', { ...GROUP_ID, rows: GROUPS }],
+    ['groups.value', { ...GROUP_ID, rows: GROUPS }],
+    ['groups.display', GROUPS_BY_NAME],
   ] as const satisfies readonly (readonly [string, Attribute])[]
   const sorted = [...single, ...enterprise, ...own].map(([name, attribute]) => [name, sortedBy(attribute)] as const)
   const byValue: readonly (readonly [string, string])[] = [

@@ -241,6 +241,24 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
     })
 
+    it('find the members of a group by a filter of its values', async () => {
+      const anna = (await list({ filter: 'userName eq "anna@x.example"' })).Resources[0]?.id
+      const made = await scim.send('POST', '/Groups', {
+        body: { schemas: [GROUP_SCHEMA], displayName: 'Guides', members: [{ value: anna }] },
+      })
+      const { id } = made.json<Resource>()
+      for (const [filter, want] of [
+        ['groups[display eq "GUIDES"]', ['anna']],
+        [`groups[value eq "${id}" and display sw "Gu"]`, ['anna']],
+        [`groups[value eq "${id}" and display eq "openid"]`, []],
+        [`userName sw "a" and groups[value eq "${id}"]`, ['anna']],
+        [`userName sw "b" and not (groups[value eq "${id}"])`, ['bert']],
+      ] as const) {
+        assert.deepEqual(namesIn(await list({ filter })), want, filter)
+      }
+      await scim.send('DELETE', `/Groups/${id}`)
+    })
+
     // Covers /scim/v2/.search: rule: RFC 7644 §3.4.3
     it('search users and groups together', async () => {
       await scim.send('POST', '/Groups', {
