@@ -252,6 +252,28 @@ describe('a response', () => {
     })
   }
 
+  describe('of now, around an assertion', () => {
+    const parts = { inResponseTo: '_request' }
+    const around = (assertion: string): string => idp.responseAround(idp.sign(assertion), parts)
+    const plain = idp.assertion(parts)
+
+    it('is read where that is of now too', () => assert.ok(read(around(plain))))
+
+    for (const [name, reason, assertion] of [
+      ['from the future', 'not-yet-valid', idp.assertion({ ...parts, issueInstant: inSeconds(61) })],
+      ['that is too old', 'expired', idp.assertion({ ...parts, issueInstant: inSeconds(-3060) })],
+      [
+        'of no time that exists',
+        'not-xml',
+        plain.replace(/ IssueInstant="[^"]*"/, ' IssueInstant="2026-02-31T00:00:00Z"'),
+      ],
+      ['of no time', 'not-xml', plain.replace(/ IssueInstant="[^"]*"/, '')],
+      ['of another version', 'not-xml', plain.replace('Version="2.0"', 'Version="1.1"')],
+    ] as const) {
+      it(`is refused: ${name}`, () => refuses(reason, () => read(around(assertion))))
+    }
+  })
+
   for (const [name, url] of [
     ['DigestMethod', 'http://www.w3.org/2001/04/xmlenc#sha256'],
     ['MGF', 'http://www.w3.org/2009/xmlenc11#mgf1sha256'],

@@ -587,6 +587,11 @@ for (const mode of MODES) {
             reason: 'name-id',
           },
           { name: 'about an empty session', xml: () => requestOf({ sessionIndexes: [''] }), reason: 'subject' },
+          {
+            name: 'about more than a hundred sessions',
+            xml: () => requestOf({ sessionIndexes: Array.from({ length: 101 }, (_, index) => `s-${index}`) }),
+            reason: 'subject',
+          },
         ]
         for (const { name, xml, reason } of cases) {
           it(name, async () => {
