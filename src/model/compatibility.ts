@@ -176,6 +176,8 @@ const rows = {
   requestedNameIdOnly: { id: 'C10', standard: true, uaa: false },
   /** C10: whether the SAML metadata offers names that stay the same first, and no transient ones. */
   stableSamlNamesFirst: { id: 'C10', standard: true, uaa: false },
+  /** C10: whether a SAML provider may create the name of a user who has none yet (`AllowCreate`, SAML Core §3.4.1.1). */
+  allowsNewSamlNames: { id: 'C10', standard: true, uaa: false },
   /** C11: wrong user name or password, or a passcode of a deleted user. */
   badCredentials: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_client', 401) },
   /** C11: the password is missing. */

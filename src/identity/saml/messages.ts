@@ -37,6 +37,8 @@ interface AuthnRequest extends Message {
   readonly assertionConsumer: string
   /** The format of names that the provider should use; unspecified unless given. */
   readonly nameIdFormat?: string | undefined
+  /** Whether the provider may create a name for a user who has none yet. */
+  readonly allowsNewName?: boolean | undefined
   /** Authentication context classes, of which the provider must use one. */
   readonly authnContext?: readonly string[] | undefined
   /** Whether the provider must reauthenticate the user. */
@@ -77,8 +79,10 @@ export function authnRequest(request: AuthnRequest): string {
   const context =
     classes.length > 0 &&
     xml`<saml2p:RequestedAuthnContext Comparison="exact">${classes}</saml2p:RequestedAuthnContext>`
+  // It has no meaning for transient names (SAML Core §3.4.1.1).
+  const mayBeNew = request.allowsNewName === true && nameIdFormat !== TRANSIENT && xml` AllowCreate="true"`
   return document(
-    xml`<saml2p:AuthnRequest AssertionConsumerServiceURL="${assertionConsumer}" Destination="${request.destination}" ForceAuthn="${String(forceAuthn)}" ID="${request.id}" IsPassive="false" IssueInstant="${timeOf(request.issuedAt)}" ProtocolBinding="${BINDING}:HTTP-POST" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(request)}<saml2p:NameIDPolicy Format="${nameIdFormat}"/>${context}</saml2p:AuthnRequest>`,
+    xml`<saml2p:AuthnRequest AssertionConsumerServiceURL="${assertionConsumer}" Destination="${request.destination}" ForceAuthn="${String(forceAuthn)}" ID="${request.id}" IsPassive="false" IssueInstant="${timeOf(request.issuedAt)}" ProtocolBinding="${BINDING}:HTTP-POST" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(request)}<saml2p:NameIDPolicy${mayBeNew} Format="${nameIdFormat}"/>${context}</saml2p:AuthnRequest>`,
   )
 }
 

@@ -168,7 +168,9 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
     isOffered: record => !providers.isOut(record),
     async start(record, start, zone) {
       const provider = await usable(record)
-      return provider && requestOf(record, provider, { start, own: await serviceProviders.of(zone), now: clock.now() })
+      const own = await serviceProviders.of(zone)
+      const allowsNewName = behaviour.allowsNewSamlNames
+      return provider && requestOf(record, provider, { start, own, now: clock.now(), allowsNewName })
     },
     async finish(record, { SAMLResponse: response }, { inResponseTo, ...arrival }) {
       if (response === undefined) return refusalOf(new SamlProblem('not-xml', 'there is no SAMLResponse'))
@@ -193,7 +195,17 @@ function upstreamOf({ nameId, sessionIndex, sessionEndsAt }: SamlStatement): Ups
 function requestOf(
   { config }: { readonly config: SamlProviderConfig },
   { signOn, wantsSignedRequests }: SamlProvider,
-  { start, own, now }: { readonly start: RedirectStart; readonly own: ServiceProvider; readonly now: Date },
+  {
+    start,
+    own,
+    now,
+    allowsNewName,
+  }: {
+    readonly start: RedirectStart
+    readonly own: ServiceProvider
+    readonly now: Date
+    readonly allowsNewName: boolean
+  },
 ): Destination | undefined {
   const { preferred } = signOn
   const destination = preferred && signOn[preferred]
@@ -207,6 +219,7 @@ function requestOf(
     // The URL that the answer must come to, whatever `assertionConsumerIndex` says: index 1 is of the token endpoint.
     assertionConsumer: start.redirectUri,
     nameIdFormat: config.nameID || undefined,
+    allowsNewName,
     authnContext: config.authnContext ?? undefined,
     // SAML cannot say how long ago it may have been.
     forceAuthn: reauthenticate || maxAge !== undefined,

@@ -5,6 +5,7 @@ import { SaxesParser } from 'saxes'
 import { authnRequest, logoutRequest, logoutResponse, metadataOf } from '../../../src/identity/saml/messages.ts'
 import type { ServiceProvider, SpKey } from '../../../src/identity/saml/service-provider.ts'
 import { KEYS, textOf } from '../../support/keys.ts'
+import { SAML } from '../../support/saml/saml-xml.ts'
 
 interface Element {
   readonly name: string
@@ -62,6 +63,15 @@ describe('a SAML AuthnRequest', () => {
   it('asks for an unspecified format of names unless the provider has one', () => {
     const [, policy] = parse(authnRequest(plain)).children
     assert.equal(policy?.attributes['Format'], 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified')
+  })
+
+  it('lets the provider create the name, unless names are transient', () => {
+    const policyOf = (nameIdFormat?: string): unknown =>
+      parse(authnRequest({ ...plain, nameIdFormat, allowsNewName: true })).children[1]?.attributes['AllowCreate']
+    assert.deepEqual(
+      [policyOf(), policyOf(SAML.persistentName), policyOf(SAML.transientName)],
+      ['true', 'true', undefined],
+    )
   })
 
   it('names the classes of which one is required, and demands a new sign-in', () => {
