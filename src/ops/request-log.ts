@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { stopwatch } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import { addressOf } from '../web/requests/request-context.ts'
+import { addressOf, zoneIfFound } from '../web/requests/request-context.ts'
 import { createProxyTrust } from '../web/requests/trusted-proxies.ts'
 import { endpointOf, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
@@ -122,8 +122,7 @@ export function createRequestLog({
 function factsOf(entry: Entry): RequestFacts {
   const { facts, request, id, traceId } = entry
   if (facts) return facts
-  // Undefined until it is resolved, despite its type.
-  const zone = (request.zone as FastifyRequest['zone'] | undefined)?.id
+  const zone = zoneIfFound(request)?.id
   const found = {
     request_id: id,
     ...(zone !== undefined && { zone }),

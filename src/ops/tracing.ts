@@ -9,6 +9,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { Signature } from '../model/tokens/signature.ts'
 import { UNKNOWN_ENDPOINT, endpointOf, grantTypeOf, issuesTokens, methodOf } from './endpoints.ts'
 import type { Instrument } from './instrument.ts'
+import { zoneIfFound } from '../web/requests/request-context.ts'
 
 /** Makes spans of requests, and of database queries, signatures and requests to others in them. */
 export interface Tracing extends Instrument {
@@ -58,8 +59,7 @@ export function createTracing({
         span.updateName(`${methodOf(request)} ${endpoint}`)
         span.setAttribute('http.route', endpoint)
       }
-      // Undefined until it is resolved, despite its type.
-      const zone = (request.zone as FastifyRequest['zone'] | undefined)?.id
+      const zone = zoneIfFound(request)?.id
       if (zone !== undefined) span.setAttribute('latchkey.zone', zone)
       if (issuesTokens(endpoint)) span.setAttribute('latchkey.grant_type', grantTypeOf(request))
       if (status !== undefined) span.setAttribute('http.response.status_code', status)

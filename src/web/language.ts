@@ -5,12 +5,12 @@ import { preferredLanguage } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { parseSavedRequest } from '../model/sessions/session.ts'
 import type { Urls } from '../model/urls.ts'
-import type { AddressedZone } from '../model/request.ts'
 import type { Form } from './requests/form.ts'
 import { MalformedInput, parseForm } from './requests/form.ts'
 import { ownPath } from './requests/own-path.ts'
 import { parseQuery, rawQuery } from './requests/query.ts'
 import { bodyForm } from './route.ts'
+import { zoneIfFound } from './requests/request-context.ts'
 
 /** Pages of a sign-in: the application's `ui_locales` apply here, even once signed in. */
 const SIGN_IN_PAGES = ['/login', '/second_factor', '/force_password_change']
@@ -33,7 +33,7 @@ export const languageOfUser = (user: User): Language => negotiateLanguage({ pref
 
 /** The `ui_locales` of the authorization request that a form returns to, or that is pending. */
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
-  const zone = request.zone as AddressedZone | undefined // absent for an unknown host
+  const zone = zoneIfFound(request)
   const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
   // Uses the session only if it was loaded already: the language does not justify a database read.
   const saved = isSignInPage(request, urls) ? parseSavedRequest(request.waiting)?.path : undefined

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.ts'
 import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
-import type { AddressedZone } from '../model/request.ts'
 import type { User } from '../model/users/user.ts'
 import type { Branding, Zone } from '../model/zones/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
@@ -18,6 +17,7 @@ import type { Store } from '../store/store.ts'
 import type { Csrf } from './sessions/csrf.ts'
 import { framePolicies, pageHeaders, securityHeaders } from './headers.ts'
 import { languageOf, languageOfUser } from './language.ts'
+import { zoneIfFound } from './requests/request-context.ts'
 
 /** Sends pages in the layout of the request's zone. */
 export interface PageWriter {
@@ -146,7 +146,7 @@ export function createPageWriter(deps: {
     },
     async error(request, reply, { status, description, code }) {
       // An unknown host gets the default zone's layout.
-      const addressed = request.zone as AddressedZone | undefined
+      const addressed = zoneIfFound(request)
       const found = addressed ?? (await store.zones.find(defaultZoneId))
       if (!found) return reply.type('text/plain; charset=utf-8').send(description)
       const zone = addressed ?? { ...found, address: 'host' }

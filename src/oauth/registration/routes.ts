@@ -2,12 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
-import type { AddressedZone } from '../../model/request.ts'
 import { turnedOff } from '../../web/answers.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import type { RegistrationDeps } from './registration.ts'
+import { zoneIfFound } from '../../web/requests/request-context.ts'
 
 /** `registration_endpoint`. */
 export const REGISTRATION_PATH = '/connect/register'
@@ -38,7 +38,7 @@ export type RegistrationRoute = keyof typeof ROUTES
 export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDeps): void {
   deferredRoutes<RegistrationRoute>(app, ROUTES, {
     errorHandler: (thrown, request) => {
-      const zone = request.zone as AddressedZone | undefined // absent where the host name has no zone
+      const zone = zoneIfFound(request)
       if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw turnedOff() // whatever its body
       if (thrown instanceof MalformedInput) {
         throw new OAuthError('invalid_client_metadata', thrown.message, { cause: thrown }) // RFC 7591 §3.2.2

@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import { inOneSpelling } from '../../base/network-address.ts'
 import type { AuditOrigin } from '../../model/audit/event.ts'
-import type { RequestContext } from '../../model/request.ts'
+import type { AddressedZone, RequestContext } from '../../model/request.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
 
 /** The address of the caller as limits, log and audit trail have it: some proxies forward it with a port. */
 export const addressOf = ({ ip }: Pick<FastifyRequest, 'ip'>): string => inOneSpelling(ip)
+
+/** The zone of a request that may have none: before it is looked up, and where that failed. Handlers always have one. */
+export const zoneIfFound = ({ zone }: Pick<FastifyRequest, 'zone'>): AddressedZone | undefined => zone
 
 /** The facts of a request for the layers below HTTP. */
 export const contextOf = (request: FastifyRequest): RequestContext => ({
