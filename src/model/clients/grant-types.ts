@@ -32,7 +32,7 @@ const PROTOCOL_OF: ReadonlyMap<string, Protocol> = new Map(
   (ROWS as readonly GrantTypeRow[]).flatMap(({ type, protocol }) => (protocol ? [[type, protocol]] : [])),
 )
 
-/** Whether the zone has the grant type, if there is such a one. */
+/** Whether the zone supports the grant type; true for an unknown one, which is refused elsewhere. */
 export function hasGrantType(
   zone: Pick<Zone, 'config'>,
   type: string,

@@ -43,8 +43,8 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
   /** The proof of the request, for a grant with `usesProof`, which consumes it together with the code or token. */
   readonly proof?: ProofId | undefined
   /**
-   * Registers how to undo what the grant has consumed. That is done if no tokens are issued because of a failure: a client that
-   * repeats the request is no thief. A refusal by the grant undoes nothing.
+   * Registers how to undo what the grant has consumed. That is done if no tokens are issued because of a failure, so that a
+   * repeated request does not look like a reused code or token. A refusal by the grant undoes nothing.
    */
   readonly undoOnFailure: (undo: () => Promise<void>) => void
   /** The calling user's token; present only for grants with the caller `user-token`. */

@@ -1,5 +1,5 @@
 // The checks of the parameters alone, independent of the user: of a request at the authorization endpoint, and of one that is
-// pushed (RFC 9126 §2.1). A new parameter adds its check to both lists.
+// pushed (RFC 9126 §2.1).
 import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
 import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
 import { readAcrValues } from '../demands.ts'
@@ -31,17 +31,8 @@ export type Check = (
 /** A check of parameters only; returns no step. */
 type ParameterCheck = (context: AuthorizeContext, deps: AuthorizeDeps) => void | Promise<void>
 
-/** `compatibility: standard`, once the client is known. */
-export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
-  verifyRedirectUri, // before it a refusal is a page, after it a redirect
-  refuseRepeatedParameters,
-  requireIdentityProvider,
-  refuseUnsupported,
-  requireSource,
-  readResponseType,
-  requireGrantForType,
-  readTokenParameters,
-  requireNonce,
+/** What is asked for, the same in both modes. A new parameter adds its check here. */
+const REQUESTED: readonly ParameterCheck[] = [
   readCodeChallenge,
   readKeyThumbprint,
   refuseUnboundTokens,
@@ -53,21 +44,27 @@ export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
   readAcrValues,
 ]
 
+/** `compatibility: standard`, once the client is known. */
+export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
+  verifyRedirectUri, // before it a refusal is a page, after it a redirect
+  refuseRepeatedParameters,
+  requireIdentityProvider,
+  refuseUnsupported,
+  requireSource,
+  readResponseType,
+  requireGrantForType,
+  readTokenParameters,
+  requireNonce,
+  ...REQUESTED,
+]
+
 /** `compatibility: uaa`, once the redirect URI is verified; the authorization endpoint has another check in between. */
 export const UAA_PARAMETERS: readonly ParameterCheck[] = [
   requireIdentityProvider,
   requireSource,
   readResponseType,
   readTokenParameters,
-  readCodeChallenge,
-  readKeyThumbprint,
-  refuseUnboundTokens,
-  requireProfile,
-  readScope,
-  readResources,
-  readTokenFormat,
-  readPrompt,
-  readAcrValues,
+  ...REQUESTED,
 ]
 
 /** The checks of a request that a client pushes. */
