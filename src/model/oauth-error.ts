@@ -55,6 +55,8 @@ export const OAUTH_ERROR_STATUS = {
   too_many_requests: 429,
   zone_exists: 409,
   invalid_identity_zone: 422,
+  /** Of the limited mode. */
+  uaa_unavailable: 503,
   /** Of approvals. */
   uaa: 400,
   /** Of `/Codes`. */

@@ -20,8 +20,8 @@ import { TooManyRequests } from './limits/too-many-requests.ts'
 /** A refusal shown to a user: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {
   readonly status: number
-  readonly code: string | undefined
-  constructor(status: number, description: string, options: { code?: string; cause?: unknown } = {}) {
+  readonly code: OAuthErrorCode | undefined
+  constructor(status: number, description: string, options: { code?: OAuthErrorCode; cause?: unknown } = {}) {
     super(description, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'PageError'
     this.status = status
@@ -71,7 +71,7 @@ export function answerFor(thrown: unknown): Answer {
   if (thrown instanceof PageError) {
     return {
       ...answer(thrown.status, undefined, thrown.message),
-      ...(thrown.code && { error: thrown.code as OAuthErrorCode }),
+      ...(thrown.code && { error: thrown.code }),
     } // shown only
   }
   if (thrown instanceof ZoneDeleted) return answer(404, undefined, thrown.message)

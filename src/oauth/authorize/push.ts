@@ -184,7 +184,7 @@ async function check({ form, client, isSigned, ...exchange }: Pushed, deps: Push
     for (const one of pushedChecks(deps)) await one(context, deps)
   } catch (cause) {
     if (cause instanceof RedirectRefusal) throw here(cause.refusal.error, cause.message)
-    if (cause instanceof PageError) throw here((cause.code ?? 'invalid_request') as OAuthErrorCode, cause.message) // of ours
+    if (cause instanceof PageError) throw here(cause.code ?? 'invalid_request', cause.message)
     throw cause
   }
 }
