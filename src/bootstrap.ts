@@ -6,7 +6,8 @@ import { BootstrapError } from './bootstrap/bootstrap-error.ts'
 import { applyClient } from './bootstrap/clients.ts'
 import type { Ledger } from './bootstrap/ledger.ts'
 import { refuseUnfinishedImport } from './bootstrap/imported.ts'
-import { createLedger, inBatches, upsert } from './bootstrap/ledger.ts'
+import { createLedger, upsert } from './bootstrap/ledger.ts'
+import { mapInBatches } from './base/concurrency/in-batches.ts'
 import { disarmPlayground, markPlayground, restorePlayground } from './bootstrap/playground.ts'
 import { sealedSamlKeys, withSamlKeys } from './bootstrap/saml-keys.ts'
 import { applySigningKeys } from './bootstrap/signing-keys.ts'
@@ -85,6 +86,11 @@ export async function adoptMainZone({
   if (internal === undefined) return
   const of = { zoneId: zone.id, kind: 'provider', key: internal.originKey, definition: internal } as const
   await ledger.once(of, async () => {})
+}
+
+/** Several at a time, and few enough not to fill the queue of password hashes. */
+async function applyEach<T>(records: readonly T[], apply: (record: T) => Promise<void>): Promise<void> {
+  await mapInBatches(records, apply, 16)
 }
 
 /** The default zone as the file defines it. */
@@ -172,14 +178,14 @@ async function applyZone(
   if ((await store.zones.find(zoneId)) === undefined) return false
 
   const { service } = config
-  await inBatches(providersOf(bootstrap, service), definition =>
+  await applyEach(providersOf(bootstrap, service), definition =>
     ledger.once({ zoneId, kind: 'provider', key: definition.originKey, definition }, () =>
       applyProvider(zoneId, definition, deps),
     ),
   )
 
   const defaults = defaultGroups(made, service)
-  await inBatches(defaults, displayName =>
+  await applyEach(defaults, displayName =>
     // Before the defined groups, which may add a description to the same group.
     ledger.once(
       { zoneId, kind: 'group', key: `default ${displayName.toLowerCase()}`, definition: displayName },
@@ -188,23 +194,23 @@ async function applyZone(
       },
     ),
   )
-  await inBatches(bootstrap.groups, definition =>
+  await applyEach(bootstrap.groups, definition =>
     ledger.once({ zoneId, kind: 'group', key: definition.displayName.toLowerCase(), definition }, () =>
       applyGroup(zoneId, definition, deps),
     ),
   )
   const rules = clientRules(config)
-  await inBatches(bootstrap.clients, definition =>
+  await applyEach(bootstrap.clients, definition =>
     ledger.once({ zoneId, kind: 'client', key: definition.client_id, definition }, () =>
       applyClient(zoneId, definition, { ...deps, rules }),
     ),
   )
-  await inBatches(bootstrap.users, definition =>
+  await applyEach(bootstrap.users, definition =>
     ledger.once({ zoneId, kind: 'user', key: userKey(definition, service), definition }, () =>
       applyUser(zoneId, definition, { ...deps, defaultGroups: defaults }),
     ),
   )
-  await inBatches(bootstrap.externalGroups, definition => {
+  await applyEach(bootstrap.externalGroups, definition => {
     const { displayName, externalGroup, origin } = definition
     const key = JSON.stringify([displayName, externalGroup, origin]).toLowerCase()
     return ledger.once({ zoneId, kind: 'external-group', key, definition }, () =>

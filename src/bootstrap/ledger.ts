@@ -60,14 +60,6 @@ export async function upsert<T>({ find, insert, update }: Upsert<T>): Promise<vo
   }
 }
 
-/** Works in concurrent batches, small enough not to fill the password hashing queue. */
-export async function inBatches<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const size = 16
-  for (let start = 0; start < items.length; start += size) {
-    await Promise.all(items.slice(start, start + size).map(work))
-  }
-}
-
 /** JSON with sorted members, so that their order does not matter. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
