@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SignInRefusal } from '../identity/source.ts'
 import { changesFactors, OFFER_PATH } from '../model/sessions/fresh-sign-in.ts'
 import { parseLoginHint } from '../model/sessions/login-hint.ts'
+import type { SignInDemand } from '../model/sessions/sign-in-demands.ts'
 import { mayBeOfferedPasskey, secondFactorPolicy } from '../model/users/second-factor.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { userNameKey } from '../model/users/user.ts'
@@ -49,10 +50,13 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
     if (wantsJson(request)) return reply.send(await deps.serverInfo(request.zone, query))
     if (!acceptsPage(request)) throw new PageError(406, 'This address offers only HTML and JSON.')
     const signInTarget = await signInTargets.of(request, query)
-    const isSignedIn = (await sessions.signedIn(request)) !== undefined
+    const signedIn = await sessions.signedIn(request)
     // Only where the session lasts until the next sign-in completes can a sign-in fail while a user is signed in.
     const showsError = deps.behaviour.keepSessionUntilLogin && query.get('error') !== undefined
-    if (isSignedIn && !signInTarget.saved?.reauthenticate && !showsError) {
+    if (signedIn && !signInTarget.saved?.reauthenticate && !showsError) {
+      // The back button leads here from the page of a demand. The home page would replace the saved request.
+      const demand = await deps.signInDemands.open(request, signedIn)
+      if (demand && !isLeftToNext(demand)) return deps.signInDemands.raise(request, reply, demand)
       return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.
@@ -87,9 +91,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
     await sessions.signIn(request, reply, result.user, result)
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
-    // UAA: the next page asks for the new password. See docs/compatibility.md, P4.
-    const isLeftToNext = demand?.name === 'password-change' && !deps.behaviour.newPasswordAtOnce
-    if (demand && !isLeftToNext) return deps.signInDemands.raise(request, reply, demand, destination)
+    if (demand && !isLeftToNext(demand)) return deps.signInDemands.raise(request, reply, demand, destination)
     if (
       signedIn &&
       !demand &&
@@ -101,6 +103,10 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
     }
     return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
   })
+
+  /** UAA: the next page asks for the new password. See docs/compatibility.md, P4. */
+  const isLeftToNext = ({ name }: SignInDemand): boolean =>
+    name === 'password-change' && !deps.behaviour.newPasswordAtOnce
 
   /** Whether to offer a passkey before continuing: not if the next page adds one anyway. */
   const offersPasskey = (zone: AddressedZone, user: User, destination = '/'): boolean =>

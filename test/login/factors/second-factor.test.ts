@@ -123,6 +123,17 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?/)
     })
 
+    it('is asked for again after the back button, and continues where the user was going', async () => {
+      const browser = server.browser()
+      const asked = await authorize(browser, APP_REQUEST)
+      assert.equal(asked.headers['location'], 'http://localhost:8080/login')
+      assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
+      assert.equal((await browser.send('/login')).headers['location'], PAGE)
+      server.clock.advance(30)
+      const proven = await prove(browser, { code: app.code(server) })
+      assert.match(String(proven.headers['location']), /\/oauth\/authorize\?.*client_id=app/)
+    })
+
     it('leads each tab on to its own place, by whatever way it is proven', async () => {
       const first = server.browser()
       await first.signIn('sam', 'dingo')
