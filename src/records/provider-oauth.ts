@@ -17,7 +17,7 @@ const groupMappingMode = setting({
   about: 'Whether groups of the provider are looked up in /Groups/External, or are names of groups here.',
 })
 
-const KEY_MEMBERS = ['kid', 'key', 'cert', 'alg', 'iss', 'aud']
+const KEY_MEMBERS = ['kid', 'key', 'cert', 'alg', 'iss', 'sub', 'aud']
 
 // A null says that the key is to be forgotten, where an absent one is kept.
 const isOwnKey = (value: unknown): value is boolean | JsonRecord =>

@@ -32,7 +32,13 @@ const RECORDS: Readonly<Record<string, Config>> = {
   issuer: { jwtClientAuthentication: { aud: 'UPSTREAM' } },
   rsa: {
     authMethod: 'private_key_jwt',
-    jwtClientAuthentication: { kid: 'ours', key: pem(rsa.privateKey), iss: 'other', aud: 'https://as.example' },
+    jwtClientAuthentication: {
+      kid: 'ours',
+      key: pem(rsa.privateKey),
+      iss: 'other',
+      sub: 'subject',
+      aud: 'https://as.example',
+    },
   },
   ec: { jwtClientAuthentication: { key: pem(ec.privateKey) } },
   // None of these can be used.
@@ -42,6 +48,7 @@ const RECORDS: Readonly<Record<string, Config>> = {
   uncertain: { jwtClientAuthentication: { key: pem(ec.privateKey), cert: 'none' } },
   elsewhere: { jwtClientAuthentication: { aud: 'https://as.example/token' } },
   impostor: { jwtClientAuthentication: { iss: 'http://localhost:8080/oauth/token' } },
+  substitute: { jwtClientAuthentication: { sub: 'other' } },
   gone: { jwtClientAuthentication: { kid: 'not-the-active-key' } },
 }
 
@@ -140,16 +147,15 @@ for (const mode of MODES) {
       const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { currentDate: clock.now() })
       assert.deepEqual(protectedHeader, { alg: 'RS256', typ: 'JWT', kid: 'ours' })
       const { iss, sub, aud } = payload
-      assert.deepEqual([iss, sub, aud], ['other', RELYING_PARTY, 'https://as.example'])
+      assert.deepEqual([iss, sub, aud], ['other', 'subject', 'https://as.example'])
       upstream.requests.length = 0
       const second = (await signIn('ec')).form.get('client_assertion') ?? ''
-      assert.deepEqual((await jwtVerify(second, ec.publicKey, { currentDate: clock.now() })).protectedHeader, {
-        alg: 'ES256',
-        typ: 'JWT',
-      })
+      const usual = await jwtVerify(second, ec.publicKey, { currentDate: clock.now() })
+      assert.deepEqual(usual.protectedHeader, { alg: 'ES256', typ: 'JWT' })
+      assert.deepEqual([usual.payload.iss, usual.payload.sub], [RELYING_PARTY, RELYING_PARTY])
     })
 
-    for (const origin of ['weak', 'reference', 'wrong', 'uncertain', 'elsewhere', 'impostor', 'gone']) {
+    for (const origin of ['weak', 'reference', 'wrong', 'uncertain', 'elsewhere', 'impostor', 'substitute', 'gone']) {
       it(`signs no user in with a key that is ${origin}, and sends nothing`, async () => {
         assert.ok(!isSignedIn(await signIn(origin)))
         assert.equal(upstream.requests.length, 0)

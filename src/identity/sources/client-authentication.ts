@@ -90,7 +90,10 @@ export function createClientAuthentication(deps: ClientAuthenticationDeps): Clie
       exp: now + LIFE_SECONDS,
     }
     const key = stringOf(own['key'])
-    if (key !== undefined) return signWith(key, own, { ...payload, iss: stringOf(own['iss']) ?? relyingPartyId })
+    if (key !== undefined) {
+      const [iss, sub] = [stringOf(own['iss']) ?? relyingPartyId, stringOf(own['sub']) ?? relyingPartyId]
+      return signWith(key, own, { ...payload, iss, sub })
+    }
     const zoneKey = await zoneKeys.active(provider.zoneId)
     checkZoneKey(provider, zoneKey, own)
     if (!URL.canParse(payload.aud) || new URL(payload.aud).origin !== new URL(tokenUrl).origin) {
@@ -138,8 +141,8 @@ function checkZoneKey({ zoneId }: IdentityProvider, key: ZoneSigningKey, own: Js
   if (key.publicKeyPem === undefined) throw new UnusableKey('the zone signs with a shared secret')
   const kid = stringOf(own['kid'])
   if (kid !== undefined && kid !== key.keyId) throw new UnusableKey('the zone does not sign with the key of that kid')
-  if (stringOf(own['iss']) !== undefined)
-    throw new UnusableKey('jwtClientAuthentication.iss requires jwtClientAuthentication.key')
+  if ((stringOf(own['iss']) ?? stringOf(own['sub'])) !== undefined)
+    throw new UnusableKey('jwtClientAuthentication.iss and sub require jwtClientAuthentication.key')
 }
 
 async function signWith(pem: string, own: JsonRecord, payload: Readonly<Record<string, unknown>>): Promise<string> {
