@@ -1,5 +1,5 @@
-// What somebody does to the management APIs who means harm and has a right to be there: an administrator of one zone among
-// many, or a client that may write clients and nothing else.
+// Attacks on the management APIs by authorized callers: an administrator of one zone among many, or a client that may write
+// clients and nothing else.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { responseOf, signedIn } from '../support/authorize.ts'

@@ -69,7 +69,7 @@ async function accept(
   return browser.send('/invitations/accept.do', { form: { ...fields, ...form } })
 }
 
-/** An invitation lets in the user whom it was sent to, and nobody to anything else. */
+/** An invitation admits only the user that it was sent to, and to nothing else. */
 export const invitationAttacks: readonly Attack[] = [
   {
     attack: 'invites an administrator who is not verified yet, to set their password with the link',

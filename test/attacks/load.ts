@@ -21,7 +21,7 @@ const BEHIND_PROXY = { listen: { trusted_proxies: ['127.0.0.1'] } }
 
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 
-/** Many wrong passwords or secrets at once, and then somebody honest. */
+/** Many wrong passwords or secrets at once, and then a legitimate user. */
 async function flood(
   guess: (server: TestServer, index: number) => Promise<TestAnswer>,
   honest: (server: TestServer) => Promise<TestAnswer>,

@@ -42,7 +42,7 @@ const bootstrap = {
   ],
 }
 
-/** In both modes; UAA's has to be told to speak of senders at all. */
+/** In both modes; `uaa` has to be configured to support sender constraints. */
 const against = (attempt: (server: TestServer, key: DpopKey) => Promise<void>) => async (): Promise<void> => {
   const zone_config = { protocols: { dpop: true, mutualTls: true } }
   for (const mode of ['standard', 'uaa'] as const) {

@@ -56,7 +56,7 @@ function refusedAs(answer: TestAnswer, want: string): void {
   assert.equal(`${answer.status} ${String(answer.json()['error'])}`, want, answer.text)
 }
 
-/** Tokens that are bound to a key must be worth nothing to whoever lacks it. */
+/** Tokens that are bound to a key must be unusable without it. */
 export const senderKeyAttacks: readonly Attack[] = [
   {
     attack: 'uses a stolen token of a key as a bearer token',

@@ -34,7 +34,7 @@ export interface NodeOptions {
   readonly config?: object
 }
 
-/** Nodes that believe themselves behind one base URL. */
+/** Nodes with the same base URL. */
 export async function startNodes({ databases, env = {}, config = {} }: NodeOptions): Promise<readonly Node[]> {
   const ports: number[] = []
   for (const _ of databases) ports.push(await freePort())

@@ -1,5 +1,5 @@
 // Bytes that no decent client sends, straight into the socket of the real process. Whatever they are, the answer is HTTP
-// with a refusal and nothing about the inside, and the same process goes on serving everybody else.
+// with a refusal and nothing about the inside, and the same process continues to serve everyone else.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

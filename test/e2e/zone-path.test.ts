@@ -59,7 +59,7 @@ for (const { mode, path } of combinations) {
       await server.stop()
     })
 
-    /** A page of a browser that knows nobody. */
+    /** A page of a new browser. */
     const newPage = async (): Promise<Page> => (await browser.newContext()).newPage()
 
     async function signOut(page: Page): Promise<void> {

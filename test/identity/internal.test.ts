@@ -20,7 +20,7 @@ const attempt = (server: TestServer, password: string, username = 'marissa'): Pr
 const reported = (answer: TestAnswer): unknown =>
   answer.status === 200 ? 'tokens' : answer.json()['error_description']
 
-/** What each of several wrong guesses, one after the other, was told. */
+/** The outcomes of several wrong guesses, one after the other. */
 async function guess(server: TestServer, times: number, username = 'marissa'): Promise<readonly unknown[]> {
   const answers: unknown[] = []
   for (let index = 0; index < times; index += 1)

@@ -111,7 +111,7 @@ for (const mode of MODES) {
         assert.deepEqual([await isSignedIn(one), await isSignedIn(two)], [false, true])
         assert.deepEqual([(await redeem(codeOfOne)).status, (await redeem(codeOfTwo)).status], [400, 200])
         assert.equal(await isGood(ofTwo), true)
-        // In uaa an access token does not name its grant, and lives on until it expires.
+        // In uaa an access token does not name its grant, and stays valid until it expires.
         assert.equal(await isGood(ofOne), mode === 'uaa')
         assert.deepEqual([await refresh(ofOne), await refresh(ofTwo)], [mode === 'uaa' ? 401 : 400, 200])
         const event = server.events.findLast(({ type }) => type === 'SessionsEndedEvent')

@@ -26,7 +26,7 @@ for (const mode of modesInBrowser('standard')) {
     let site: string
     const contexts: BrowserContext[] = []
 
-    /** A browser that knows nobody. */
+    /** A new browser. */
     const newPage = async () => {
       const context = await browser.newContext()
       contexts.push(context)

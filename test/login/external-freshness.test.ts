@@ -73,7 +73,7 @@ for (const mode of MODES) {
       assert.fail('too many redirects')
     }
 
-    /** Asks for authorization; where the provider is told what. */
+    /** Requests authorization; returns the parameters that the provider gets. */
     async function ask(browser: Browser, query: Strings = {}): Promise<URLSearchParams> {
       const sent = await follow(browser, await browser.send('/oauth/authorize', { query: { ...REQUEST, ...query } }))
       const location = sent.location()

@@ -88,7 +88,7 @@ const bootstrapWith = (upstream: Upstream) => ({
   ),
 })
 
-/** Writes what no record may say past the rules that refuse it: the sign-in must not believe it either. */
+/** Writes what no record may say past the rules that refuse it: the sign-in must not use it either. */
 async function storeInvalidSettings(server: TestServer): Promise<void> {
   const additionalAuthzParameters = { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 }
   for (const [origin, config] of [

@@ -211,7 +211,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Goes to the provider from the zone; answers the way back that the provider was told, with its answer. */
+    /** Goes to the provider from the zone; returns the redirect URI that the provider got, with its response. */
     async function goThere(jar: Jar, prefix: string): Promise<URL> {
       const page = await jar.send(`${prefix}/login`)
       assert.ok(page.text.includes(`href="${prefix}/login/external/corp"`), page.text)

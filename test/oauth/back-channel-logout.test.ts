@@ -16,7 +16,7 @@ import { changeClient, changeUser, exchange, MODES, tokensOf, userNamed, verifie
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
-/** An application that is told. */
+/** An application that gets logout tokens. */
 interface Application {
   readonly tokens: string[]
   answer: number | 'never'

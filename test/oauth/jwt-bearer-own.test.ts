@@ -178,7 +178,7 @@ for (const mode of MODES) {
       for (const assertion of forged) {
         const answer = await send(assertion)
         const { error } = answer.json()
-        // A changed payload may be no JSON any more, which is told before the signature.
+        // A changed payload may no longer be JSON, which is reported before the signature.
         const codes = mode === 'standard' ? ['400 invalid_grant'] : ['401 invalid_token', '401 unauthorized']
         assert.ok(codes.includes(`${answer.status} ${String(error)}`), answer.text)
       }

@@ -1,4 +1,4 @@
-// Sign-ins without a browser by users who owe a second factor: refused with a reason that a program can read.
+// Sign-ins without a browser by users who need a second factor: refused with a reason that a program can read.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'

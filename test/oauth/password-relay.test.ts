@@ -1,4 +1,4 @@
-// The password grant with users of an OpenID Connect provider, which is told their passwords.
+// The password grant with users of an OpenID Connect provider, which gets their passwords.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'

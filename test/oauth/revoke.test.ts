@@ -47,7 +47,7 @@ interface Target {
   readonly path: (victims: readonly Victim[]) => Promise<string> | string
   readonly method: string
   readonly others: readonly string[]
-  /** Absent for what does not exist: those who are allowed are told so. */
+  /** Absent for what does not exist, which authorized callers learn. */
   readonly dies?: (name: string) => boolean
 }
 

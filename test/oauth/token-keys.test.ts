@@ -21,7 +21,7 @@ const withActive = (active: keyof typeof signingKeys.keys) => ({ signing_keys: {
 
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** The keys that a caller is told of. */
+/** The keys that a caller gets. */
 async function reported(server: TestServer, basic?: readonly [string, string]): Promise<readonly Jwk[]> {
   return (await server.send('/token_keys', basic ? { basic } : {})).json<{ keys: readonly Jwk[] }>().keys
 }

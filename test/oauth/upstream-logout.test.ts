@@ -58,7 +58,7 @@ for (const mode of MODES) {
       upstream = await startUpstream(clock)
       github = await startGithub()
       server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream, github) } })
-      // No record may say it; the logout must not believe it either.
+      // No record may say it; the logout must not use it either.
       const provider = await server.store.providers.findByOrigin('svc', 'script')
       assert.ok(provider)
       const config = { ...provider.config, logoutUrl: 'javascript:alert(1)' }

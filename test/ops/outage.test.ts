@@ -35,7 +35,7 @@ const bootstrap = {
 
 type Ask = (server: TestServer, opaque: string) => Promise<TestAnswer>
 
-/** What goes on, from caches. */
+/** What still works, from caches. */
 const GO_ON: Readonly<Record<string, Ask>> = {
   'a token of a client that is known': server => server.token(SERVICE),
   'the keys': server => server.send('/token_keys'),

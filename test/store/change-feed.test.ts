@@ -1,4 +1,4 @@
-// How one node hears of what another one changes in PostgreSQL: by notifications, by reading a table, through a pooler.
+// How one node learns what another one changes in PostgreSQL: by notifications, by reading a table, through a pooler.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Client } from 'pg'

@@ -387,7 +387,7 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
       for (const [index, tag] of AWKWARD.entries()) {
         const filter: Filter = { kind: 'compare', attribute: 'tags', comparison: 'eq', value: tag }
         const found = await readPage<Thing>(db, listing, { ...query, zoneId: 'awkward', filter })
-        // These are what stands between entries as well: of them nothing is told.
+        // These also separate entries in the stored text, so no row is found by them.
         assert.deepEqual(idsOf(found.rows), [',', '[', ']'].includes(tag) ? [] : [`${index}`], tag)
       }
     })

@@ -16,7 +16,7 @@ export interface Lent {
   readonly elsewhere: (task: string, argument: string) => Promise<unknown>
 }
 
-/** How many of those that tried at once were told that it was theirs. */
+/** How many of the concurrent attempts succeeded. */
 export const winners = (outcomes: readonly unknown[]): number =>
   outcomes.filter(outcome => outcome === true || Array.isArray(outcome)).length
 

@@ -104,7 +104,7 @@ export async function nameClientAfterUser(server: TestServer, userName: string):
   return [id, 'secret']
 }
 
-/** Who a token belongs to, how it was issued, and whether it is alive. */
+/** Who a token belongs to, how it was issued, and whether it is valid. */
 export interface Victim {
   readonly userName?: 'marissa' | 'joel'
   readonly client: 'target' | 'other'
@@ -146,7 +146,7 @@ export async function issueVictims(server: TestServer): Promise<readonly Victim[
   return victims
 }
 
-/** The names of those that are dead. */
+/** The names of the invalid ones. */
 export async function revokedNames(victims: readonly Victim[]): Promise<readonly string[]> {
   const dead: string[] = []
   for (const victim of victims) if (!(await victim.isAlive())) dead.push(nameOf(victim))

@@ -21,7 +21,7 @@ export function appOf(page: string): AuthenticatorApp {
   return { code: (server, seconds = 0) => app.generate({ timestamp: server.clock.now().getTime() + seconds * 1000 }) }
 }
 
-/** Enrols whoever signs in there: answers the app, the recovery codes, and where the page leads on. */
+/** Enrols the user who signs in: returns the app, the recovery codes, and where the page leads. */
 export async function enrolApp(
   server: TestServer,
   browser: Browser,

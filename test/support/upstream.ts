@@ -1,4 +1,4 @@
-// An OpenID Connect provider on loopback whose token endpoint answers whatever a test wants, lies included.
+// An OpenID Connect provider on loopback whose token endpoint answers what a test says, also false claims.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'

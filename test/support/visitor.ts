@@ -61,7 +61,7 @@ export interface Visitor {
   send(path: string, outgoing?: Outgoing): Promise<Incoming>
   /** Signs in by the form; throws when that is refused. */
   signIn(userName: string, password: string): Promise<void>
-  /** Whether somebody is signed in, which the home page tells. */
+  /** Whether a user is signed in, by the home page. */
   isSignedIn(): Promise<boolean>
   /** Sends an authorization request, and answers the place that it leads to, or undefined for a page. */
   authorize(query: Readonly<Record<string, string>>): Promise<URL | undefined>

@@ -73,7 +73,7 @@ for (const mode of MODES) {
       it(`${method} ${path} is for callers with the right only`, async () => {
         for (const by of MAY.any) {
           const answer = await api.send(method, path, body, { by })
-          // Who may change only itself is told so of any other client.
+          // A client that may change only itself gets this for any other client.
           const expected = group === 'secret' && by === 'changer' ? 400 : MAY[group].includes(by) ? status : 403
           assert.equal(answer.status, expected, `${by}: ${answer.text}`)
           if (expected !== 403) continue

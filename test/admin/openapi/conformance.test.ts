@@ -90,7 +90,7 @@ const passwordPolicy = {
 const LIST = /tx|modify/
 let count = 0
 
-/** A request that is accepted, made anew for each that differs from it. */
+/** A request that is accepted, made again for each that differs from it. */
 interface Accepted {
   /** Which its record has, and no other. */
   readonly id: string

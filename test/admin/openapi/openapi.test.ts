@@ -263,7 +263,7 @@ const withMembers = (example: unknown, { ids }: World): unknown =>
     ? undefined
     : JSON.parse(JSON.stringify(example).replaceAll('6f0b1c1e-7a0f-4b58-9a55-0c8f3b1d2e90', ids['userId'] ?? ''))
 
-/** A group with a member and a mapping, and one of a zone, made anew where an earlier request took them. */
+/** A group with a member and a mapping, and one of a zone, made again where an earlier request took them. */
 async function prepareGroups(
   { store, clock }: TestServer,
   { method, path }: Place,

@@ -137,7 +137,7 @@ for (const mode of MODES) {
         assert.ok((await server.token({ grant_type: 'password', passcode }, { basic: APP })).status >= 400)
         assert.equal(await isAlive(server, bystander.access_token), true)
         assert.equal(await isSignedIn(other), true)
-        // The user can sign in anew with the password.
+        // The user can sign in again with the password.
         assert.equal(await isSignedIn(await signedIn(server, 'marissa', password)), true)
         assert.equal(await isAlive(server, (await passwordTokens(server, { password })).access_token), true)
         await server.store.users.update('svc', before)

@@ -12,7 +12,7 @@ type Zones = Pick<Store, 'zones'>
 const states = (count: number): ZoneState[] =>
   Array.from({ length: count }, (_, number) => ({ zone: zone({ id: `z${number}` }), revision: 0 }))
 
-/** A store of nothing but these zones; `onPage` is told how many pages were asked for before. */
+/** A store of nothing but these zones; `onPage` gets the number of pages that were requested before. */
 function storeOf(all: readonly ZoneState[], onPage: (pages: number) => void = () => {}): Zones {
   let pages = 0
   const list: Store['zones']['list'] = ({ count, after }) => {

@@ -72,7 +72,7 @@ for (const mode of MODES) {
         readonly inside: readonly Caller[]
         /** Callers of z1 at its own host. */
         readonly ofZone: readonly Caller[]
-        /** What those are told who may. */
+        /** The response to authorized callers. */
         readonly want: { readonly here: string; readonly inside: string; readonly ofZone?: string }
       }
       const switching: ReadonlySet<Caller> = new Set(['root', 'admin-of-z1', 'reader-of-z1'])

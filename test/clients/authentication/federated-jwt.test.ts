@@ -105,7 +105,7 @@ interface Parts {
   readonly key?: KeyObject
 }
 
-/** A token of the platform that is good but for what is wished. */
+/** A valid token of the platform, with these changes. */
 async function tokenOf(server: TestServer, iss: string, { claims, header, key }: Parts = {}): Promise<string> {
   const now = epochSeconds(server.clock.now())
   const usual = { iss, sub: SUBJECT, aud: `${server.baseUrl}/oauth/token`, iat: now, nbf: now, exp: now + 300 }

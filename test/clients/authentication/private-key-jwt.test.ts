@@ -81,7 +81,7 @@ interface AssertionParts {
   readonly clientId?: string
 }
 
-/** An assertion that is good but for what is wished. */
+/** A valid assertion, with these changes. */
 async function assertionFor(
   server: TestServer,
   { claims, header, key, clientId = 'signer' }: AssertionParts = {},
@@ -112,7 +112,7 @@ const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).t
 const BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
 const CHALLENGE = { want: '401 invalid_client', challenge: BAD } as const
 
-/** Each is put into a fresh assertion; times are told in seconds from now. */
+/** Each is put into a fresh assertion; times are in seconds from now. */
 interface Claims {
   readonly name: string
   readonly claims?: (now: number, base: string) => Members

@@ -1,4 +1,4 @@
-// Directories that lie, are silent or never end: none may cost more than its deadline and its bytes, and none is believed.
+// Directories that lie, do not respond or never stop sending: none may exceed its time and bytes, and none signs a user in.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'

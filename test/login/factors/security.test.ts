@@ -79,7 +79,7 @@ for (const mode of MODES) {
       return { app, answer: await by.send('/profile/security/app', { form }) }
     }
 
-    /** A new window of the same browser: it has what was remembered, and nobody is signed in. */
+    /** A new window of the same browser: it has what was remembered, and no session. */
     function windowOf({ cookies }: Browser): Browser {
       const made = server.browser()
       for (const [name, value] of cookies) if (name.includes('-device-')) made.cookies.set(name, value)

@@ -22,7 +22,7 @@ async function openPage(browser: Browser, query: Readonly<Record<string, string>
   return page
 }
 
-/** Posts the form of the page as a browser does, with the boxes of these scopes ticked; all of them unless told. */
+/** Posts the form of the page as a browser does, with the boxes of these scopes ticked; by default all. */
 function answer(
   browser: Browser,
   page: TestAnswer,

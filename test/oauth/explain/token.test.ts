@@ -1,4 +1,4 @@
-// What a token is told to be, compared with what introspection says of it.
+// Explanations of tokens, compared with the responses of introspection.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'

@@ -24,7 +24,7 @@ const over =
 const OBJECT = `<ds:Object xmlns:ds="${SAML.signature}" Id="object"></ds:Object>`
 const exclusive = { transforms: transform(SAML.exclusive) }
 
-/** SAML wants one reference, to the id of the element that the signature stands in. */
+/** SAML requires one reference, to the id of the element that the signature stands in. */
 export const references: AttackClass = {
   name: 'references',
   sources: ['SAML Core 5.4.2', 'W3C XML Signature Best Practices'],

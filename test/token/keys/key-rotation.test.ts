@@ -33,7 +33,7 @@ const kidOf = (token: string): unknown => decodeProtectedHeader(token).kid
 const published = async (server: TestServer): Promise<readonly string[]> =>
   (await server.send('/token_keys')).json<{ keys: { kid: string }[] }>().keys.map(({ kid }) => kid)
 
-/** Waits until another process has heard; how long that may take is proved elsewhere. */
+/** Waits until another process knows the change; another test limits how long that may take. */
 async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 10_000
   while (!(await isSo())) {
