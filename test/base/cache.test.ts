@@ -183,7 +183,7 @@ describe('forgetting', () => {
     })
   }
 
-  it('a stale load that fails takes the fresh one nowhere', async () => {
+  it('a stale load that fails does not remove the fresh one', async () => {
     const cache = createCache<Thing>(5)
     const [old, young] = [controlledLoader(), controlledLoader()]
     const stale = cache.get('a', old.load)

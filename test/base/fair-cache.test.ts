@@ -28,7 +28,7 @@ describe('createFairCache', () => {
     assert.equal(kept(cache, 'abcd'), 'acd')
   })
 
-  it('evicts of the owner that was served least recently, where several have as many', () => {
+  it('evicts from the owner that was served least recently, where several have as many', () => {
     const cache = filled(3, ['busy', 'a'], ['quiet', 'b'], ['idle', 'c'])
     cache.get('a')
     cache.set('d', 'newcomer', 'd')

@@ -399,7 +399,7 @@ describe('an outbound connection', () => {
     server.close()
   })
 
-  it('goes to the address that was judged, whatever a second look-up would say, with the name in its handshake', async () => {
+  it('goes to the address that was checked, whatever a second lookup returns, with the name in its handshake', async () => {
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.3']]
     let lookUps = 0
     const resolve = () => Promise.resolve(answers[lookUps++] ?? [])
@@ -412,7 +412,7 @@ describe('an outbound connection', () => {
     assert.ok(firstBytes[0].includes('keys.example'), 'RFC 6066 §3: the server name')
   })
 
-  it('tries every address that was judged', async () => {
+  it('tries every address that was checked', async () => {
     firstBytes.length = 0
     const resolve = () => Promise.resolve(['::1', '127.0.0.1'])
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, resolve })

@@ -228,7 +228,7 @@ describe('the semaphore', () => {
     assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
   })
 
-  it('asks for no place when the hash is of no known kind', async () => {
+  it('takes no slot for an unknown kind of hash', async () => {
     const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const accepted = Array.from({ length: 1 + SHARE }, () => limited.hash('koala'))
     assert.equal(await limited.verify('{noop}koala', 'koala'), false)

@@ -58,7 +58,7 @@ describe('createRandom', () => {
     assert.equal(seen.size, 5000)
   })
 
-  it('hands out no blank stretch of a pool that was not filled yet', () => {
+  it('returns no zeros of a pool that is not filled yet', () => {
     const fresh = createRandom()
     for (let round = 0; round < 600; round += 1) {
       assert.ok(

@@ -116,7 +116,7 @@ describe('createVault', () => {
     )
   })
 
-  it('does not open when any one bit was turned', () => {
+  it('does not open when any one bit was flipped', () => {
     const [version, keyId, text = ''] = vault.seal('a secret of some length', 'context').split('.')
     const bytes = Buffer.from(text, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {

@@ -95,7 +95,7 @@ describe('a distinguished name', () => {
     it(`is not ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(nameFromString(text), undefined))
   }
 
-  it('is not what is not a DER, or an empty name', () => {
+  it('is not read from invalid DER, or from an empty name', () => {
     const name = nameOf([['CN', 'client']])
     assert.equal(nameFromDer(Buffer.from('3000', 'hex')), undefined)
     assert.equal(nameFromDer(name.subarray(0, -1)), undefined)

@@ -110,7 +110,7 @@ describe('a private key in PEM', () => {
     })
   }
 
-  it('is not opened where that could block the server, however it is dressed', async () => {
+  it('is not opened where that could block the server, however it is encoded', async () => {
     const dsa = sequence(oid('2a8648ce380401'), sequence(integer(odd(2000)), integer(odd(20)), integer(2)))
     const heavyDsa = pkcs8(dsa, integer(odd(2000)))
     const scrypt = encrypted(

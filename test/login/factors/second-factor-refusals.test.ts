@@ -14,6 +14,7 @@ import { appOf, codesOf, enrolApp, prove, setPolicy } from '../../support/second
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
 import type { Browser, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
+import { linkTo, NEW_PASSWORD, submitted } from '../../support/self-service.ts'
 
 const BASE = 'http://localhost:8080'
 const PAGE = `${BASE}/second_factor`
@@ -56,6 +57,13 @@ for (const mode of MODES) {
       await server.stop()
     })
 
+    async function restorePassword(): Promise<void> {
+      const { id, passwordRevision } = await userNamed(server, 'marissa')
+      const passwordHash = passwordBefore ?? ''
+      const change = { passwordHash, passwordRevision: 'r', passwordChangedAt: server.clock.now(), meetsDemand: true }
+      await server.store.users.setPassword('svc', id, passwordRevision, change)
+    }
+
     describe('counts guesses', () => {
       it('in the lockout of the account, in parallel too', async () => {
         const browsers = await Promise.all(Array.from({ length: 12 }, () => signedIn(server)))
@@ -96,7 +104,7 @@ for (const mode of MODES) {
         assert.match(String((await server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
       })
 
-      it('of a user who sets new passwords by mail', async () => {
+      it('of a user whose password changes meanwhile', async () => {
         const { id } = await userNamed(server, 'marissa')
         const browser = await signedIn(server)
         for (let guess = 0; guess < 4; guess += 1) await prove(browser, { code: '000000' })
@@ -106,6 +114,19 @@ for (const mode of MODES) {
         const change = { passwordHash, passwordRevision, passwordChangedAt: server.clock.now(), meetsDemand: true }
         assert.equal(await server.store.users.setPassword('svc', id, passwordRevision, change), true)
         assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 4)
+      })
+
+      it('of a user who resets the password by mail, which does not unlock the account', async () => {
+        const { id } = await userNamed(server, 'marissa')
+        const browser = await signedIn(server)
+        for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
+        await submitted(server.browser(), '/forgot_password', { action: '/forgot_password.do', username: 'marissa' })
+        const password = { password: NEW_PASSWORD, password_confirmation: NEW_PASSWORD }
+        const link = await linkTo(server, 'marissa@example.org')
+        const answer = await submitted(server.browser(), link, { action: '/reset_password.do', ...password })
+        assert.equal(answer.status, 302)
+        assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 5)
+        await restorePassword()
       })
 
       it('by the address and name, whatever the account allows', async () => {
@@ -273,10 +294,7 @@ for (const mode of MODES) {
         assert.equal(changed.status, 302)
         await asks(server, browser, 'phr')
         assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/login`)
-        const user = await userNamed(server, 'marissa')
-        const passwordHash = passwordBefore ?? ''
-        const change = { passwordHash, passwordRevision: 'r', passwordChangedAt: server.clock.now(), meetsDemand: true }
-        await server.store.users.setPassword('svc', user.id, user.passwordRevision, change)
+        await restorePassword()
       })
 
       it('by no form of another site', async () => {

@@ -205,6 +205,37 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
+    it('is asked for in a remembered browser after the days of the zone, and after a new password', async () => {
+      const remembered = async (): Promise<readonly [string, string]> => {
+        server.clock.advance(60)
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        assert.equal((await prove(browser, { code: app.code(server), remember: 'true' })).status, 302)
+        return [...browser.cookies].find(([name]) => name.includes('-device-')) ?? assert.fail()
+      }
+      const asksIn = async (device: readonly [string, string]): Promise<boolean> => {
+        const browser = server.browser()
+        browser.cookies.set(...device)
+        return (await browser.signIn('marissa', 'koala')).headers['location'] === PAGE
+      }
+      const first = await remembered()
+      server.clock.advance(30 * 86_400 - 60)
+      assert.equal(await asksIn(first), false)
+      server.clock.advance(60)
+      assert.equal(await asksIn(first), true)
+      const second = await remembered()
+      assert.equal(await asksIn(second), false)
+      const { id, passwordHash = '', passwordRevision } = await userNamed(server, 'marissa')
+      const change = {
+        passwordHash,
+        passwordRevision: 'next',
+        passwordChangedAt: server.clock.now(),
+        meetsDemand: true,
+      }
+      assert.equal(await server.store.users.setPassword('svc', id, passwordRevision, change), true)
+      assert.equal(await asksIn(second), true)
+    })
+
     it('is a reason that a program can read', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const answer = await server.token(form, { basic: APP })

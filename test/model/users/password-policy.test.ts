@@ -188,7 +188,7 @@ describe('policyViolation', () => {
     )
   })
 
-  it('lets pass what has enough of everything', () => {
+  it('accepts a password that has enough of everything', () => {
     fc.assert(
       fc.property(policies, given => {
         const password = 'Aa1!'.repeat(20)
