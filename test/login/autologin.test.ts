@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
-import { changeUser, MODES, NO_CREDENTIALS, tokensOf, userNamed, verified } from '../support/oauth.ts'
+import {
+  changeClient,
+  changeUser,
+  clientNamed,
+  MODES,
+  NO_CREDENTIALS,
+  tokensOf,
+  userNamed,
+  verified,
+} from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -290,6 +299,28 @@ for (const mode of MODES) {
           assert.equal(answer.cookies['Current-User'], undefined)
         })
       }
+
+      it('refuses a code once the provider is off, or the client no longer allows it', async () => {
+        const providers = server.store.providers
+        const provider = (await providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+        const client = await clientNamed(server, 'auto')
+        const changes: readonly (readonly [() => Promise<unknown>, () => Promise<unknown>])[] = [
+          [() => providers.update('svc', { ...provider, active: false }), () => providers.update('svc', provider)],
+          [
+            () => changeClient(server, 'auto', { allowedProviders: ['ldap'] }),
+            () => server.store.clients.update('svc', client),
+          ],
+        ]
+        for (const [change, undo] of changes) {
+          const code = await codeOf()
+          await change()
+          const answer = await visit(server.browser(), { code, client_id: 'auto' })
+          await undo()
+          assert.equal(answer.status, 400)
+          assert.match(answer.text, /sign-in code is not valid/)
+        }
+        assert.equal((await visit(server.browser(), { code: await codeOf(), client_id: 'auto' })).status, 302)
+      })
 
       // Covers GET /autologin: error: client mismatch; client or user missing
       it('refuses the code of another client, and of none', async () => {

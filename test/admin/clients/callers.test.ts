@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { assertInvalid, CALLERS, HOST_OF_Z1, startClientServer, TO_Z1 } from '../../support/clients.ts'
 import type { Caller, ClientServer } from '../../support/clients.ts'
+import { keysConfig } from '../../support/keys.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
 
 type Group = 'read' | 'write' | 'batch' | 'secret' | 'any'
@@ -270,6 +271,22 @@ for (const mode of MODES) {
       const bearer = await api.tokenOf('parent')
       assert.equal((await api.send('POST', '/oauth/clients', body, { bearer })).status, 201)
       assert.equal((await api.server.store.clients.findMetadata('svc', 'child'))?.createdBy, user?.id)
+    })
+
+    it('may not give the authority by which uaa shows a shared secret of the zone', async () => {
+      const sharing = await startClientServer(mode, { config: keysConfig('HS256') })
+      const body = {
+        client_id: 'sharing',
+        authorized_grant_types: ['client_credentials'],
+        client_secret: 'sharing-secret',
+        authorities: ['svc.resource'],
+      }
+      const answer = await sharing.send('POST', '/oauth/clients', body, { by: 'writer' })
+      if (mode === 'standard') assert.equal(answer.status, 201)
+      else assertInvalid(answer, /^svc\.resource is not an allowed authority .* the zone has a shared secret/)
+      const given = await sharing.send('POST', '/oauth/clients', { ...body, client_id: 'given' })
+      assert.equal(given.status, 201)
+      await sharing.stop()
     })
 
     it('lose their rights with a deleted client', async () => {
