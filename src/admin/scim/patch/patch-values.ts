@@ -86,7 +86,8 @@ export function changeValues(
   )
   const preferred = changed.findLast((entry, index) => chosen.has(list[index]) && isPrimary(entry))
   const entries = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
-  owner[attribute.name] = joined(attribute, [], entries)
+  // Of members, which can be many, a set is made at the end.
+  owner[attribute.name] = hasOwnId(attribute) ? entries : joined(attribute, [], entries)
 }
 
 /** The list with more values; throws for too many. */

@@ -17,6 +17,7 @@ export const hasOwnId = ({ subAttributes = [] }: Attribute): boolean =>
  */
 export function joined(attribute: Attribute, list: readonly unknown[], values: readonly unknown[]): readonly unknown[] {
   const keyOf = keyFor(attribute)
+  const isCompleted = !hasOwnId(attribute)
   const all = [...list]
   const places = new Map<unknown, number>()
   for (const [place, entry] of list.entries()) if (!places.has(keyOf(entry))) places.set(keyOf(entry), place)
@@ -25,8 +26,7 @@ export function joined(attribute: Attribute, list: readonly unknown[], values: r
     const key = keyOf(value)
     const place = places.get(key) ?? all.length
     const known = all[place]
-    all[place] =
-      isJsonRecord(known) && isJsonRecord(value) && !hasOwnId(attribute) ? { ...known, ...value } : (known ?? value)
+    all[place] = isCompleted && isJsonRecord(known) && isJsonRecord(value) ? { ...known, ...value } : (known ?? value)
     places.set(key, place)
     if (isPrimary(value)) primaryAt = place
   }
