@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Maximum number of concurrent database operations of one request, unless a caller needs fewer. An operation that waits 1.5 seconds for one of the ten
- * PostgreSQL connections fails, so one request must not queue more than a loaded database completes in that time.
+ * Maximum number of concurrent database operations of one request, unless a caller needs fewer. An operation that waits 1.5
+ * seconds for one of the ten PostgreSQL connections fails, so one request must not queue more than a loaded database completes in
+ * that time.
  */
 export const MAX_TOGETHER = 32
 
