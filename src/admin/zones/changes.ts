@@ -5,9 +5,9 @@ import type { Group } from '../../model/users/group.ts'
 import { restrictedScopes } from '../../model/tokens/restricted-scopes.ts'
 import { allowedGroupNames } from '../../model/zones/zone-rules.ts'
 import { defaultGroups, standardDefaultGroups } from '../../model/zones/zone.ts'
-import type { Zone, ZoneConfig } from '../../model/zones/zone.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import type { ZoneState } from '../../store/store.ts'
-import { newGroup } from '../../users/groups/default-groups.ts'
+import { isDefaultGroup, newGroup } from '../../users/groups/default-groups.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { ZoneBody } from './body.ts'
@@ -98,7 +98,7 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
     }
     refuseBadNames(body, before.zone)
     const { config, keys } = await readConfig(request, { body, zoneId: id, before })
-    await refuseForbiddenGroups(id, config)
+    await refuseForbiddenGroups({ id, config })
     const { createdAt } = before.zone
     const version = body.version + 1
     const zone: Zone = { ...recorded(body), id, config, version, createdAt, updatedAt: clock.now() }
@@ -111,11 +111,12 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
     return { zone, revision: before.revision + 1, ...(activeKeyId !== undefined && { activeKeyId }) }
   }
 
-  async function refuseForbiddenGroups(zoneId: string, { userConfig }: ZoneConfig): Promise<void> {
-    const allowed = allowedGroupNames(userConfig, standardGroups)
+  async function refuseForbiddenGroups(zone: Pick<Zone, 'id' | 'config'>): Promise<void> {
+    const allowed = allowedGroupNames(zone.config.userConfig, standardGroups)
     if (allowed === undefined) return
-    const names = await store.zones.groupNames(zoneId)
-    if (names.every(name => allowed.has(name))) return
+    const names = await store.zones.groupNames(zone.id)
+    // What every user has is made as a group when a user is shown.
+    if (names.every(name => allowed.has(name) || isDefaultGroup(zone, name, deps))) return
     throw invalidZone('The identity zone user configuration contains not-allowed groups.')
   }
 

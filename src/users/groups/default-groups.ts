@@ -23,7 +23,7 @@ export const defaultGroupsOf = (
 ): readonly string[] => [...defaultGroups(zone, service.name), ...(behaviour.contactScopesForAll ? CONTACT_SCOPES : [])]
 
 /** Whether every user of the zone has the group; names are compared without regard to case. */
-export const isDefaultGroup = (zone: Zone, name: string, deps: DefaultGroupDeps): boolean =>
+export const isDefaultGroup = (zone: Pick<Zone, 'config'>, name: string, deps: DefaultGroupDeps): boolean =>
   defaultGroupsOf(zone, deps).some(each => each.toLowerCase() === name.toLowerCase())
 
 /** A group as `/Users` and SCIM 2.0 show it with a user. */

@@ -531,6 +531,19 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], text)
       })
 
+      it('allows the groups that every user has, which are made when a user is shown', async () => {
+        const zone = { subdomain: 'contacts', name: 'x', config: { userConfig: { allowedGroups: ['own'] } } }
+        const { id } = await wire.create(zone)
+        const inside = { headers: { 'x-identity-zone-id': id } }
+        const user = { userName: 'ada', password: 'correct horse 1', emails: [{ value: 'ada@example.org' }] }
+        const made = await wire.send('POST', '/Users', user, 'root', inside)
+        assert.equal(made.status, 201, made.text)
+        const names = await wire.server.store.zones.groupNames(id)
+        assert.equal(names.includes('email'), mode === 'standard')
+        const answer = await wire.send('PUT', `/identity-zones/${id}`, { ...zone, name: 'y' })
+        assert.equal(answer.status, 200, answer.text)
+      })
+
       // Covers audit trail: IdentityZoneModifiedEvent
       it('is recorded in the audit trail', async () => {
         await wire.send('PUT', '/identity-zones/z2', { subdomain: 'two', name: 'Zone 2' })
