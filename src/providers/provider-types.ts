@@ -90,7 +90,8 @@ const TYPES: readonly ProviderType[] = [
     computed: ({ config, originKey, zoneId }) => ({
       idpEntityAlias: originKey,
       zoneId,
-      linkText: config['linkText'] ?? originKey,
+      linkText:
+        typeof config['linkText'] === 'string' && config['linkText'].trim() !== '' ? config['linkText'] : originKey,
     }),
     externalKey({ metaDataLocation: location }) {
       const metadata = typeof location === 'string' ? readSamlMetadata(location) : undefined

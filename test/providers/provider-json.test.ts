@@ -178,6 +178,9 @@ describe('the config of an answer', () => {
       read('saml', { idpEntityAlias: 'x', zoneId: 'y', linkText: 'Federation' }),
     )
     assert.deepEqual([idpEntityAlias, zoneId, linkText], ['corp', 'svc', 'Federation'])
+    for (const blank of ['', ' ']) {
+      assert.equal(shown(read('saml', { linkText: blank })).linkText, 'corp')
+    }
   })
 })
 
