@@ -28,7 +28,11 @@ const SESSIONS_AT_ONCE = 16
 const BUSY_SECONDS = 5
 /** Requests to one server that responded to the last one: fewer than base/outbound.ts admits. To any other, one at a time. */
 const REQUESTS_AT_ONCE = 3
-/** Requests to servers that did not respond to the last one, in one zone and in all; these leave connections to the others. */
+/**
+ * Requests to servers that have not responded yet, in one zone: fewer than base/outbound.ts admits, so that they leave connections
+ * to the others. Of those to servers that did not respond to the last one, in one zone and in all.
+ */
+const MAX_UNPROVEN = 6
 const MAX_HANGING = { zone: 2, all: 4 } as const
 /** Waiting requests to one server; any number for one that responded within `QUICK_MS`. */
 const MAX_QUEUED = 2
@@ -234,7 +238,7 @@ function createHostSlots({ clock }: { clock: Clock }) {
   type Pace = 'quick' | 'slow' | 'hanging'
   const paces = new Map<string, Pace>()
   const servers = new Map<string, { running: number; readonly queue: ((mayRun: boolean) => void)[] }>()
-  const toHanging: string[] = [] // the zone of each request to a server that hung before
+  const unproven: { readonly zoneId: string; readonly hasHung: boolean }[] = [] // requests under way
 
   function note(key: string, pace: Pace): void {
     paces.delete(key)
@@ -248,8 +252,12 @@ function createHostSlots({ clock }: { clock: Clock }) {
     return pace === 'quick' || pace === 'slow' ? REQUESTS_AT_ONCE : 1
   }
 
-  const isHangingFull = (zoneId: string): boolean =>
-    toHanging.length >= MAX_HANGING.all || toHanging.filter(each => each === zoneId).length >= MAX_HANGING.zone
+  function mayRun({ zoneId, hasHung }: (typeof unproven)[number]): boolean {
+    const ofZone = unproven.filter(each => each.zoneId === zoneId)
+    if (ofZone.length >= MAX_UNPROVEN) return false
+    const hung = (requests: typeof unproven): number => requests.filter(each => each.hasHung).length
+    return !hasHung || (hung(ofZone) < MAX_HANGING.zone && hung(unproven) < MAX_HANGING.all)
+  }
 
   /** False if it took too long. */
   const turnIn = (queue: ((mayRun: boolean) => void)[]): Promise<boolean> =>
@@ -270,15 +278,16 @@ function createHostSlots({ clock }: { clock: Clock }) {
     async enter(zoneId: string, host: string): Promise<HostSlot | undefined> {
       const key = `${zoneId} ${host}`
       const pace = paces.get(key)
+      const attempt = { zoneId, hasHung: pace === 'hanging' }
+      const isProven = pace === 'quick' || pace === 'slow'
+      if (!isProven && !mayRun(attempt)) return undefined
       const server = servers.get(key) ?? { running: 0, queue: [] }
       const isFull = server.running >= maxRunning(key)
-      const hasHung = pace === 'hanging'
-      if (hasHung && (isFull || isHangingFull(zoneId))) return undefined
-      if (isFull && server.queue.length >= MAX_QUEUED && pace !== 'quick') return undefined
+      if (isFull && (attempt.hasHung || (server.queue.length >= MAX_QUEUED && pace !== 'quick'))) return undefined
       servers.set(key, server)
       if (!isFull) server.running += 1
       else if (!(await turnIn(server.queue))) return undefined
-      if (hasHung) toHanging.push(zoneId)
+      if (!isProven) unproven.push(attempt)
       const since = clock.now()
       return {
         noteEnd(outcome) {
@@ -286,7 +295,7 @@ function createHostSlots({ clock }: { clock: Clock }) {
           note(key, outcome === 'hung' ? 'hanging' : isQuick ? 'quick' : 'slow')
         },
         leave() {
-          if (hasHung) toHanging.splice(toHanging.indexOf(zoneId), 1)
+          if (!isProven) unproven.splice(unproven.indexOf(attempt), 1)
           server.running -= 1
           const isHanging = paces.get(key) === 'hanging'
           const next = server.queue.splice(0, isHanging ? server.queue.length : maxRunning(key) - server.running)
