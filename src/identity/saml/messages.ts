@@ -64,8 +64,8 @@ interface LogoutRequest extends Message {
 interface LogoutResponse extends Message {
   /** Id of the request. */
   readonly inResponseTo: string
-  /** The last part of the status code, such as `Success` or `Requester` (SAML Core §3.2.2.2). */
-  readonly status: string
+  /** The last part of the status code (SAML Core §3.2.2.2); a refusal says `RequestDenied` too (SAML Bindings §3.4.6). */
+  readonly status: 'Success' | 'Requester'
   /** Why it is no success, for the provider's log. */
   readonly message?: string | undefined
 }
@@ -102,12 +102,15 @@ export function logoutRequest(request: LogoutRequest): string {
   )
 }
 
+const STATUS = 'urn:oasis:names:tc:SAML:2.0:status'
+
 /** SAML Core §3.7.2. */
 export function logoutResponse(response: LogoutResponse): string {
-  const { message } = response
+  const { message, status } = response
+  const denied = status !== 'Success' && xml`<saml2p:StatusCode Value="${STATUS}:RequestDenied"/>`
   const reason = message !== undefined && xml`<saml2p:StatusMessage>${message}</saml2p:StatusMessage>`
   return document(
-    xml`<saml2p:LogoutResponse Destination="${response.destination}" ID="${response.id}" InResponseTo="${response.inResponseTo}" IssueInstant="${timeOf(response.issuedAt)}" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(response)}<saml2p:Status><saml2p:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${response.status}"/>${reason}</saml2p:Status></saml2p:LogoutResponse>`,
+    xml`<saml2p:LogoutResponse Destination="${response.destination}" ID="${response.id}" InResponseTo="${response.inResponseTo}" IssueInstant="${timeOf(response.issuedAt)}" Version="2.0" xmlns:saml2p="${PROTOCOL}">${issuerOf(response)}<saml2p:Status><saml2p:StatusCode Value="${STATUS}:${status}">${denied}</saml2p:StatusCode>${reason}</saml2p:Status></saml2p:LogoutResponse>`,
   )
 }
 

@@ -147,7 +147,13 @@ describe('a SAML LogoutResponse', () => {
     assert.equal(response.name, 'saml2p:LogoutResponse')
     assert.equal(response.attributes['InResponseTo'], HOSTILE)
     assert.equal(response.children[0]?.text, 'latchkey')
-    assert.equal(response.children[1]?.children[0]?.attributes['Value'], 'urn:oasis:names:tc:SAML:2.0:status:Requester')
+    const [code] = response.children[1]?.children ?? []
+    assert.deepEqual(
+      [code, code?.children[0]].map(each => each?.attributes['Value']),
+      ['Requester', 'RequestDenied'].map(name => `urn:oasis:names:tc:SAML:2.0:status:${name}`),
+    )
+    const success = parse(logoutResponse({ ...message, inResponseTo: '_2', status: 'Success' }))
+    assert.deepEqual(success.children[1]?.children[0]?.children, [])
   })
 })
 
