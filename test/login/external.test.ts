@@ -383,7 +383,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('leads eight tabs each to its own place, whichever comes back first; a ninth replaces the oldest', async () => {
+      it('continues eight tabs each to its own target, whichever comes back first; a ninth replaces the oldest', async () => {
         const browser = server.browser()
         const away = async (tab: number) => {
           const query = { form_redirect_uri: `http://localhost:8080/home?tab=${tab}` }
@@ -415,7 +415,7 @@ for (const mode of MODES) {
         await server.store.users.update('svc', { ...user, active: true })
       })
 
-      it('remembers a long way in the session', async () => {
+      it('keeps a long request in the session', async () => {
         const browser = server.browser()
         const place = `/home?x=${'y'.repeat(3000)}`
         const query = { form_redirect_uri: `http://localhost:8080${place}` }
@@ -528,7 +528,7 @@ for (const mode of MODES) {
         if (mode === 'standard') assert.match(answer.text, /Go to the start page/)
       })
 
-      it('lives ten minutes', async () => {
+      it('is valid for ten minutes', async () => {
         const browser = server.browser()
         const early = (await leave(browser)).get('state') ?? ''
         clock.advance(599)
@@ -543,7 +543,7 @@ for (const mode of MODES) {
         await assertRefused(browser, await back(browser, { code: 'c', state: late }), 400, lost)
       })
 
-      it('dies with its session', async () => {
+      it('ends with its session', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')

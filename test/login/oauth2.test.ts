@@ -253,7 +253,7 @@ for (const mode of MODES) {
         assert.equal((await userOf('number', '583231'))?.userName, '583231')
       })
 
-      it('believes only a true email_verified', async () => {
+      it('accepts only true as email_verified', async () => {
         const addresses: readonly [id: number, given: unknown, want: boolean][] = [
           [21, true, true],
           [22, 'true', false],
@@ -388,7 +388,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('does not make up for a name that the mapping misses', async () => {
+      it('does not replace a name that the mapping misses', async () => {
         github.person = { id: 41, login: 41 }
         await assertRefused(await signIn(), 403, /Unable to map claim to a username/)
       })

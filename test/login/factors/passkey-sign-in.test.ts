@@ -410,7 +410,7 @@ describe('a passkey at two processes', () => {
 })
 
 describe('passkeys of zones below one host', () => {
-  it('are nothing in another zone, nor is a challenge of theirs', async () => {
+  it('are not accepted in another zone, nor is a challenge of theirs', async () => {
     const zones = ['x', 'y'].map(id => ({ id, subdomain: id, name: id, bootstrap: { users: defaultBootstrap.users } }))
     const bootstrap = { ...defaultBootstrap, identity_zones: zones }
     const server = await startServer({ config: { base_url: 'https://id.example', bootstrap } })

@@ -58,7 +58,7 @@ for (const mode of MODES) {
       assert.equal((await prove(await signedIn(), { code: app.code(server), remember: 'true' })).status, 302)
     })
 
-    it('is spared the same user alone in a browser that is remembered', async () => {
+    it('is skipped for the same user only in a remembered browser', async () => {
       clock.advance(3600)
       const browser = await signedIn({ sub: 'other' })
       const { app } = await enrolApp(server, browser)

@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?.*client_id=app/)
     })
 
-    it('leads each tab on to its own place, by whatever way it is proven', async () => {
+    it('continues each tab to its own target, whichever factor is used', async () => {
       const first = server.browser()
       await first.signIn('sam', 'dingo')
       const enrolled = await enrolApp(server, first)
@@ -161,7 +161,7 @@ for (const mode of MODES) {
       assert.ok(String(foreign.headers['location']).startsWith('http://localhost:8080/'))
     })
 
-    it('leads the tab that sets it up on to its own place, and one that comes too late as well', async () => {
+    it('continues the tab that sets it up to its own target, also one that comes too late', async () => {
       await server.store.factors.reset('svc', (await userNamed(server, 'sam')).id)
       const browser = server.browser()
       await browser.signIn('sam', 'dingo')

@@ -111,7 +111,7 @@ describe('one’s own second factors in a browser', () => {
     await page.context().close()
   })
 
-  it('are one click and the finger from the offer', async () => {
+  it('are added from the offer with one click and a touch', async () => {
     const joel = (await userNamed(server, 'joel')).id
     const page = await open()
     const authenticator = await addVirtualAuthenticator(page)

@@ -52,7 +52,7 @@ for (const mode of MODES) {
       return jarIn(zone).send(pathIn(zone, '/passkey'), { form })
     }
 
-    it('are those of one zone: neither a registration nor the id of a passkey is anything in the other', async () => {
+    it('are those of one zone: neither a registration nor the id of a passkey is accepted in the other', async () => {
       const { answer } = device.create(optionsOf(await jarIn('x').send(pathIn('x', '/passkey'))))
       assert.equal((await add('y', () => answer)).status, 422)
       assert.deepEqual(await passkeysIn('y'), [])

@@ -453,7 +453,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), false)
       })
 
-      it('forgets an account that is gone, and obeys for one that is not active', async () => {
+      it('ignores a deleted account, and is processed for an inactive one', async () => {
         await signIn({ nameId: 'gone' })
         const user = (await server.store.users.findByExternalId('svc', 'corp', 'gone')) ?? assert.fail()
         await server.store.users.delete('svc', user.id)
@@ -605,7 +605,7 @@ for (const mode of MODES) {
           })
         }
 
-        it('that was obeyed when it was repeated, because it failed halfway', async () => {
+        it('that was processed when it was repeated, because it failed halfway', async () => {
           const browser = await signIn({ nameId: 'pat' })
           const query = idp.redirectQuery('SAMLRequest', requestOf())
           const gone = () => Promise.reject(new OAuthError('invalid_request', 'gone'))

@@ -252,7 +252,7 @@ for (const mode of MODES) {
       assert.equal((await metadata('', 'ec.localhost:8080')).text, first.text)
     })
 
-    it('is kept as it is now, and not as it ever was', async () => {
+    it('is cached in its current form only', async () => {
       const ec = textOf(KEYS.ES256)
       const own = (name: string) => {
         const key = { key: ec, certificate: certificateOf(ec, { name }) }

@@ -122,7 +122,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(late), true)
       })
 
-      it('posts on no answer of a provider that is not here, nor a second time', async () => {
+      it('posts no response of an unknown provider again, and none twice', async () => {
         const { id, relayState } = requestIn(await server.browser().send('/login/external/corp'))
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id })
         const again = await server.send(CONSUMER, { form: { ...answerForm(xml, relayState), posted_again: 'true' } })
@@ -380,7 +380,7 @@ for (const mode of MODES) {
       }
 
       // Covers POST /saml/SSO/alias/{alias}: error: any validation failure
-      it('of what cannot be verified say no more, and are in the audit trail with the reason', async () => {
+      it('give no reason for what cannot be verified, and are in the audit trail with it', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })
         await assertRefused(answer, 502, UNVERIFIED, browser)
@@ -398,7 +398,7 @@ for (const mode of MODES) {
 
       if (isUaa) {
         // Covers error pages: /saml_error
-        it('are said once, on the page of their zone', async () => {
+        it('are shown once, on the page of their zone', async () => {
           const answer = await server.send(CONSUMER)
           const set = setCookies(answer)['Saml-Failure'] ?? ''
           assert.match(set, /; Max-Age=60; Path=\/saml_error; HttpOnly; SameSite=Lax/)

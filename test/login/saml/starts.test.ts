@@ -76,7 +76,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('keep where the sign-in leads, all the way', async () => {
+      it('keep the target of the sign-in', async () => {
         const target = `${BASE}/oauth/authorize?${new URLSearchParams(AUTO_REQUEST).toString()}`
         const browser = server.browser()
         const first = await browser.send(`${discovery('corp')}&${new URLSearchParams({ form_redirect_uri: target })}`)
@@ -173,7 +173,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('passes on where the sign-in leads', async () => {
+      it('passes the target of the sign-in on', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { text } = await browser.send('/login')
