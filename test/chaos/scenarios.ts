@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { onThisMachine } from '../support/busy-machine.ts'
 import { isHealthy, launch } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 import { basicOf } from './accounts.ts'
@@ -40,20 +41,21 @@ function pair({ nodes }: Scene): readonly [Node, Node] {
 async function healthBecomes(wanted: boolean, { port }: Node): Promise<void> {
   const begin = performance.now()
   while ((await isHealthy(port)) !== wanted) {
-    assert.ok(performance.now() - begin < 10_000, `/healthz is not ${wanted ? 'well' : 'ill'} after ten seconds`)
+    const limit = onThisMachine(10_000)
+    assert.ok(performance.now() - begin < limit, `/healthz is not ${wanted ? 'well' : 'ill'} after ${limit} ms`)
     await pause(20)
   }
 }
 
 const statusOf = async ({ baseUrl }: Node, path: string): Promise<number> =>
-  (await send(baseUrl + path, { patienceMs: 5000 })).status
+  (await send(baseUrl + path, { patienceMs: onThisMachine(5000) })).status
 
 /** A token of a client, from one node. */
 const tokenFrom = ({ baseUrl }: Node, clientId: string): Promise<number> =>
   send(`${baseUrl}/oauth/token`, {
     form: { grant_type: 'client_credentials' },
     basic: basicOf(clientId),
-    patienceMs: 5000,
+    patienceMs: onThisMachine(5000),
   }).then(({ status }) => status)
 
 /** Uses all of a small disk up; returns the file to remove. */

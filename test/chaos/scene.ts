@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { onThisMachine } from '../support/busy-machine.ts'
 import { freshDatabase, freshDatabaseOn } from '../support/databases.ts'
 import { isHealthy } from '../support/process.ts'
 import { type OwnPostgres, startPostgres } from '../support/postgres.ts'
@@ -108,8 +109,8 @@ export async function openScene(
   }
 }
 
-/** What operators are promised, and what a busy machine adds. */
-const RECOVERY_MS = 5000 + 3000
+/** What operators are promised. */
+const RECOVERY_MS = 5000
 /** All is well when for so long everything was. */
 const CALM_MS = 700
 
@@ -128,7 +129,8 @@ export interface Endured {
 /** Waits until all is well, and so many operations were done, which are worth a comparison. */
 export async function settle(scene: Scene, operations = RATE): Promise<void> {
   const begin = performance.now()
-  while (scene.load.tried.length < operations && performance.now() - begin < 2 * RECOVERY_MS) await pause(20)
+  while (scene.load.tried.length < operations && performance.now() - begin < 2 * onThisMachine(RECOVERY_MS))
+    await pause(20)
   await untilRecovered(scene, performance.now())
 }
 
@@ -156,7 +158,8 @@ async function untilRecovered({ load, nodes }: Scene, since: number): Promise<nu
     const last = Math.max(since, ...failed.map(({ begun }) => begun))
     const done = after.filter(({ outcome, begun }) => outcome === 'done' && begun > last).length
     if (now - last > CALM_MS && done > RATE / 3 && (await allHealthy(nodes))) return last - since
-    if (last - since > RECOVERY_MS || now - since > 2 * RECOVERY_MS) {
+    const limit = onThisMachine(RECOVERY_MS)
+    if (last - since > limit || now - since > 2 * limit) {
       throw new Error(
         `not well ${((now - since) / 1000).toFixed(1)} s later: ${failed.at(-1)?.reason ?? 'nothing is done'}`,
       )

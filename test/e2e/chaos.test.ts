@@ -15,7 +15,7 @@ const ROWS = [
 
 describe('trouble', { concurrency: 2, skip: isFast && 'a fast run starts no server' }, () => {
   for (const { where, names } of ROWS) {
-    it(`of ${where}: ${names.join(', ')}`, { timeout: 60_000 }, async t => {
+    it(`of ${where}: ${names.join(', ')}`, async t => {
       const scenarios = names.map(name => SCENARIOS.find(scenario => scenario.name === name))
       const [first] = scenarios
       assert.ok(first)

@@ -16,6 +16,7 @@ import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
 import { createPasswords, DEFAULT_COST } from '../../src/base/passwords.ts'
 import { openStore } from '../../src/store/open.ts'
+import { onThisMachine } from '../support/busy-machine.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
@@ -470,7 +471,8 @@ describe('SIGTERM', () => {
     assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
     server.signal('SIGHUP')
     const { stdout, status } = await server.ended
-    assert.match(stdout, /"stopping, by SIGHUP"[^]*"stopped"[^]*ClientAuthenticationFailure/)
+    assert.match(stdout, /"stopping, by SIGHUP"[^]*"stopped"/)
+    assert.match(stdout, /ClientAuthenticationFailure/)
     assert.equal(status, 0)
   })
 })
@@ -561,8 +563,7 @@ for (const kind of DATABASE_KINDS) {
           for (const agent of agents) {
             let sent = performance.now() - changed
             while ((await tokenOf(server.baseUrl, old, agent)).status === 200) {
-              // A second is the promise; a machine that stalls is given two more.
-              assert.ok(sent < 3000, `the old secret was accepted after ${sent} ms`)
+              assert.ok(sent < 2 * onThisMachine(1000), `the old secret was accepted after ${sent} ms`)
               sent = performance.now() - changed
             }
             assert.equal((await tokenOf(server.baseUrl, fresh, agent)).status, 200)
