@@ -736,12 +736,17 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.groups.findByNames(z, []), [])
     })
 
-    it('take a mapping twice without complaint', async () => {
+    it('keep a mapping once that is added twice', async () => {
       const z = newZone()
       await store.groups.insert(z, group({ zoneId: z }))
       const mapping = { groupId: 'g1', externalGroup: 'cn=readers', origin: 'ldap' }
       await store.groups.addExternal(z, mapping)
       await store.groups.addExternal(z, mapping)
+      const mapped = await store.groups.findMapped(z, 'ldap', ['cn=readers'])
+      assert.deepEqual(
+        mapped.map(({ id }) => id),
+        ['g1'],
+      )
     })
   })
 
