@@ -108,6 +108,25 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
+      it('leads a tab on for the user whom another tab has signed in, and asks about another user', async () => {
+        const browser = server.browser()
+        const leave = async (tab: string) =>
+          requestIn(await browser.send('/login/external/corp', { query: { form_redirect_uri: `${BASE}/home?${tab}` } }))
+        const [first, same, other] = [await leave('first'), await leave('same'), await leave('other')]
+        const back = async ({ id, relayState }: typeof first, nameId: string) => {
+          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId })
+          return comeBack(server, browser, answerForm(xml, relayState), CONSUMER)
+        }
+        assert.equal((await back(first, 'first-tab')).headers['location'], `${BASE}/home?first`)
+        assert.equal((await back(same, 'first-tab')).headers['location'], `${BASE}/home?same`)
+        const page = await back(other, 'other-tab')
+        assert.equal(page.status, 200)
+        assert.match(page.text, /You are signed in as <strong><bdi>first-tab<\/bdi>/)
+        assert.match(page.text, /id="this_account" href="[^"]+\/home\?other"/)
+        assert.equal(await userAt('corp', 'other-tab'), undefined, 'no account is created')
+        assert.match((await browser.send('/home')).text, /first-tab/)
+      })
+
       // Covers POST /saml/SSO/alias/{alias}: check: `SessionNotOnOrAfter`
       it('signs no user in for longer than the provider says, but for the difference of clocks', async () => {
         const browser = server.browser()
