@@ -69,6 +69,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
   }
   const forget = { userId: may('Id of the user.') }
   const signInError = {
+    200: page('The choice of an account, if another tab signed in with another one meanwhile.'),
     302: redirect('To the application, the home page or the password change page.'),
     400: 'The sign-in is unknown, expired or already used.',
     403: 'The provider or the zone refused the sign-in.',
@@ -102,7 +103,7 @@ export function loginArea({ service, behaviour }: Facts): Area {
         },
         answers: {
           302: redirect('To the next page, or back to the sign-in page with an error.'),
-          403: forged,
+          403: `${forged} Or another user has signed in meanwhile, in another tab: the choice of an account.`,
           429: 'Too many wrong passwords.',
         },
       },

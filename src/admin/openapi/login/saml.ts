@@ -16,7 +16,9 @@ const unread: Operation['answers'] = {
   400: 'There is no response.',
 }
 const consumed: Operation['answers'] = {
-  200: page('The page that posts the response again, so that the browser sends its cookies.'),
+  200: page(
+    'A page that posts the response again, so that the browser sends its cookies, or the choice of an account.',
+  ),
   302: redirect('To the application, the home page or the page for a failed sign-in.'),
   400: 'The sign-in is unknown, expired or already used, or the response cannot be read.',
   403: 'The provider or the zone refused the sign-in.',
