@@ -5,7 +5,7 @@ import { SignedXml } from 'xml-crypto'
 import { readBearerAssertion } from '../../../src/identity/saml/assertion.ts'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import type { SamlReason } from '../../../src/identity/saml/problem.ts'
-import { readResponse } from '../../../src/identity/saml/response.ts'
+import { mayAnswerRequest, readResponse } from '../../../src/identity/saml/response.ts'
 import type { Expectation } from '../../../src/identity/saml/statement.ts'
 import { peekIssuer } from '../../../src/identity/saml/xml.ts'
 import { createTestClock } from '../../support/clock.ts'
@@ -698,6 +698,18 @@ describe('a bearer assertion', () => {
     refuses('in-response-to', () => readBearerAssertion(base64UrlOf(answer), bearer))
     const whole = await idp.response({ recipient })
     refuses('not-xml', () => readBearerAssertion(base64UrlOf(whole), bearer))
+  })
+})
+
+describe('mayAnswerRequest', () => {
+  it('finds the request that a response names, and assumes one where it is encrypted or unreadable', async () => {
+    const says = async (parts: ResponseParts): Promise<boolean> => mayAnswerRequest(base64Of(await idp.response(parts)))
+    assert.equal(await says({}), false)
+    assert.equal(await says({ inResponseTo: '_request' }), true)
+    assert.equal(await says({ inResponseTo: '_request', responseInResponseTo: null }), true)
+    assert.equal(await says({ inResponseTo: null, responseInResponseTo: '_request' }), true)
+    assert.equal(await says({ encrypts: { certificate: ours.certificate } }), true)
+    for (const text of ['', '%', base64Of('<a')]) assert.equal(mayAnswerRequest(text), true)
   })
 })
 
