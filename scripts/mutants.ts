@@ -28,6 +28,9 @@ const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/limits/shared-limits.ts'
+const SAML_STATEMENT = 'identity/saml/statement.ts'
+const AUTOLOGIN = 'accounts/autologin.ts'
+const REMEMBERED = 'web/sessions/remembered-devices.ts'
 const REPLICA_POSITION = 'store/engine/replica-position.ts'
 
 /** All of them. */
@@ -715,4 +718,90 @@ export const MUTANTS: readonly Mutant[] = [
     'login/oauth2',
   ),
   mutant('a description is UTF-8', 'identity/sources/userinfo.ts', 'fatal: true', 'fatal: false', 'login/oauth2'),
+  mutant('claims are UTF-8', 'identity/sources/oidc-token.ts', 'fatal: true', 'fatal: false', 'identity/oidc'),
+  mutant(
+    'an authority that a client lost',
+    'token/token-validity.ts',
+    'scope => !client.authorities.includes(scope)',
+    '() => false',
+    'token/reader',
+  ),
+  mutant(
+    'a proof is encoded in one way',
+    'token/sender/dpop-proof.ts',
+    "signature.toString('base64url') !== encoded",
+    'false',
+    'token/sender/dpop-proof',
+  ),
+  mutant(
+    'an account with a password is not linked',
+    'identity/unbound-account.ts',
+    '!externalId && passwordHash === undefined',
+    '!externalId',
+    'identity/accounts',
+  ),
+  mutant(
+    'a group with a look-alike name is another',
+    'identity/memberships.ts',
+    '.filter(name => !name.includes(KELVIN))',
+    '',
+    'identity/memberships',
+  ),
+  mutant(
+    'a signed request is pushed once',
+    'oauth/authorize/push.ts',
+    '!(await store.assertions.use(zone.id, once.idDigest, once.until))',
+    'false',
+    'oauth/pushed-requests',
+  ),
+  mutant(
+    'a SAML assertion is not from the future',
+    SAML_STATEMENT,
+    'issuedAt > addSeconds(now, SKEW_SECONDS)',
+    'false',
+    'identity/saml/response',
+  ),
+  mutant(
+    'a SAML assertion is not too old',
+    SAML_STATEMENT,
+    'addSeconds(issuedAt, MAX_AGE_SECONDS + SKEW_SECONDS) <= now',
+    'false',
+    'identity/saml/response',
+  ),
+  mutant('a sign-in code of a provider that is off', AUTOLOGIN, '!isOpen || ', '', 'login/autologin'),
+  mutant(
+    'a sign-in code of a provider that the client does not allow',
+    AUTOLOGIN,
+    ' || !allowsProvider(client, user.origin)',
+    '',
+    'login/autologin',
+  ),
+  mutant(
+    'guesses of a second factor, after a reset by mail',
+    'accounts/password-reset.ts',
+    '(user.factors?.methods ?? []).length === 0',
+    'true',
+    'login/factors/second-factor-refusals',
+  ),
+  mutant(
+    'a remembered browser, after the days of the zone',
+    REMEMBERED,
+    'addSeconds(since, rememberDays * DAY_SECONDS) > clock.now()',
+    'true',
+    'login/factors/second-factor',
+  ),
+  mutant(
+    'a remembered browser, after a new password',
+    REMEMBERED,
+    'zone.id, id, passwordRevision,',
+    'zone.id, id,',
+    'login/factors/second-factor',
+  ),
+  mutant(
+    'the authority that shows shared secrets',
+    'admin/clients/rights.ts',
+    '!isPublic(key) && key.zoneId === id',
+    'false',
+    'admin/clients/callers',
+  ),
 ]
