@@ -686,6 +686,17 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
+    it('redirects with an ID token of an earlier session of the user, once the user confirms', async () => {
+      const id_token_hint = await idTokenOf(await signedIn(server))
+      const browser = await signedIn(server)
+      const page = await logout(browser, { id_token_hint, post_logout_redirect_uri: bye })
+      const answer =
+        mode === 'uaa'
+          ? page
+          : await browser.send('/logout.do', { form: hiddenFields(page.text.split('<main')[1] ?? '') })
+      assert.equal(answer.headers['location'], bye)
+    })
+
     // RFC 9700 §4.11.2.
     it('does not redirect a visitor with an ID token that anyone can get, but offers the way', async () => {
       const id_token_hint = await idTokenOf(await signedIn(server, 'joel', 'wombat'))

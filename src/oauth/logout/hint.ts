@@ -47,12 +47,18 @@ export async function findHint(
 export const hintIn = ({ sub, sid }: Claims, client: Client): LogoutHint | undefined =>
   typeof sub === 'string' ? { subject: sub, client, ...(typeof sid === 'string' && { sid }) } : undefined
 
+/** A hint, and the user who is signed in. */
+interface Presented {
+  readonly hint: LogoutHint
+  readonly signedIn: SignedInUser | undefined
+}
+
+/** Whether the hint is for the signed-in user, in this session or an earlier one. */
+export const isOfUser = (zone: AddressedZone, { hint, signedIn }: Presented, subjects: Subjects): boolean =>
+  signedIn !== undefined && hint.subject === subjects.of(zone, hint.client, signedIn.user)
+
 /** Whether the hint is for the signed-in user and, if it has a `sid`, for this session. */
-export function isOfSession(
-  zone: AddressedZone,
-  { hint, signedIn }: { readonly hint: LogoutHint; readonly signedIn: SignedInUser | undefined },
-  subjects: Subjects,
-): boolean {
-  if (!signedIn || hint.subject !== subjects.of(zone, hint.client, signedIn.user)) return false
+export function isOfSession(zone: AddressedZone, { hint, signedIn }: Presented, subjects: Subjects): boolean {
+  if (!signedIn || !isOfUser(zone, { hint, signedIn }, subjects)) return false
   return hint.sid === undefined || hint.sid === sessionIdFor(signedIn.session.signIn, hint.client.clientId)
 }

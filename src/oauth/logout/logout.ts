@@ -21,7 +21,7 @@ import type { Denial } from '../../web/sessions/denial.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { locationFor } from '../authorize/response/redirect.ts'
 import { framesOf } from './front-channel.ts'
-import { findHint, isOfSession } from './hint.ts'
+import { findHint, isOfSession, isOfUser } from './hint.ts'
 import {
   askForConfirmation,
   checkForwardedLength,
@@ -130,7 +130,7 @@ async function logoutForClient(
   if (signedIn && !isConfirmed && !isTheirs) return askForConfirmation(exchange, { params, signedIn }, deps)
   if (hint === undefined || target === undefined) return endThenGo(exchange, { target: undefined }, deps)
   const url = withState(target, params.get('state'))
-  const redirects = mayRedirect(hint.client, isTheirs)
+  const redirects = mayRedirect(hint.client, isOfUser(zone, { hint, signedIn }, subjects))
   return endThenGo(exchange, redirects ? { target: url } : { target: undefined, offeredUrl: url }, deps)
 }
 

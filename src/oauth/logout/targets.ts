@@ -14,7 +14,7 @@ import type { TokenReader } from '../../token/reader.ts'
 import { isOwnUrl } from '../../web/requests/own-path.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
-import { hintIn, isOfSession } from './hint.ts'
+import { hintIn, isOfUser } from './hint.ts'
 import type { LogoutHint } from './hint.ts'
 
 /** The name of UAA's redirect parameter, which a zone may change. */
@@ -27,10 +27,10 @@ export const isRegistered = (client: Client, target: string): boolean =>
 
 /**
  * Whether a logout may redirect to a URI of the client. Anyone can get an ID token of a client that registered itself, so a link
- * with one must not lead to any site (RFC 9700 §4.11.2), unless it is about the session that ends.
+ * with one must not lead to any site (RFC 9700 §4.11.2). Only one of the signed-in user shows that the application is theirs.
  */
-export const mayRedirect = ({ registration }: Client, isOfThisSession: boolean): boolean =>
-  registration === undefined || isOfThisSession
+export const mayRedirect = ({ registration }: Client, isOfUser: boolean): boolean =>
+  registration === undefined || isOfUser
 
 /** Encoded once more, it becomes a part of the provider's URL, which a browser, a proxy or the provider would refuse. */
 const MAX_QUERY_LENGTH = 2000
@@ -92,8 +92,7 @@ export function createLogoutTargets({
     if (isOwn(zone, target) || listed.some(entry => fitsLogoutEntry(entry, target))) return target
     const { client, hint } = await clientOfLogout(zone, params)
     if (!client) return otherwise
-    const isOfThisSession = hint !== undefined && isOfSession(zone, { hint, signedIn }, subjects)
-    if (!mayRedirect(client, isOfThisSession)) return otherwise
+    if (!mayRedirect(client, hint !== undefined && isOfUser(zone, { hint, signedIn }, subjects))) return otherwise
     if ((behaviour.rpInitiatedLogout || named !== undefined) && isRegistered(client, target)) return target
     const fits = behaviour.rpInitiatedLogout
       ? client.redirectUris.includes(target) && isSafeUri(target)
