@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose'
 import {
   changeClient,
   changeUser,
+  clientNamed,
   isAlive,
   MODES,
   passwordTokens,
@@ -12,6 +13,7 @@ import {
   userNamed,
   verified,
 } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { sendJson } from '../support/zones.ts'
@@ -289,6 +291,28 @@ for (const mode of MODES) {
       await changeClient(server, 'cloud', { scope: ['cloud.write'] })
       assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_scope')
       await changeClient(server, 'cloud', { scope: ['cloud.read', 'cloud.write'] })
+      assert.equal((await exchange({ audience: 'stock' })).status, 200)
+    })
+
+    it('is refused without the groups that the client requires, and while the provider of the user is off', async () => {
+      const errorOf = async (): Promise<unknown> => (await exchange({ audience: 'stock' })).json()['error']
+      const client = await clientNamed(server, 'cloud')
+      await changeClient(server, 'cloud', { requiredUserGroups: ['cloud.admin'] })
+      assert.equal(await errorOf(), 'invalid_scope')
+      await server.store.clients.update('svc', client)
+      const { providers } = server.store
+      const provider = (await providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+      await providers.update('svc', { ...provider, active: false })
+      assert.match(String(await errorOf()), /^(?:invalid_grant|unauthorized)$/)
+      await providers.update('svc', provider)
+      assert.equal(await errorOf(), undefined)
+    })
+
+    it('is refused to a user who needs a second factor by now', async () => {
+      await setPolicy(server, { requirement: 'required' })
+      const answer = await exchange({ audience: 'stock' })
+      await setPolicy(server, { requirement: 'off' })
+      assert.equal(answer.json()['error'], 'mfa_required', answer.text)
       assert.equal((await exchange({ audience: 'stock' })).status, 200)
     })
 
