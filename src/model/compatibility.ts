@@ -151,7 +151,7 @@ const rows = {
   standardIntrospection: { id: 'C7', standard: true, uaa: false },
   /** C7: whether the error for a client that may not introspect names the missing scope. */
   reportInspectorScope: { id: 'C7', standard: true, uaa: false },
-  /** C13: whether the list of display metadata contains only clients that have some. */
+  /** C13: whether display metadata are only those that were set: otherwise every client is listed, and has an icon. */
   describedClientsOnly: { id: 'C13', standard: true, uaa: false },
   /**
    * C13: whether the list of providers contains only stored ones; otherwise also the initial rows of UAA's database.

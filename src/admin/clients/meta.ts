@@ -36,7 +36,7 @@ export function metadataHandlers(
     const clientId = request.params.client_id
     const found = await store.clients.findMetadata(request.zone.id, clientId)
     if (!found) throw refuse(`No client metadata found for ${clientId}`, 404)
-    return sendJson(reply, found)
+    return sendJson(reply, shownAs(found, behaviour))
   })
 
   on<OfClient>('PUT /oauth/clients/:client_id/meta', async (request, reply) => {
@@ -53,6 +53,10 @@ export function metadataHandlers(
   })
 }
 
+/** UAA gives an icon to each client of its configuration, if only an empty one. See docs/compatibility.md, C13. */
+const shownAs = (found: ClientMetadata, { describedClientsOnly }: Behaviour): ClientMetadata =>
+  describedClientsOnly ? found : { ...found, appIcon: found.appIcon ?? '' }
+
 /** Clients read and written at a time. */
 const CHUNK_SIZE = 50
 
@@ -63,18 +67,15 @@ const CHUNK_SIZE = 50
 async function listOfMetadata(
   { clients }: Pick<Store, 'clients'>,
   zoneId: string,
-  { describedClientsOnly }: Behaviour,
+  behaviour: Behaviour,
 ): Promise<Readable> {
-  const page = { count: CHUNK_SIZE, all: !describedClientsOnly }
-  // UAA: the list has an icon for each client, if only an empty one. See docs/compatibility.md, C13.
-  const listed = (found: ClientMetadata): ClientMetadata =>
-    describedClientsOnly ? found : { ...found, appIcon: found.appIcon ?? '' }
+  const page = { count: CHUNK_SIZE, all: !behaviour.describedClientsOnly }
   const first = await clients.listMetadata(zoneId, page)
   async function* chunks(): AsyncGenerator<string> {
     let separator = '['
     let chunk = first
     while (chunk.length > 0) {
-      yield separator + chunk.map(client => JSON.stringify(listed(client))).join(',')
+      yield separator + chunk.map(client => JSON.stringify(shownAs(client, behaviour))).join(',')
       separator = ','
       await nextTurn()
       chunk = await clients.listMetadata(zoneId, { ...page, after: chunk.at(-1)?.clientId })
