@@ -113,6 +113,26 @@ describe('pushed authorization requests (RFC 9126)', () => {
     }
   })
 
+  it('are answered by the next attempt if the response could not be signed', async t => {
+    const failing = await startServer({ config: { bootstrap } })
+    t.after(() => failing.stop())
+    const visitor = await signedIn(failing)
+    const request = await requestObject(failing, { claims: { response_mode: 'jwt' } })
+    const signed = { ...BANK_REQUEST, response_mode: 'jwt' }
+    const [uri, refused] = [await pushed(failing, signed), await pushed(failing, { ...signed, prompt: 'none' })]
+    for (const attempt of [
+      () => bring(uri, visitor),
+      () => bring(refused, failing.browser()),
+      () => authorize(visitor, { client_id: 'bank', request }),
+    ]) {
+      const list = t.mock.method(failing.store.keys, 'list', () => Promise.reject(new StoreUnavailable('gone')))
+      for (const _ of [1, 2]) assert.equal((await attempt()).status, 503)
+      list.mock.restore()
+      assert.deepEqual(Object.keys(responseOf(await attempt()).query), ['response'])
+      assert.equal((await attempt()).status, 400)
+    }
+  })
+
   it('are not used up by a page that loads them before the answer', async () => {
     const uri = await pushed(server)
     assert.equal((await bring(uri, server.browser())).location().pathname, '/login')

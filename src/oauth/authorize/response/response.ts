@@ -55,18 +55,20 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
     const { clientId } = client
     await store.sessions.addClient(request.zone.id, answering.idDigest, { clientId, isNotified: answering.isNotified })
   }
+  const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
+  const make = async (): Promise<ResponseParameters> =>
+    signedIfAsked(context, target, { parameters: { ...(await issue(context, answering, deps)), ...shared }, deps })
   // At once: tokens issued by the second of two concurrent responses must not be returned.
-  const [use, issuing] = await Promise.allSettled([useUp(context, deps), issue(context, answering, deps)])
+  const [use, making] = await Promise.allSettled([useUp(context, deps), make()])
   const isFirst = use.status === 'fulfilled' && use.value
-  if (issuing.status === 'rejected') {
+  if (making.status === 'rejected') {
     if (isFirst) await giveBack(context, deps)
-    throw issuing.reason
+    throw making.reason
   }
   if (use.status === 'rejected') throw use.reason
   if (!isFirst) throw new PageError(400, 'The request has already been answered.', { code: 'invalid_request_uri' })
   if (silent && !program) sessions.setCurrentUser(reply, found(context.authenticatedUser).user.id)
-  const shared = sharedParameters(context, { target, isStateExpected: silent && target.mode === 'fragment' }, deps)
-  return send(context, { target, mode: target.mode, parameters: { ...issuing.value, ...shared } }, deps)
+  return send(context, { target, mode: target.mode, parameters: making.value }, deps)
 }
 
 /** A request that was pushed (RFC 9126 §7.3), or has a `jti`, is answered once; false for the second of two answers. */
@@ -91,7 +93,7 @@ export async function refuse(
 ): Promise<FastifyReply> {
   const { request, reply, silent, program } = context
   const { sessions, behaviour } = deps
-  await useUp(context, deps)
+  const isFirst = await useUp(context, deps)
   const isLoginRequired = silent && refusal.error === 'login_required'
   if (isLoginRequired && request.user === undefined && !program) sessions.setCurrentUser(reply, undefined)
   // UAA: a required new password is returned like a missing sign-in, unlike an approval with the same code (row R7).
@@ -104,13 +106,17 @@ export async function refuse(
   const isBare = silent && !behaviour.standardSilentErrors && !target.isSigned
   const bare = isBare ? bareLocation(target, refusal.error, shared) : undefined
   if (bare !== undefined) return reply.redirect(bare, 302)
-  const parameters = {
+  const plain = {
     error: refusal.error,
     error_description: plainDescription(refusal.message, behaviour),
     state: target.state,
     ...refusal.extra,
     ...shared,
   }
+  const parameters = await signedIfAsked(context, target, { parameters: plain, deps }).catch(async (cause: unknown) => {
+    if (isFirst) await giveBack(context, deps)
+    throw cause
+  })
   return send(context, { target, mode: mode ?? errorMode(target, behaviour), parameters }, deps)
 }
 
@@ -217,15 +223,24 @@ function sharedParameters(
   }
 }
 
+/** The parameters as they are sent: all in one signed parameter, if the response mode asks for that. */
+const signedIfAsked = async (
+  { request }: AuthorizeContext,
+  target: ResponseTarget,
+  unsigned: { readonly parameters: ResponseParameters; readonly deps: AuthorizeDeps },
+): Promise<ResponseParameters> =>
+  target.isSigned ? inSignedResponse(request.zone, target, unsigned) : unsigned.parameters
+
 async function send(
   { request, reply }: AuthorizeContext,
   { target, mode, parameters }: { target: ResponseTarget; mode: ResponseMode; parameters: ResponseParameters },
   deps: AuthorizeDeps,
 ): Promise<FastifyReply> {
   const { store, pages } = deps
-  const sent = target.isSigned ? await inSignedResponse(request.zone, target, { parameters, deps }) : parameters
-  if (mode !== 'form_post') return reply.redirect(locationFor(target.redirectUri, mode, sent), 302)
-  const fields = Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  if (mode !== 'form_post') return reply.redirect(locationFor(target.redirectUri, mode, parameters), 302)
+  const fields = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
   const client = await store.clients.find(request.zone.id, target.clientId)
   const page = formPostPage(await pages.chrome(request, reply), {
     clientName: client ? displayName(client) : target.clientId,
