@@ -10,7 +10,7 @@ import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
-import { appOf, codesOf, enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
+import { appOf, codesOf, enrolApp, giveFactor, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
 import type { Browser, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -199,6 +199,22 @@ for (const mode of MODES) {
         const [code = ''] = codes
         const answers = await Promise.all(browsers.map(browser => prove(browser, { way: 'recovery', code })))
         assert.deepEqual(statusesOf(answers), [302, 422, 422])
+      })
+
+      it('but none of an app where the zone has no apps', async () => {
+        const { id } = await userNamed(server, 'marissa')
+        await giveFactor(server, id, 'passkey')
+        for (const [methods, status] of [
+          [['passkey'], 422],
+          [['passkey', 'totp'], 302],
+        ] as const) {
+          await setPolicy(server, { requirement: 'required', methods })
+          const browser = await signedIn(server)
+          // The form for a passkey, without the answer of one.
+          const { credential: _, ...fields } = hiddenFields((await browser.send('/second_factor')).text)
+          const form = { ...fields, code: app.code(server) }
+          assert.equal((await browser.send('/second_factor', { form })).status, status, methods.join())
+        }
       })
 
       it('neither of an older set nor of another user', async () => {
