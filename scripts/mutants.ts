@@ -28,6 +28,7 @@ const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/limits/shared-limits.ts'
+const EXCHANGE = 'oauth/grants/token-exchange.ts'
 const SAML_STATEMENT = 'identity/saml/statement.ts'
 const AUTOLOGIN = 'accounts/autologin.ts'
 const REMEMBERED = 'web/sessions/remembered-devices.ts'
@@ -803,5 +804,33 @@ export const MUTANTS: readonly Mutant[] = [
     '!isPublic(key) && key.zoneId === id',
     'false',
     'admin/clients/callers',
+  ),
+  mutant(
+    'an exchange requires the groups that the client requires',
+    EXCHANGE,
+    '!hasRequiredGroups(client, held.groups)',
+    'false',
+    'oauth/token-exchange',
+  ),
+  mutant(
+    'an exchange for a user of a provider that is off',
+    EXCHANGE,
+    'await requireUsableProvider(request, user, deps)',
+    '',
+    'oauth/token-exchange',
+  ),
+  mutant(
+    'an exchange for a user who needs a second factor',
+    EXCHANGE,
+    'await requireFactorOfToken(zone, { user, acr: signIn.acr }, deps)',
+    '',
+    'oauth/token-exchange',
+  ),
+  mutant(
+    'a code of an app where the zone has no apps',
+    'factors/code-check.ts',
+    "methods.includes('totp') && ",
+    '',
+    'login/factors/second-factor-refusals',
   ),
 ]
