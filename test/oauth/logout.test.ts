@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { AUTO_REQUEST, Z1_HOST, authorize, authorizeBootstrap, responseOf, signedIn } from '../support/authorize.ts'
 import { hiddenFields, setCookies } from '../support/forms.ts'
-import { MODES } from '../support/oauth.ts'
+import { changeClient, MODES } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { METADATA, register, registered, startRegistrationServer } from '../support/registration.ts'
 import type { Registered } from '../support/registration.ts'
@@ -657,7 +657,8 @@ for (const mode of MODES) {
     let server: TestServer
     let app: Registered
     before(async () => {
-      server = await startRegistrationServer({ mode: 'open' }, { mode })
+      const zone_config = { protocols: { frontchannelLogout: true } }
+      server = await startRegistrationServer({ mode: 'open' }, { mode, config: { zone_config } })
       const metadata = { ...METADATA, post_logout_redirect_uris: [bye], scope: 'openid' }
       app = registered(await register(server, metadata))
     })
@@ -709,6 +710,18 @@ for (const mode of MODES) {
       assert.equal(answer.status, 200)
       assert.match(answer.text, /You are signed out/)
       assert.match(answer.text, /href="https:\/\/new\.example\/bye\?state=s"[^>]*>Continue to <bdi>new\.example<\/bdi>/)
+      assert.equal(answer.headers['refresh'], undefined)
+    })
+
+    it('offers the way beside the frames of other applications too', { skip: mode === 'uaa' }, async () => {
+      await changeClient(server, 'auto', { frontchannelLogoutUri: 'https://auto.example/out' })
+      const id_token_hint = await idTokenOf(await signedIn(server, 'joel', 'wombat'))
+      const browser = await signedIn(server)
+      await hintOf(server, browser)
+      const asked = await logout(browser, { id_token_hint, post_logout_redirect_uri: bye })
+      const answer = await browser.send('/logout.do', { form: hiddenFields(asked.text) })
+      assert.match(answer.text, /<iframe [^>]*src="https:\/\/auto\.example\/out/)
+      assert.match(answer.text, /href="https:\/\/new\.example\/bye"[^>]*>Continue to <bdi>new\.example<\/bdi>/)
       assert.equal(answer.headers['refresh'], undefined)
     })
 

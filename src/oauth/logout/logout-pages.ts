@@ -60,17 +60,26 @@ export async function askForConfirmation(
   return pages.send(reply, page)
 }
 
-/** Front-Channel Logout §2: the frames, and what follows when they are loaded. */
+/** Front-Channel Logout §2: the frames, and what follows when they are loaded; otherwise a link to the offered URL. */
 export async function showFrames(
   { request, reply }: Exchange,
-  { frames, destination }: { readonly frames: readonly string[]; readonly destination: Destination | undefined },
+  {
+    frames,
+    destination,
+    offeredUrl,
+  }: {
+    readonly frames: readonly string[]
+    readonly destination: Destination | undefined
+    readonly offeredUrl: string | undefined
+  },
   { pages, urls }: LogoutPageDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
   const signInUrl = `${urls.pathOf(request.zone)}/login`
   // For browsers without script; a form waits for its button.
   if (typeof destination === 'string') reply.header('refresh', `${WAIT_SECONDS}; url=${new URL(destination).href}`)
-  return pages.send(reply, signedOutPage(chrome, { signInUrl, frames, continueUrl: destination }), { frames })
+  const page = signedOutPage(chrome, { signInUrl, frames, continueUrl: destination, offeredUrl })
+  return pages.send(reply, page, { frames })
 }
 
 /** Shows that the user is signed out, with a link to the offered URL. */

@@ -148,7 +148,7 @@ async function endThenGo(
   const { pages, upstream } = deps
   const frames = await framesOf(request, deps)
   const destination = (await upstream.end(request, reply, afterLogout)) ?? afterLogout.target
-  if (frames.length > 0) return showFrames(exchange, { frames, destination }, deps)
+  if (frames.length > 0) return showFrames(exchange, { frames, destination, offeredUrl }, deps)
   if (destination === undefined) return showSignedOut(exchange, offeredUrl, deps)
   return leadTo(request, reply, { destination, pages })
 }
