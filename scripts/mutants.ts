@@ -32,7 +32,7 @@ const EXCHANGE = 'oauth/grants/token-exchange.ts'
 const SAML_STATEMENT = 'identity/saml/statement.ts'
 const AUTOLOGIN = 'accounts/autologin.ts'
 const REMEMBERED = 'web/sessions/remembered-devices.ts'
-const REPLICA_POSITION = 'store/engine/replica-position.ts'
+const REPLICA_POSITION = 'store/engine/postgres/replica-position.ts'
 
 /** All of them. */
 export const MUTANTS: readonly Mutant[] = [

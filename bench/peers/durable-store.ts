@@ -3,7 +3,7 @@
 import type { Adapter, StoredPayload } from 'oidc-provider'
 import { systemClock } from '../../src/base/clock.ts'
 import { statement } from '../../src/store/database.ts'
-import { openSqlite } from '../../src/store/engine/sqlite.ts'
+import { openSqlite } from '../../src/store/engine/sqlite/sqlite.ts'
 
 const CREATE = [
   `create table records (model text not null, id text not null, uid text, grant_id text, payload text not null,

@@ -60,7 +60,7 @@ const forbiddenImports: readonly [from: string, to: string][] = [
   ['src/config.ts', './main.ts'],
   ['src/config-file.ts', './web/session.ts'],
   ['src/config/problems.ts', '../store/store.ts'],
-  ['src/store/engine/sqlite.ts', '../../config/problems.ts'],
+  ['src/store/engine/sqlite/sqlite.ts', '../../../config/problems.ts'],
   ['src/main.ts', '../test/support/postgres.ts'],
   ['src/web/session.ts', '../../package.json'],
 ]
@@ -68,7 +68,7 @@ const forbiddenImports: readonly [from: string, to: string][] = [
 const allowedImports: readonly [from: string, to: string][] = [
   ['src/base/secrets.ts', './random.ts'],
   ['src/model/zone.ts', '../base/clock.ts'],
-  ['src/store/engine/sqlite.ts', '../../model/zone.ts'],
+  ['src/store/engine/sqlite/sqlite.ts', '../../../model/zone.ts'],
   ['src/token/issuer.ts', '../store/store.ts'],
   ['src/mail/mailer.ts', '../model/zone.ts'],
   ['src/clients/authentication/private-key-jwt.ts', '../../token/foreign-keys.ts'],
@@ -104,15 +104,15 @@ const allowedImports: readonly [from: string, to: string][] = [
 
 const ownedModules: readonly [module: string, stranger: string, owner: string][] = [
   ['kysely', 'src/oauth/token.ts', 'src/store/schema.ts'],
-  ['pg', 'src/main.ts', 'src/store/engine/postgres.ts'],
-  ['node:sqlite', 'src/cli/keys/keys.ts', 'src/store/engine/sqlite.ts'],
+  ['pg', 'src/main.ts', 'src/store/engine/postgres/postgres.ts'],
+  ['node:sqlite', 'src/cli/keys/keys.ts', 'src/store/engine/sqlite/sqlite.ts'],
   ['fastify', 'src/token/issuer.ts', 'src/web/session.ts'],
   ['fastify', 'src/main.ts', 'src/app.ts'],
   ['fastify', 'src/cli/serve.ts', 'src/app/http.ts'],
   ['@fastify/cookie', 'src/pages/login.ts', 'src/ops/metrics.ts'],
   ['@fastify/static', 'src/identity/source.ts', 'src/admin/users.ts'],
   ['node:crypto', 'src/oauth/token.ts', 'src/oauth/pkce.ts'],
-  ['node:crypto', 'src/store/engine/sqlite.ts', 'src/token/keys/keys.ts'],
+  ['node:crypto', 'src/store/engine/sqlite/sqlite.ts', 'src/token/keys/keys.ts'],
   ['node:crypto', 'src/ops/health.ts', 'src/clients/secrets.ts'],
   ['crypto', 'src/web/session.ts', 'src/config-file.ts'],
   ['@node-rs/argon2', 'src/identity/sources/internal.ts', 'src/base/passwords.ts'],
@@ -294,7 +294,12 @@ const plants: readonly Plant[] = [
     found: 'fastify is imported in',
   },
   ...ownedCode.flatMap(([code, owner]) => [
-    { name: `a stranger must not write: ${code}`, path: 'src/store/engine/sqlite.ts', text: `${code}\n`, found: ' ' },
+    {
+      name: `a stranger must not write: ${code}`,
+      path: 'src/store/engine/sqlite/sqlite.ts',
+      text: `${code}\n`,
+      found: ' ',
+    },
     ...(owner === undefined ? [] : [{ name: `${owner} may write: ${code}`, path: owner, text: `${code}\n` }]),
   ]),
   ...bannedCode.map(([code, rule]) => ({
@@ -341,8 +346,8 @@ describe('the rules themselves', () => {
   }
 
   it('report the line of each finding, in the order of the file', () => {
-    const text = "import { x } from '../../oauth/token.ts'\n\n// a comment\nconst now = Date.now()\nlet y: any\n"
-    const lines = violations([{ path: 'src/store/engine/sqlite.ts', text }]).map(each => each.split(':')[1])
+    const text = "import { x } from '../../../oauth/token.ts'\n\n// a comment\nconst now = Date.now()\nlet y: any\n"
+    const lines = violations([{ path: 'src/store/engine/sqlite/sqlite.ts', text }]).map(each => each.split(':')[1])
     assert.deepEqual(lines, ['1', '4', '5'])
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createSlots } from '../../src/store/engine/slots.ts'
+import { createSlots } from '../../src/store/engine/postgres/slots.ts'
 import { StoreBusy } from '../../src/store/store.ts'
 
 const BOUNDS = { slots: 1, maxWaiting: 2, maxWaitMs: 1500 }

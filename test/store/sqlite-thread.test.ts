@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
-import { createSqliteThread } from '../../src/store/engine/sqlite-thread.ts'
+import { createSqliteThread } from '../../src/store/engine/sqlite/thread.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 
 /** Counts to a million and more, which takes a while. */
@@ -81,7 +81,7 @@ describe('a statement in its own thread', () => {
 
   /** What a process says that does nothing else. */
   function runAlone(statements: string) {
-    const module = new URL('../../src/store/engine/sqlite-thread.ts', import.meta.url).href
+    const module = new URL('../../src/store/engine/sqlite/thread.ts', import.meta.url).href
     const file = join(folder, 'process.mjs')
     const script = `import { createSqliteThread } from '${module}'
       const thread = createSqliteThread({ path: ${JSON.stringify(path)}, timeoutMilliseconds: 100, readOnly: true })

@@ -1,7 +1,7 @@
 // Reads the PostgreSQL database of a UAA for an import: in one read-only transaction, so that all rows are of one moment, and a page
 // at a time. Knows the tables of UAA, and not what they become here.
 import { Client } from 'pg'
-import { clientConfig, translate } from '../engine/postgres-connections.ts'
+import { clientConfig, translate } from '../engine/postgres/connections.ts'
 import { StoreUnavailable } from '../store.ts'
 import { UAA_TABLES, type UaaRow, type UaaTable, type UaaTableName } from './tables.ts'
 

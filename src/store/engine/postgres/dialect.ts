@@ -1,4 +1,4 @@
-import type { Dialect } from '../database.ts'
+import type { Dialect } from '../../database.ts'
 import { DATABASE_NOW } from './change-tail.ts'
 
 /** The SQL of PostgreSQL. */

@@ -1,8 +1,8 @@
-// The thread of sqlite-thread.ts: runs the statements it receives, one after another, on a connection of its own.
+// The thread of thread.ts: runs the statements it receives, one after another, on a connection of its own.
 import { DatabaseSync } from 'node:sqlite'
 import { workerData } from 'node:worker_threads'
-import { answerQuestions } from '../../base/concurrency/thread-answers.ts'
-import type { Outcome, Statement, ThreadSettings } from './sqlite-thread.ts'
+import { answerQuestions } from '../../../base/concurrency/thread-answers.ts'
+import type { Outcome, Statement, ThreadSettings } from './thread.ts'
 
 const { path, timeoutMilliseconds, readOnly }: ThreadSettings = workerData
 const database = new DatabaseSync(path, { readOnly, timeout: timeoutMilliseconds })

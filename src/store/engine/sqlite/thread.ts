@@ -1,7 +1,7 @@
 // Runs long statements, such as scans of large tables. SQLite's calls block, so a thread with its own connection runs them.
-import { createThread, ThreadEnded } from '../../base/concurrency/thread.ts'
-import type { Value } from '../database.ts'
-import { StoreUnavailable } from '../store.ts'
+import { createThread, ThreadEnded } from '../../../base/concurrency/thread.ts'
+import type { Value } from '../../database.ts'
+import { StoreUnavailable } from '../../store.ts'
 
 /** Settings of the thread. */
 export interface ThreadSettings {
@@ -37,7 +37,7 @@ const MAX_WAITING = 32
 /** Starts no thread before the first statement. The statement `last` runs before an idle thread ends. */
 export function createSqliteThread(settings: ThreadSettings, last?: string): SqliteThread {
   const thread = createThread<Statement, Outcome>({
-    file: new URL('sqlite-thread-worker.ts', import.meta.url),
+    file: new URL('thread-worker.ts', import.meta.url),
     data: settings,
     last: last === undefined ? undefined : { text: last, values: [] },
   })

@@ -3,12 +3,12 @@
 // before, by any node. If a replica fails in any way, the primary answers instead.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
-import { stopwatch } from '../../base/clock.ts'
-import { type Database, type Statement, statement } from '../database.ts'
-import type { ReplicaOptions } from '../search-servers.ts'
-import { StoreDenied, StoreUnreachable, StoreUnavailable } from '../store.ts'
-import { clientConfig, createConnections } from './postgres-connections.ts'
-import { afterStalls, FEED_CONNECT_MS } from './postgres-feed.ts'
+import { stopwatch } from '../../../base/clock.ts'
+import { type Database, type Statement, statement } from '../../database.ts'
+import type { ReplicaOptions } from '../../search-servers.ts'
+import { StoreDenied, StoreUnreachable, StoreUnavailable } from '../../store.ts'
+import { clientConfig, createConnections } from './connections.ts'
+import { afterStalls, FEED_CONNECT_MS } from './feed.ts'
 import { LaggingReplica, type Position, positionOf, UnusableReplica, waitForReplay } from './replica-position.ts'
 
 /** Concurrent searches on one replica; none is queued, because the primary can answer, too. */

@@ -3,11 +3,11 @@
 // When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
 // is unreachable until it succeeds.
 import { type Client, DatabaseError } from 'pg'
-import { stopwatch } from '../../base/clock.ts'
-import { type ChangeListener, changeNumberOf, readChange } from '../changes.ts'
+import { stopwatch } from '../../../base/clock.ts'
+import { type ChangeListener, changeNumberOf, readChange } from '../../changes.ts'
 import { createChangeTail } from './change-tail.ts'
-import type { Outage } from '../database.ts'
-import { StoreUnreachable } from '../store.ts'
+import type { Outage } from '../../database.ts'
+import { StoreUnreachable } from '../../store.ts'
 
 /** What changes are announced to. */
 export const CHANNEL = 'latchkey_changes'

@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { StoreUnavailable } from '../unavailable.ts'
+import { StoreUnavailable } from '../../unavailable.ts'
 
 const TIMEOUT_MILLISECONDS = 5000
 const IN_USE_MILLISECONDS = 1000

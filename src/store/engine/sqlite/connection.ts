@@ -1,10 +1,10 @@
 // One connection of node:sqlite: runs statements, which it prepares once, and translates errors.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
-import { stopwatch } from '../../base/clock.ts'
-import { NOTHING, type Outcome, type Statement, type Value } from '../database.ts'
-import { nounOf } from '../schema.ts'
-import { AlreadyExists, StoreUnavailable } from '../store.ts'
+import { stopwatch } from '../../../base/clock.ts'
+import { NOTHING, type Outcome, type Statement, type Value } from '../../database.ts'
+import { nounOf } from '../../schema.ts'
+import { AlreadyExists, StoreUnavailable } from '../../store.ts'
 
 /** How long a lock of another process is waited for. */
 export const TIMEOUT_MILLISECONDS = 5000

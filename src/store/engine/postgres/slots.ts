@@ -1,6 +1,6 @@
 // Bounds how many callers use the connections at once, how many wait for their turn, and for how long. A queue without
 // these bounds would grow while the database is slow, and answer all of them too late.
-import { StoreBusy } from '../store.ts'
+import { StoreBusy } from '../../store.ts'
 
 /** A fixed number of slots with a bounded queue, first come, first served. */
 interface Slots {

@@ -1,4 +1,4 @@
-import type { Dialect } from '../database.ts'
+import type { Dialect } from '../../database.ts'
 
 const LOCK = 'all writes wait'
 

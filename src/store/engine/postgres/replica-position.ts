@@ -1,9 +1,9 @@
 // How far a standby of PostgreSQL has come, compared with its primary.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
-import { stopwatch } from '../../base/clock.ts'
-import { type Database, statement } from '../database.ts'
-import type { Connections } from './postgres-connections.ts'
+import { stopwatch } from '../../../base/clock.ts'
+import { type Database, statement } from '../../database.ts'
+import type { Connections } from './connections.ts'
 
 /** How long a search waits for a replica to replay what was just committed. */
 const MAX_REPLAY_MS = 50

@@ -2,8 +2,8 @@
 // and everything written would be gone with the last process that has the old file open.
 import { type BigIntStats, closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { makePrivateFolder } from '../../base/files/private-folder.ts'
-import { StoreUnavailable } from '../store.ts'
+import { makePrivateFolder } from '../../../base/files/private-folder.ts'
+import { StoreUnavailable } from '../../store.ts'
 
 /** Makes an empty file for its owner only, unless there is one. */
 export function prepareFile(path: string): void {

@@ -3,8 +3,8 @@
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { reasonOf } from '../../base/files/file-error.ts'
-import { type Change, writeChange } from '../changes.ts'
+import { reasonOf } from '../../../base/files/file-error.ts'
+import { type Change, writeChange } from '../../changes.ts'
 import {
   type Database,
   type DatabaseOptions,
@@ -12,18 +12,18 @@ import {
   statement,
   type Transaction,
   valuesFor,
-} from '../database.ts'
-import { StoreUnavailable } from '../store.ts'
+} from '../../database.ts'
+import { StoreUnavailable } from '../../store.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { createLogFlush } from './log-flush.ts'
 import type { LogFlush } from './log-flush.ts'
-import { createSqliteChanges } from './sqlite-changes.ts'
-import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translate, translated } from './sqlite-connection.ts'
-import type { Connection } from './sqlite-connection.ts'
-import { SQLITE } from './sqlite-dialect.ts'
-import { placeCheck, prepareFile } from './sqlite-file.ts'
-import { createSqliteThread } from './sqlite-thread.ts'
+import { createSqliteChanges } from './changes.ts'
+import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translate, translated } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { SQLITE } from './dialect.ts'
+import { placeCheck, prepareFile } from './file.ts'
+import { createSqliteThread } from './thread.ts'
 import { createWriteQueue } from './write-queue.ts'
 import type { BatchConnection } from './write-queue.ts'
 

@@ -2,7 +2,7 @@
 // the disk. Knows when work runs and when its promise resolves, but no SQL. A failed job is rolled back alone; no promise
 // resolves before its commit is on the disk, and the whole batch rejects when commit or flush fails.
 
-import { StoreBusy } from '../store.ts'
+import { StoreBusy } from '../../store.ts'
 
 /** The connection as the queue uses it. */
 export interface BatchConnection {

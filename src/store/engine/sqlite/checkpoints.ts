@@ -3,7 +3,7 @@
 // it is in the file, which never happens under load. So a short last pass runs while no batch of writes is open; the
 // event loop is not blocked.
 import type { DatabaseSync } from 'node:sqlite'
-import { createSqliteThread } from './sqlite-thread.ts'
+import { createSqliteThread } from './thread.ts'
 
 /** Keeps the log of one file short; safe in several processes at once. */
 export interface Checkpoints {

@@ -1,16 +1,16 @@
 // PostgreSQL and compatible databases, through `pg`, which is loaded only with this file. Owns transactions and what differs
-// from SQLite; postgres-connections.ts has the pool and statements, postgres-feed.ts the connection that listens for changes of
+// from SQLite; connections.ts has the pool and statements, feed.ts the connection that listens for changes of
 // other processes. While the database is unreachable everything fails at once, including work in progress.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client, type ClientBase, DatabaseError } from 'pg'
-import { createRandom } from '../../base/random.ts'
-import { type Change, writeChange } from '../changes.ts'
-import { type Database, type DatabaseOptions, statement, type Transaction } from '../database.ts'
-import { StoreBusy, StoreUnavailable } from '../store.ts'
+import { createRandom } from '../../../base/random.ts'
+import { type Change, writeChange } from '../../changes.ts'
+import { type Database, type DatabaseOptions, statement, type Transaction } from '../../database.ts'
+import { StoreBusy, StoreUnavailable } from '../../store.ts'
 import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
-import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './postgres-connections.ts'
-import { POSTGRES } from './postgres-dialect.ts'
-import { CHANNEL, createFeed, FEED_CONNECT_MS } from './postgres-feed.ts'
+import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './connections.ts'
+import { POSTGRES } from './dialect.ts'
+import { CHANNEL, createFeed, FEED_CONNECT_MS } from './feed.ts'
 
 /** Connections, and the queue for them: callers beyond its length or time are refused. */
 const BOUNDS = { slots: 10, maxWaiting: 1000, maxWaitMs: 1500 } as const
