@@ -12,7 +12,7 @@ import type { Kind } from './kinds.ts'
  */
 type Storage = 'text' | 'integer' | 'flag' | 'time' | 'json' | 'attribute' | 'none'
 
-/** How a filter compares a field; see `store/filter-sql.ts`. */
+/** How a filter compares a field; see `store/listing/filter-sql.ts`. */
 type FilterType = 'text' | 'exact' | 'number' | 'date' | 'flag' | 'list'
 
 /** One field of a record. */

@@ -1,4 +1,4 @@
-// Evaluates a filter in memory (RFC 7644 §3.4.2.2), for the value filters of a PATCH. `store/filter-sql.ts` gives the same
+// Evaluates a filter in memory (RFC 7644 §3.4.2.2), for the value filters of a PATCH. `store/listing/filter-sql.ts` gives the same
 // answers on a database; a property test compares them.
 import { timeOf } from '../../base/text/date-time.ts'
 import { isJsonRecord } from '../../base/json.ts'
