@@ -22,7 +22,7 @@ import { NONCE_SECONDS } from './dpop-nonce.ts'
 interface ProofDeps {
   readonly store: Pick<Store, 'proofs'>
   readonly clock: Clock
-  readonly urls: Pick<Urls, 'ofZone' | 'certificateBaseOf'>
+  readonly urls: Pick<Urls, 'ofZone' | 'atBaseHost' | 'certificateBaseOf'>
   readonly nonces: DpopNonces
   /** By protected header, which is the same in every proof of a client: importing a key takes as long as a signature. */
   readonly proofKeys: Cache<ProofKey>
@@ -141,8 +141,9 @@ function checkTarget({ htm, htu }: JsonRecord, request: SentRequest, { urls }: P
   if (htm !== request.method) throw bad('The htm of the proof is not the method of this request')
   const path = request.originalUrl.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
   const sent = typeof htu === 'string' ? comparable(htu) : undefined
-  // The same path, at either host: only the proxy knows which one a client used.
-  const bases = [urls.ofZone(request.zone), urls.certificateBaseOf(request.zone)].filter(base => base !== undefined)
+  // The same path, at any of our hosts: only the proxy knows which one a client used.
+  const { zone } = request
+  const bases = [urls.ofZone(zone), urls.atBaseHost(zone), urls.certificateBaseOf(zone) ?? []].flat()
   if (sent !== undefined && bases.some(base => comparable(new URL(base).origin + path) === sent)) return
   throw bad('The htu of the proof is not the URL of this request')
 }

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { furtherRootOf } from '../../../src/web/zones/zone.ts'
 import { authorize, authorizeBootstrap, AUTO_REQUEST, responseOf } from '../../support/authorize.ts'
+import { dpopKey, provenToken } from '../../support/dpop.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -65,6 +66,7 @@ for (const mode of MODES) {
         config: {
           base_url: ROOT,
           zones: { internal: { hostnames: ['login.example'] } },
+          zone_config: { protocols: { dpop: true } },
           bootstrap: { ...authorizeBootstrap, identity_providers: [provider] },
         },
       })
@@ -125,6 +127,20 @@ for (const mode of MODES) {
         // 403: the token is valid, and its scopes do not allow this.
         const headers = { authorization: `Bearer ${token}` }
         assert.equal((await server.send('/oauth/clients', { host, headers })).status, 403, host)
+      }
+    })
+
+    it('takes proofs for its own URL and for that of the base URL', async () => {
+      const form = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
+      for (const [host, base, status] of [
+        [HOST, LOGIN, 200],
+        [HOST, ROOT, 200],
+        [HOST, 'http://other.example:8080', 400],
+        ['id.example:8080', ROOT, 200],
+        ['id.example:8080', LOGIN, 400],
+      ] as const) {
+        const answer = await provenToken(server, await dpopKey(), form, { host }, { url: `${base}/oauth/token` })
+        assert.equal(answer.status, status, `${base} at ${host}: ${answer.text}`)
       }
     })
 
