@@ -54,6 +54,8 @@ export const notDecrypted = (wanted: string): SamlProblem => failed(`it does not
 interface Decrypted {
   readonly text: string
   readonly key: KeyObject
+  /** Whether the text is as it was encrypted, which AES-CBC does not prove. */
+  readonly isAuthentic: boolean
 }
 
 /**
@@ -79,7 +81,7 @@ export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): 
   const xml = rebuilt(content, wrapped)
   for (const key of keys.filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')) {
     const text = attempt(xml, key)
-    if (text !== undefined) return { text, key }
+    if (text !== undefined) return { text, key, isAuthentic: content.algorithm.endsWith('-gcm') }
   }
   return undefined
 }
@@ -127,7 +129,7 @@ export function createDecryption(keys: readonly KeyObject[]): Decryption {
     left -= 1
     if (left < 0) throw new SamlProblem('too-large', 'it has too many encrypted elements')
     const decrypted = decryptedText(element, candidates)
-    if (!decrypted) throw notDecrypted(`one ${wanted}`)
+    if (!decrypted || mayBePatchwork(decrypted)) throw notDecrypted(`one ${wanted}`)
     candidates = [decrypted.key]
     const isWanted = (content: XmlElement): boolean => isNamed(content, wanted, NAMESPACES.assertion)
     const content = resultOrProblem(() => decryptedElement(decrypted.text, isWanted, around).element)
@@ -142,6 +144,12 @@ export function createDecryption(keys: readonly KeyObject[]): Decryption {
     return { ...parent, children }
   }
 }
+
+/**
+ * Another provider could put a beginning and an end of its choice around blocks that were not encrypted for it to read. Between
+ * them a block decrypts to random bytes, which are hardly ever UTF-8.
+ */
+const mayBePatchwork = ({ text, isAuthentic }: Decrypted): boolean => !isAuthentic && text.includes('\ufffd')
 
 interface Parts {
   readonly algorithm: string

@@ -591,6 +591,28 @@ describe('an element that is encrypted on its own', () => {
     refuses('decryption', () => read(around(attributeOf('')), {}))
   })
 
+  it('does not show a provider what another one encrypted by AES-CBC, put together anew', async () => {
+    const text = idp.signedAssertion({ inResponseTo: '_request' }) // stands for another provider's
+    const sessionKey = Buffer.alloc(32, 1)
+    const cipher = crypto.createCipheriv('aes-256-cbc', sessionKey, Buffer.alloc(16, 2))
+    const sent = cipher.update(text)
+    const [iv, first, second] = [Buffer.alloc(16, 2), sent.subarray(0, 16), sent.subarray(16, 32)]
+    const xor = (left: Buffer, right: Buffer): Buffer => Buffer.from(left.map((byte, at) => byte ^ (right[at] ?? 0)))
+    /** What stands before the first block so that it decrypts to these sixteen characters: its own are known. */
+    const before = (wanted: string): Buffer => xor(xor(iv, Buffer.from(text.slice(0, 16))), Buffer.from(wanted))
+    const sample = await encrypted('x', { ...to, algorithm: SAML.cbc })
+    const [key, content] = [...sample.matchAll(/(?<=CipherValue>)\s*[A-Za-z0-9+/=]+/g)].map(([value]) => value)
+    const wrapped = crypto.publicEncrypt({ key: ours.certificate, oaepHash: 'sha1' }, sessionKey).toString('base64')
+    for (let code = 33; code < 127; code += 1) {
+      const parts = [before('<saml:NameID>abc'), first, second]
+      const end = [before(`</saml:NameID>${String.fromCodePoint(code)}\u0002`), first]
+      const sealed = Buffer.concat([...parts, ...end]).toString('base64')
+      const data = sample.replace(key ?? '', wrapped).replace(content ?? '', sealed)
+      const xml = idp.sign(plain().replace(NAME, () => `<saml:EncryptedID>${data}</saml:EncryptedID>`))
+      assert.throws(() => read(around(xml)), { reason: 'decryption', message: 'it does not decrypt to one NameID' })
+    }
+  })
+
   it('is refused without a key of ours', async () => {
     const xml = around(await signedWithin())
     refuses('decryption', () => read(xml, { decryptionKeys: [] }))
