@@ -113,7 +113,7 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
       return
     }
     const held = await deps.groupsOf(zone, user)
-    const lost = lostScopes(client, held, scopes)
+    const lost = lostScopes(scopes, { client }, held)
     if (lost.length > 0) throw refuseToken('token-scopes', `Some required "scope" are missing: [${lost.join(', ')}]`)
     if (!hasRequiredGroups(client, held.groups)) throw lacksRequiredGroup('invalid_token')
   }

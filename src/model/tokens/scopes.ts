@@ -1,6 +1,6 @@
 // The only place that can make `GrantedScopes`, so that no grant skips the scope rules.
 import type { Client } from '../clients/client.ts'
-import type { Refusal } from '../compatibility.ts'
+import type { Behaviour, Refusal } from '../compatibility.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { ScopeTrace, Rule } from '../rules.ts'
 
@@ -94,12 +94,19 @@ export const CONTACT_SCOPES = ['email', 'phone', 'address'] as const
 /** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
 const OPENID_SCOPES: ReadonlySet<string> = new Set(['profile', ...CONTACT_SCOPES, 'offline_access'])
 
+/** What a client asks for its users. `because` is told why a scope is not granted. */
+interface ScopeRequest {
+  readonly client: Client
+  readonly requested: readonly string[]
+  readonly because?: ScopeTrace | undefined
+}
+
+type OpenidScopeRule = Pick<Behaviour, 'dropForeignOpenidScopes'>
+
 /** What a request may ask of a client's users: each word must fit one of the client's scopes. */
 export function requestableScopes(
-  client: Client,
-  requested: readonly string[],
-  { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
-  because?: ScopeTrace,
+  { client, requested, because }: ScopeRequest,
+  { dropForeignOpenidScopes }: OpenidScopeRule,
 ): readonly string[] {
   if (requested.length === 0) return client.scope
   const lenient = dropForeignOpenidScopes && requested.includes('openid')
@@ -129,18 +136,13 @@ export interface UserGroups {
  * For a client acting for a user: (groups ∩ the zone's allowed groups) ∩ the client's scopes ∩ the request. Throws
  * `invalid_scope` when nothing is left of a client that has scopes, or when a required group is missing.
  */
-export function userScopes(
-  client: Client,
-  requested: readonly string[],
-  user: UserGroups,
-  options: { dropForeignOpenidScopes: boolean },
-  because?: ScopeTrace,
-): GrantedScopes {
+export function userScopes(request: ScopeRequest, user: UserGroups, behaviour: OpenidScopeRule): GrantedScopes {
+  const { client, because } = request
   if (client.scope.length === 0) {
     const description = 'Empty scope (client has no registered scopes)'
     throw new OAuthError('invalid_scope', description, { rule: 'client-without-scopes' })
   }
-  const patterns = requestableScopes(client, requested, options, because)
+  const patterns = requestableScopes(request, behaviour)
   const barrier = barrierOf(client, user)
   const removerOf = (group: string): Rule | undefined =>
     barrier(group) ?? (matchesAny(patterns, group) ? undefined : 'requested-scope')
@@ -182,10 +184,9 @@ export const lacksRequiredGroup = (to: Refusal | 'invalid_scope' | 'invalid_toke
 
 /** Those of the scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
 export function lostScopes(
-  client: Client,
-  user: UserGroups,
   scopes: readonly string[],
-  because?: ScopeTrace,
+  { client, because }: Omit<ScopeRequest, 'requested'>,
+  user: UserGroups,
 ): readonly string[] {
   const barrier = barrierOf(client, user)
   const removerOf = (scope: string): Rule | undefined => (user.groups.includes(scope) ? barrier(scope) : 'user-group')
@@ -212,10 +213,9 @@ export function narrow(before: readonly string[], requested: readonly string[], 
  * the scopes of their first request again.
  */
 export function repeatedScopes(
-  client: Client,
-  requested: readonly string[],
+  { client, requested }: ScopeRequest,
   user: UserGroups,
-  { dropForeignOpenidScopes }: { dropForeignOpenidScopes: boolean },
+  { dropForeignOpenidScopes }: OpenidScopeRule,
 ): readonly string[] {
   if (!dropForeignOpenidScopes || !requested.includes('openid')) return requested
   const barrier = barrierOf(client, user)

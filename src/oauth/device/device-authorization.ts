@@ -68,7 +68,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuth
       throw new OAuthError('invalid_scope', 'The scope is too long')
     }
     const scopes = parseScope(scope)
-    requestableScopes(client, scopes, behaviour)
+    requestableScopes({ client, requested: scopes }, behaviour)
     const resources = supportsProtocol(request.zone, 'resourceIndicators', behaviour)
       ? namedResources(params.all('resource'), client)
       : []

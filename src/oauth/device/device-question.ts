@@ -66,7 +66,7 @@ export async function examineCode(
   if (lacking?.methods.length === 0) return refused
   if (lacking) return { outcome: 'step-up', client }
   try {
-    const scopes = userScopes(client, device.scopes, await deps.groupsOf(zone, user), deps.behaviour)
+    const scopes = userScopes({ client, requested: device.scopes }, await deps.groupsOf(zone, user), deps.behaviour)
     return { outcome: 'decide', question: { ...waiting, scopes } }
   } catch (error) {
     if (error instanceof OAuthError) return refused

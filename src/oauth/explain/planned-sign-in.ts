@@ -89,10 +89,10 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   }
   noteUncheckedDemands(planning)
   const user = userOf(planning)
-  const requested = requestableScopes(client, parseScope(params.get('scope')), behaviour, because)
+  const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
   const first = await planSignIn(planning, deps)
   requireAllowedProvider(client, user, behaviour)
-  const scopes = userScopes(client, requested, await deps.groupsOf(zone, user), behaviour, because)
+  const scopes = userScopes({ client, requested, because }, await deps.groupsOf(zone, user), behaviour)
   const now = clock.now()
   const approvals = await store.approvals.list(zone.id, user.id, client.clientId, now)
   for (const { scope, state, isAutomatic } of scopeDecisions({ client, forceConsent: false }, scopes, approvals)) {
@@ -186,7 +186,7 @@ export async function planDevice(planning: Planning, deps: ExplainDeps): Promise
   const { zone, client, params, because } = request
   const { behaviour, clock, random } = deps
   const user = userOf(planning)
-  const requested = requestableScopes(client, parseScope(params.get('scope')), behaviour, because)
+  const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
   const first = await planSignIn(planning, deps)
   requireAllowedProvider(client, user, behaviour)
   const lacking = await lackingLevel(zone, { client, user, acr: first }, deps)
@@ -194,7 +194,7 @@ export async function planDevice(planning: Planning, deps: ExplainDeps): Promise
     throw new OAuthError('access_denied', 'The user denied the request of this device', { rule: 'second-factor' })
   }
   const acr = lacking ? reach(lacking, first, findings) : first
-  const asked = userScopes(client, requested, await deps.groupsOf(zone, user), behaviour, because)
+  const asked = userScopes({ client, requested, because }, await deps.groupsOf(zone, user), behaviour)
   addOutstanding(findings, 'approval-missing', 'The user has to allow the device, with the code that it shows.')
   const scopes = await stillGranted({ scopes: asked, user }, request, deps)
   const now = clock.now()

@@ -86,9 +86,9 @@ export async function authorizeByRefresh(
   const format = tokenFormatOf(params)
   await requireUsableProvider(request, user, deps)
   const groups = await deps.groupsOf(zone, user)
-  const requested = repeatedScopes(client, parseScope(params.get('scope')), groups, behaviour)
+  const requested = repeatedScopes({ client, requested: parseScope(params.get('scope')) }, groups, behaviour)
   const scopes = narrow(token.scopes, requested, because)
-  checkStillHeld(request, groups, token.scopes, deps)
+  checkStillHeld({ token, groups }, request, deps)
   const classes = classesIn(token.claims['acr'])
   if (await lackingLevel(zone, { client, user, acr: classes }, deps)) throw lacksFactor(behaviour.badRefreshToken)
   const unapproved = await approvalProblem(zone, token, scopes, deps)
@@ -280,15 +280,14 @@ function checkOfflineScope({ scopes }: VerifiedToken, { behaviour, service, sett
 }
 
 function checkStillHeld(
-  { client, because }: DecidedRequest,
-  user: UserGroups,
-  granted: readonly string[],
+  { token, groups }: { readonly token: VerifiedToken; readonly groups: UserGroups },
+  request: DecidedRequest,
   { behaviour }: DecisionDeps,
 ): void {
-  const lost = lostScopes(client, user, granted, because)
+  const lost = lostScopes(token.scopes, request, groups)
   if (lost.length > 0) {
     const description = `Some required "granted_scopes" are missing: [${lost.join(', ')}]`
     throw new OAuthError(behaviour.badRefreshToken, description, { rule: 'token-scopes' })
   }
-  if (!hasRequiredGroups(client, user.groups)) throw lacksRequiredGroup(behaviour.requiredGroupsLost)
+  if (!hasRequiredGroups(request.client, groups.groups)) throw lacksRequiredGroup(behaviour.requiredGroupsLost)
 }

@@ -52,7 +52,7 @@ export async function scopesOfUser(
 ): Promise<GrantedScopes> {
   const groups = await groupsOf(zone, user)
   try {
-    return userScopes(client, parseScope(params.get('scope')), groups, behaviour, because)
+    return userScopes({ client, requested: parseScope(params.get('scope')), because }, groups, behaviour)
   } catch (error) {
     throw concerning(error, user.id)
   }

@@ -18,12 +18,12 @@ export async function stillGranted(
   request: Pick<DecidedRequest, 'zone' | 'client' | 'because'>,
   deps: Pick<DecisionDeps, 'behaviour' | 'service' | 'store' | 'groupsOf'>,
 ): Promise<GrantedScopes> {
-  const { zone, client, because } = request
+  const { zone, client } = request
   const { behaviour } = deps
   await requireUsableProvider(request, user, deps)
   const held = await deps.groupsOf(zone, user)
   if (!hasRequiredGroups(client, held.groups)) throw lacksRequiredGroup(behaviour.requiredGroupsLost)
-  const lost = lostScopes(client, held, scopes, because)
+  const lost = lostScopes(scopes, request, held)
   const left = approvedScopes(storedScopes(scopes), scope => !lost.includes(scope))
   if (left.length > 0) return left
   throw new OAuthError(behaviour.nothingGranted, 'No scopes were granted', { rule: 'no-scope-left' })

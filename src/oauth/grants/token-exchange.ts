@@ -227,7 +227,7 @@ async function scopesFor(
     const description = `The subject_token has no scope of the rule: ${rule.scopes.join(' ')}`
     throw new OAuthError('invalid_scope', description, { rule: 'token-exchange-rule' })
   }
-  const lost = lostScopes(client, held, within, because)
+  const lost = lostScopes(within, { client, because }, held)
   const scopes = narrow(
     within.filter(scope => !lost.includes(scope)),
     parseScope(params.get('scope')),

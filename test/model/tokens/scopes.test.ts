@@ -249,7 +249,7 @@ describe('requestableScopes', () => {
     ] as const) {
       it(`${typeof want === 'string' ? 'refuses' : 'answers'} ${name}${dropForeignOpenidScopes ? ', leniently' : ''}`, () => {
         assert.deepEqual(
-          outcome(() => requestableScopes(client({ scope }), requested, { dropForeignOpenidScopes })),
+          outcome(() => requestableScopes({ client: client({ scope }), requested }, { dropForeignOpenidScopes })),
           want,
         )
       })
@@ -367,7 +367,7 @@ describe('userScopes', () => {
   for (const { name, client: members, requested = [], user, want } of cases) {
     it(name, () => {
       assert.deepEqual(
-        outcome(() => userScopes(client(members), requested, user, strict)),
+        outcome(() => userScopes({ client: client(members), requested }, user, strict)),
         want,
       )
     })
@@ -376,7 +376,10 @@ describe('userScopes', () => {
   it('drops OpenID scopes of others where the mode says so', () => {
     const app = client({ scope: ['openid'] })
     const user = { groups: ['openid', 'email'] }
-    assert.deepEqual(userScopes(app, ['openid', 'email'], user, { dropForeignOpenidScopes: true }), ['openid'])
+    assert.deepEqual(
+      userScopes({ client: app, requested: ['openid', 'email'] }, user, { dropForeignOpenidScopes: true }),
+      ['openid'],
+    )
   })
 
   it('grants nothing that the user, the client, the zone or the request lacks, whatever they are', () => {
@@ -394,7 +397,7 @@ describe('userScopes', () => {
         (patterns, requested, groups, allowed, required, dropForeignOpenidScopes) => {
           const app = client({ scope: patterns, requiredUserGroups: required })
           const user = { groups, ...(allowed && { allowed }) }
-          const granted = outcome(() => userScopes(app, requested, user, { dropForeignOpenidScopes }))
+          const granted = outcome(() => userScopes({ client: app, requested }, user, { dropForeignOpenidScopes }))
           if (typeof granted === 'string') return
           assert.ok(granted.length > 0)
           assert.equal(new Set(granted).size, granted.length)

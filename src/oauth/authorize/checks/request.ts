@@ -163,7 +163,10 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
 export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
   const namedScopes = parseScope(context.params.get('scope'))
   try {
-    const requestedScopes = requestableScopes(found(context.asked.client), namedScopes, deps.behaviour)
+    const requestedScopes = requestableScopes(
+      { client: found(context.asked.client), requested: namedScopes },
+      deps.behaviour,
+    )
     context.asked = { ...context.asked, namedScopes, requestedScopes }
   } catch (error) {
     throw error instanceof OAuthError ? refusal(context, deps, error) : error

@@ -91,7 +91,7 @@ export async function findScopes(context: AuthorizeContext, { groupsOf, behaviou
   const groups = await groupsOf(context.request.zone, found(context.authenticatedUser).user)
   const { program } = context
   try {
-    const scopes = userScopes(client, requestedScopes, groups, behaviour)
+    const scopes = userScopes({ client, requested: requestedScopes }, groups, behaviour)
     const isLimited = behaviour.codeWithinToken && program?.by === 'token'
     context.scopes = isLimited ? withinToken(scopes, program.bearer.scopes) : scopes
   } catch (error) {
