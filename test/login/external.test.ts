@@ -623,6 +623,30 @@ for (const mode of MODES) {
           })
         }
 
+        it('sends no code if the record is changed meanwhile', async () => {
+          const browser = server.browser()
+          const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
+          await comeBack(browser, first)
+          const asked = upstream.requests.length
+          const provider = await server.store.providers.findByOrigin('svc', 'corp')
+          assert.ok(provider)
+          const config = { ...provider.config, relyingPartyId: 'other' }
+          await server.store.providers.update('svc', { ...provider, config })
+          const page = await comeBack(browser, second)
+          await server.store.providers.update('svc', provider)
+          assert.match(page.text, /You are signed in as <strong><bdi>up-1<\/bdi>/)
+          assert.equal(upstream.requests.length, asked)
+        })
+
+        it('is refused in a session from before it began', async () => {
+          const [browser, other] = [server.browser(), server.browser()]
+          await browser.signIn('marissa', 'koala')
+          clock.advance(1)
+          const state = (await leave(other)).get('state') ?? ''
+          for (const [name, value] of other.cookies) if (name.includes('sign-in')) browser.cookies.set(name, value)
+          assert.equal((await back(browser, { code: 'c', state })).status, failed(400))
+        })
+
         it('asks with which account to continue where the user signed in elsewhere', async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
