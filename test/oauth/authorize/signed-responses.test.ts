@@ -140,6 +140,22 @@ describe('a zone and signed responses', () => {
     }
   })
 
+  it('signs with no shared secret, which the client does not know', async () => {
+    for (const [keys, status, alg] of [
+      [{ mac: KEYS.HS256, ec: KEYS.ES256 }, 302, 'ES256'],
+      [{ mac: KEYS.HS256 }, 500, undefined],
+    ] as const) {
+      const server = await startServer({ config: { bootstrap, signing_keys: { active: 'mac', keys } } })
+      try {
+        const answer = await authorize(await signedIn(server), { ...BANK_REQUEST, response_mode: 'jwt' })
+        assert.equal(answer.status, status)
+        if (alg) assert.equal(decodeProtectedHeader(responseOf(answer).query['response'] ?? '').alg, alg)
+      } finally {
+        await server.stop()
+      }
+    }
+  })
+
   it('has no such mode where it does not speak them', async () => {
     const config = { bootstrap, zone_config: { protocols: { signedResponses: false } } }
     const server = await startServer({ config })
