@@ -133,6 +133,7 @@ for (const mode of MODES) {
         [{ op: 'replace', path: `${path}.value`, value: 'm-3' }, 'm-3'],
         [{ op: 'replace', path: `${path}.$ref`, value: $ref }, 'm-2'],
         [{ op: 'replace', path, value: { value: 'm-4', $ref } }, 'm-4'],
+        [{ op: 'add', path, value: { value: 'm-4', $ref } }, 'm-4'],
         [{ op: 'remove', path: `${path}.$ref` }, 'm-4'],
         [{ op: 'remove', path: `${path}.value` }, undefined],
         [{ op: 'add', path, value: { $ref } }, 'm-2'],

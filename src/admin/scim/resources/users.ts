@@ -161,12 +161,17 @@ function replacement(sent: Json, before: Json): Json {
   return { active: before['active'], ...sent, [OWN_USER]: { ...always, ...own } }
 }
 
+/** Stands for the id of the manager that a PATCH leaves as it is; no id has this character. */
+const SAME_MANAGER = '\0'
+
 /** The resource after a PATCH. The address of the manager follows from the id, and replaces it where it is sent alone. */
 function patched(names: Names, before: Json, operations: readonly Operation[]): Json {
   const { $ref: _, ...known } = managerOf(before)
-  const after = applyPatch(names, withManager(before, known), operations)
+  const marked = known['value'] === undefined ? known : { ...known, value: SAME_MANAGER }
+  const after = applyPatch(names, withManager(before, marked), operations)
   const { value, $ref } = managerOf(after)
-  return $ref !== undefined && value === known['value'] ? withManager(after, { $ref }) : after
+  if (value !== SAME_MANAGER) return after
+  return withManager(after, $ref === undefined ? known : { $ref })
 }
 
 const managerOf = (resource: Json): Json => Object(memberOf(resource[ENTERPRISE_USER], 'manager'))
