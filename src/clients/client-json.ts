@@ -83,7 +83,7 @@ export function clientFromJson(
   const isLenient = reading.as === 'configured' && rules.lenientConfiguration === true
   const redirectUris = [...new Set([...(values.redirectUris ?? []), ...(isLenient ? selfServiceTargets(json) : [])])]
   if (isNew) checkId(clientId, service, refuse)
-  checkRedirectUris(redirectUris, grantTypes, rules, refuse)
+  checkRedirectUris({ redirectUris, grantTypes }, rules, refuse)
   checkGrantTypes(grantTypes, { isLenient, furtherProtocols: rules.furtherProtocols }, refuse)
 
   const { first } = sentSecrets.values

@@ -67,13 +67,12 @@ export function checkId(clientId: string, service: Service, refuse: Refuse): voi
 
 /** Redirect URIs of the allowed form, and at least one where a grant redirects. */
 export function checkRedirectUris(
-  uris: readonly string[],
-  grantTypes: readonly string[],
+  { redirectUris, grantTypes }: { readonly redirectUris: readonly string[]; readonly grantTypes: readonly string[] },
   { exactRedirectUri }: ClientRules,
   refuse: Refuse,
 ): void {
   const redirecting = ['authorization_code', 'implicit'].filter(grant => grantTypes.includes(grant))
-  if (uris.length === 0) {
+  if (redirectUris.length === 0) {
     for (const grant of redirecting) {
       refuse('redirect_uri', `${grant} grant type requires at least one redirect URL.`)
     }
@@ -83,7 +82,7 @@ export function checkRedirectUris(
   const isUsable = exactRedirectUri ? isExactRedirectUri : isRedirectPattern
   const form = '; it must be an absolute URI of ASCII characters without * and #, which is compared exactly'
   const rule = exactRedirectUri ? form : '' // row M14
-  for (const uri of uris) {
+  for (const uri of redirectUris) {
     if (!isUsable(uri)) refuse('redirect_uri', `One of the redirect_uri is invalid: ${uri}${rule}`)
   }
 }

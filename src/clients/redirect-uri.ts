@@ -130,7 +130,7 @@ function matchesPattern(entry: string, requested: string): boolean {
     wordFits(scheme.toLowerCase(), url.protocol.slice(0, -1)) &&
     wordFits(host.toLowerCase(), url.hostname) &&
     (port === '*' ? namesPort(requested) : portOf(url, port) === portOf(url, url.port)) &&
-    fits(rest.split('/'), text.split('/'), '**', wordFits)
+    fits(rest.split('/'), text.split('/'), { star: '**', same: wordFits })
   )
 }
 
@@ -138,20 +138,21 @@ const namesPort = (uri: string): boolean => /^[^/]*\/\/[^/?#]*:\d+(?:[/?#]|$)/.t
 
 const portOf = ({ protocol }: URL, port: string | undefined): string => port || (protocol === 'https:' ? '443' : '80')
 
+interface Wildcards {
+  readonly star: string
+  readonly same: (wanted: string, item: string) => boolean
+}
+
+const CHARACTERS: Wildcards = { star: '*', same: (wanted, character) => wanted === '?' || wanted === character }
+
 /** `?` is one character, `*` any number of them. */
-const wordFits = (pattern: string, text: string): boolean =>
-  fits(pattern.split(''), text.split(''), '*', (wanted, character) => wanted === '?' || wanted === character)
+const wordFits = (pattern: string, text: string): boolean => fits(pattern.split(''), text.split(''), CHARACTERS)
 
 /**
  * Whether the items match the pattern, in which `star` stands for any number of them. Only the last star is extended, so
  * the cost is at most the product of both lengths, which a regular expression with several stars does not guarantee.
  */
-function fits(
-  pattern: readonly string[],
-  items: readonly string[],
-  star: string,
-  same: (wanted: string, item: string) => boolean,
-): boolean {
+function fits(pattern: readonly string[], items: readonly string[], { star, same }: Wildcards): boolean {
   let position = 0
   let retry: { position: number; item: number } | undefined
   let index = 0

@@ -28,7 +28,11 @@ export const noSuchResource = (kind: 'User' | 'Group', id: string): OAuthError =
   refuseResource('scim_resource_not_found', `${kind} ${id} does not exist`)
 
 /** The refusal of a version that the record no longer has. */
-export const staleVersion = (kind: 'user' | 'group', id: string, stored: number, sent: number): OAuthError =>
+export const staleVersion = (
+  kind: 'user' | 'group',
+  id: string,
+  { stored, sent }: { readonly stored: number; readonly sent: number },
+): OAuthError =>
   refuseResource(
     'scim_resource_conflict',
     `Attempt to update a ${kind} (${id}) with wrong version: expected=${stored} but found=${sent}`,

@@ -169,7 +169,7 @@ async function checkChange(
   // The policy forbids passwords that are like the names, which may be new.
   if (password !== undefined && newHash !== undefined) await checkPassword(zone, { password, owner: wanted }, deps)
   if (expected !== undefined && before.version !== expected) {
-    throw staleVersion('user', before.id, before.version, expected)
+    throw staleVersion('user', before.id, { stored: before.version, sent: expected })
   }
 }
 

@@ -62,7 +62,7 @@ export function createUsers(deps: UserDeps): Users {
       const copy = await aliases.forDelete(user, by.isServerAdmin === true)
       if (!(await store.users.delete(zone.id, id, expected, copy))) {
         const { version } = await findUser(store, zone, id)
-        throw staleVersion('user', id, version, expected ?? version)
+        throw staleVersion('user', id, { stored: version, sent: expected ?? version })
       }
       report('UserDeletedEvent', user, by)
       if (copy) report('UserDeletedEvent', copy, by)
@@ -72,7 +72,7 @@ export function createUsers(deps: UserDeps): Users {
     async verify(zone, id, { expected, by }) {
       const { version } = await findUser(store, zone, id)
       const user = await store.users.verify(zone.id, id, expected)
-      if (!user) throw staleVersion('user', id, version, expected ?? version)
+      if (!user) throw staleVersion('user', id, { stored: version, sent: expected ?? version })
       report('UserVerifiedEvent', user, by)
       return user
     },

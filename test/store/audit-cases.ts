@@ -120,7 +120,8 @@ export function auditCases({ store, open, newZone }: Lent): void {
     it('is claimed by one, continues after what was accepted, and waits after a failure', async () => {
       const [z, webhook] = [await existing(), `w-${newZone()}`]
       await append(store(), z, many(3))
-      const claim = (now: number, name = webhook) => store().audit.claimDelivery(name, at(now), at(now + 60), [z])
+      const claim = (now: number, name = webhook) =>
+        store().audit.claimDelivery({ name, zones: [z] }, at(now), at(now + 60))
       const [first, second] = await Promise.all([claim(1), claim(1)])
       const claimed = first ?? second
       assert.ok(claimed && !(first && second))
@@ -145,17 +146,20 @@ export function auditCases({ store, open, newZone }: Lent): void {
 
     it('reports how many entries are still to be sent, and since when', async () => {
       const [z, other, webhook] = [await existing(), await existing(), `w-${newZone()}`]
-      assert.deepEqual(await store().audit.waiting(webhook, [z]), { count: 0, since: undefined })
+      assert.deepEqual(await store().audit.waiting({ name: webhook, zones: [z] }), { count: 0, since: undefined })
       await append(store(), z, many(3))
       await append(store(), other, many(2))
       const [first, second] = await store().audit.read(z, { after: 0, count: 2 })
-      assert.deepEqual(await store().audit.waiting(webhook, [z]), { count: 3, since: new Date(first?.happenedAt ?? 0) })
-      assert.equal((await store().audit.waiting(webhook, [z, other])).count, 5)
-      assert.ok((await store().audit.waiting(webhook)).count >= 5)
-      const claimed = await store().audit.claimDelivery(webhook, at(1), at(60), [z])
+      assert.deepEqual(await store().audit.waiting({ name: webhook, zones: [z] }), {
+        count: 3,
+        since: new Date(first?.happenedAt ?? 0),
+      })
+      assert.equal((await store().audit.waiting({ name: webhook, zones: [z, other] })).count, 5)
+      assert.ok((await store().audit.waiting({ name: webhook })).count >= 5)
+      const claimed = await store().audit.claimDelivery({ name: webhook, zones: [z] }, at(1), at(60))
       assert.ok(claimed)
       await store().audit.finishDelivery(claimed, 1)
-      assert.deepEqual(await store().audit.waiting(webhook, [z]), {
+      assert.deepEqual(await store().audit.waiting({ name: webhook, zones: [z] }), {
         count: 2,
         since: new Date(second?.happenedAt ?? 0),
       })

@@ -28,5 +28,8 @@ export function requiredVersion(request: FastifyRequest, method = 'PUT'): Expect
 }
 
 /** Sends one record with its version as `ETag`. */
-export const sendVersioned = (reply: FastifyReply, resource: unknown, version: number, status = 200): FastifyReply =>
-  sendJson(reply.header('etag', `"${version}"`), resource, status)
+export const sendVersioned = (
+  reply: FastifyReply,
+  resource: unknown,
+  { version, status = 200 }: { readonly version: number; readonly status?: number },
+): FastifyReply => sendJson(reply.header('etag', `"${version}"`), resource, status)

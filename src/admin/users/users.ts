@@ -175,13 +175,13 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
       approvals,
       by: by(request),
     })
-    return sendVersioned(reply, await views.of(request.zone, user), user.version, 201)
+    return sendVersioned(reply, await views.of(request.zone, user), { version: user.version, status: 201 })
   })
 
   on<OfUser>('GET /Users/:id', async (request, reply) => {
     const user = await store.users.find(request.zone.id, request.params.id)
     if (!user) throw noSuchResource('User', request.params.id)
-    return sendVersioned(reply, await views.of(request.zone, user), user.version)
+    return sendVersioned(reply, await views.of(request.zone, user), user)
   })
 
   /** Applies the change in the body; `compute` is run on the stored user. */
@@ -203,7 +203,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
       if (!(cause instanceof AlreadyExists)) throw cause
       throw refuseResource('scim', 'The user name or the external id is already in use', { cause })
     })
-    return sendVersioned(reply, await views.of(zone, user), user.version)
+    return sendVersioned(reply, await views.of(zone, user), user)
   }
 
   on<OfUser>('PUT /Users/:id', async (request, reply) => {
@@ -233,7 +233,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
     await users
       .delete(zone, params.id, { expected, by: by(request) })
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
-    return sendVersioned(reply, view, before.version)
+    return sendVersioned(reply, view, before)
   })
 }
 
@@ -289,6 +289,6 @@ function verifyHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
     const user = await users
       .verify(zone, params.id, { expected, by: callerOf(request) })
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
-    return sendVersioned(reply, userToJson(user), user.version)
+    return sendVersioned(reply, userToJson(user), user)
   })
 }

@@ -30,12 +30,12 @@ export async function readSigningKeys(
   zoneId: string,
   { store, vault, clock, before }: { store: Store; vault: Vault; clock: Clock; before?: ZoneState },
 ): Promise<SentKeys> {
-  const wanted = textOf(policy, 'activeKeyId', 'config.tokenPolicy', ZONE_KEY_LIMITS.id)
+  const wanted = textOf(policy, 'activeKeyId', { path: 'config.tokenPolicy', maxLength: ZONE_KEY_LIMITS.id })
   const sent = (Object.hasOwn(policy, 'keys') ? policy['keys'] : undefined) ?? {}
   if (!isJsonRecord(sent)) throw new WrongShape(PATH, 'an object')
   const ids = Object.keys(sent)
   if (ids.length === 0) {
-    return keepKeys(wanted, before, async () => (before ? store.keys.list(zoneId) : []), clock)
+    return keepKeys(wanted, before, { store, clock })
   }
   if (ids.length > ZONE_KEY_LIMITS.count || ids.some(id => id.trim() === '' || id.length > ZONE_KEY_LIMITS.id)) {
     throw new WrongShape(
@@ -59,12 +59,11 @@ const notPresent = (id: string): InvalidZoneConfig =>
 async function keepKeys(
   wanted: string | undefined,
   before: ZoneState | undefined,
-  list: () => Promise<readonly SigningKeyRecord[]>,
-  clock: Clock,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
 ): Promise<SentKeys> {
   const chosen = before?.zone.config.tokenPolicy?.activeKeyId ?? undefined
   if (wanted === undefined) return { activeKeyId: chosen }
-  const keys = await list()
+  const keys = before ? await store.keys.list(before.zone.id) : []
   if (keys.length === 0) {
     throw new InvalidZoneConfig('Identity zone cannot specify an active key ID with no keys configured for the zone.')
   }
@@ -83,22 +82,26 @@ const PARTS: Readonly<Record<KeyProblem['part'], string>> = {
 function materialOf(keyId: string, entry: unknown) {
   const path = `${PATH}.${keyId}`
   if (!isJsonRecord(entry)) throw new WrongShape(path, 'an object')
-  const text = textOf(entry, 'signingKey', path, ZONE_KEY_LIMITS.key)
+  const text = textOf(entry, 'signingKey', { path, maxLength: ZONE_KEY_LIMITS.key })
   if (text === undefined) throw new WrongShape(`${path}.signingKey`, 'a string that is not empty')
   const read = readKeyMaterial({
     text,
-    algorithm: textOf(entry, 'signingAlg', path, ZONE_KEY_LIMITS.id),
-    certificate: textOf(entry, 'signingCert', path, ZONE_KEY_LIMITS.certificate),
+    algorithm: textOf(entry, 'signingAlg', { path, maxLength: ZONE_KEY_LIMITS.id }),
+    certificate: textOf(entry, 'signingCert', { path, maxLength: ZONE_KEY_LIMITS.certificate }),
   })
   if (!('problem' in read)) return read
   throw new InvalidZoneConfig(`${PARTS[read.part]} of the token key '${keyId}': ${read.problem}.`)
 }
 
 /** Undefined if missing, null or empty. */
-function textOf(record: JsonRecord, name: string, path: string, longest: number): string | undefined {
+function textOf(
+  record: JsonRecord,
+  name: string,
+  { path, maxLength }: { readonly path: string; readonly maxLength: number },
+): string | undefined {
   const value = (Object.hasOwn(record, name) ? record[name] : undefined) ?? ''
-  if (typeof value !== 'string' || value.length > longest) {
-    throw new WrongShape(`${path}.${name}`, `a string of at most ${longest} characters`)
+  if (typeof value !== 'string' || value.length > maxLength) {
+    throw new WrongShape(`${path}.${name}`, `a string of at most ${maxLength} characters`)
   }
   return value === '' ? undefined : value
 }

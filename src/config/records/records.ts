@@ -118,9 +118,9 @@ interface RecordRules {
 /** Checks every record that has the right type, and gives what can be applied. `zoneConfig` is that of the default zone. */
 export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rules: RecordRules): Bootstrap {
   const { problems, service } = rules
-  const zones = validItems(file.identity_zones, 'bootstrap.identity_zones', problems, { partly: true })
-  refuseDuplicates(zones, 'id', zone => zone.id.trim(), problems)
-  refuseDuplicates(zones, 'subdomain', zone => zone.subdomain.toLowerCase(), problems)
+  const zones = validItems(file.identity_zones, 'bootstrap.identity_zones', { problems, partly: true })
+  refuseDuplicates(zones, { member: 'id', identity: zone => zone.id.trim() }, problems)
+  refuseDuplicates(zones, { member: 'subdomain', identity: zone => zone.subdomain.toLowerCase() }, problems)
   const identityZones = zones.map(({ record, key }): ZoneRecord => {
     if (record.id.trim() === service) problems.add(`${key}.id`, `${service} is the id of the default zone`)
     if (record.id.trim() === '') problems.add(`${key}.id`, 'must not be empty')
@@ -152,10 +152,10 @@ function checkZone(
   rules: RecordRules & { readonly path: string; readonly config: ZoneConfig },
 ): ZoneBootstrap {
   const { path, problems } = rules
-  const groups = validItems(file.groups, `${path}.groups`, problems)
-  refuseDuplicates(groups, 'displayName', group => group.displayName.toLowerCase(), problems)
-  const externalGroups = validItems(file.external_groups, `${path}.external_groups`, problems)
-  refuseDuplicates(externalGroups, 'externalGroup', mappingIdentity, problems)
+  const groups = validItems(file.groups, `${path}.groups`, rules)
+  refuseDuplicates(groups, { member: 'displayName', identity: group => group.displayName.toLowerCase() }, problems)
+  const externalGroups = validItems(file.external_groups, `${path}.external_groups`, rules)
+  refuseDuplicates(externalGroups, { member: 'externalGroup', identity: mappingIdentity }, problems)
   const defaultGroupsPath = `${path}.default_groups`
   const defaultGroups = problems.hasValidTypes(defaultGroupsPath) ? file.default_groups : undefined
   if (defaultGroups?.some(name => name.trim() === '') === true)
@@ -165,14 +165,11 @@ function checkZone(
   }
   return {
     groups: groups.map(({ record }) => record),
-    clients: checkClients(validItems(file.clients, `${path}.clients`, problems), rules),
-    users: checkUsers(validItems(file.users, `${path}.users`, problems), rules),
+    clients: checkClients(validItems(file.clients, `${path}.clients`, rules), rules),
+    users: checkUsers(validItems(file.users, `${path}.users`, rules), rules),
     ...(defaultGroups === undefined ? {} : { defaultGroups: [...new Set(defaultGroups)] }),
     externalGroups: externalGroups.map(({ record }) => record),
-    identityProviders: checkProviders(
-      validItems(file.identity_providers, `${path}.identity_providers`, problems),
-      rules,
-    ),
+    identityProviders: checkProviders(validItems(file.identity_providers, `${path}.identity_providers`, rules), rules),
   }
 }
 
@@ -191,8 +188,7 @@ const NESTED: ReadonlySet<string> = new Set(['bootstrap', 'config'])
 function validItems<T extends object>(
   list: readonly T[] | undefined,
   path: string,
-  problems: Problems,
-  { partly = false }: { partly?: boolean } = {},
+  { problems, partly = false }: { readonly problems: Problems; readonly partly?: boolean },
 ): readonly Item<T>[] {
   if (!Array.isArray(list)) return []
   return list
@@ -206,8 +202,7 @@ function validItems<T extends object>(
 
 function refuseDuplicates<T>(
   items: readonly Item<T>[],
-  member: string,
-  identity: (record: T) => string,
+  { member, identity }: { readonly member: string; readonly identity: (record: T) => string },
   problems: Problems,
 ): void {
   const seen = new Set<string>()
@@ -220,7 +215,7 @@ function refuseDuplicates<T>(
 
 function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules): readonly ClientRecord[] {
   const { problems } = rules
-  refuseDuplicates(items, 'client_id', client => client.client_id, problems)
+  refuseDuplicates(items, { member: 'client_id', identity: client => client.client_id }, problems)
   for (const { record, key } of items) {
     for (const { foreign, own } of foreignMembersIn(record)) {
       problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
@@ -254,7 +249,11 @@ export const clientRules = ({
 
 function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: RecordRules): readonly UserRecord[] {
   const originOf = (user: UserRecord): string => user.origin ?? service
-  refuseDuplicates(items, 'userName', user => JSON.stringify([originOf(user), userNameKey(user.userName)]), problems)
+  refuseDuplicates(
+    items,
+    { member: 'userName', identity: user => JSON.stringify([originOf(user), userNameKey(user.userName)]) },
+    problems,
+  )
   for (const { record, key } of items) {
     if (record.groups?.some(name => name.trim() === '') === true)
       problems.add(`${key}.groups`, 'contains an empty name')
@@ -271,7 +270,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
 
 function checkProviders(items: readonly Item<ProviderRecord>[], rules: RecordRules): readonly ProviderRecord[] {
   const { problems, service } = rules
-  refuseDuplicates(items, 'originKey', provider => provider.originKey, problems)
+  refuseDuplicates(items, { member: 'originKey', identity: provider => provider.originKey }, problems)
   const types = providerTypes(service).map(({ type }) => type)
   for (const { record, key } of items) {
     if (!types.includes(record.type)) problems.add(`${key}.type`, `must be one of ${types.join(', ')}`)

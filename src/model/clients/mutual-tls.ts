@@ -50,12 +50,12 @@ interface SubjectRule {
   readonly found: (names: CertificateNames) => readonly string[]
 }
 
-const rule = (
-  wire: string,
-  member: keyof SubjectMembers,
-  found: SubjectRule['found'],
-  comparable: (value: string) => string | undefined = value => value,
-): SubjectRule => ({
+interface SubjectMember extends Pick<SubjectRule, 'wire' | 'found'> {
+  readonly member: keyof SubjectMembers
+  readonly comparable?: (value: string) => string | undefined
+}
+
+const rule = ({ wire, member, found, comparable = value => value }: SubjectMember): SubjectRule => ({
   wire,
   isSet: members => members[member] !== undefined,
   expected(members) {
@@ -71,21 +71,31 @@ const domainInLowerCase = (text: string): string => text.replace(/@[^@]*$/, lowe
 
 /** Every member. Names of hosts ignore case; everything else is compared exactly, and nothing is a pattern. */
 const SUBJECT_RULES: readonly SubjectRule[] = [
-  rule(
-    'tls_client_auth_subject_dn',
-    'tlsClientAuthSubjectDn',
-    ({ subject }) => (subject === undefined ? [] : [subject]),
-    nameFromString,
-  ),
-  rule('tls_client_auth_san_dns', 'tlsClientAuthSanDns', ({ dns }) => dns.map(lowerCase), lowerCase),
-  rule('tls_client_auth_san_uri', 'tlsClientAuthSanUri', ({ uri }) => uri),
-  rule('tls_client_auth_san_ip', 'tlsClientAuthSanIp', ({ ip }) => ip, canonicalAddress),
-  rule(
-    'tls_client_auth_san_email',
-    'tlsClientAuthSanEmail',
-    ({ email }) => email.map(domainInLowerCase),
-    domainInLowerCase,
-  ),
+  rule({
+    wire: 'tls_client_auth_subject_dn',
+    member: 'tlsClientAuthSubjectDn',
+    found: ({ subject }) => (subject === undefined ? [] : [subject]),
+    comparable: nameFromString,
+  }),
+  rule({
+    wire: 'tls_client_auth_san_dns',
+    member: 'tlsClientAuthSanDns',
+    found: ({ dns }) => dns.map(lowerCase),
+    comparable: lowerCase,
+  }),
+  rule({ wire: 'tls_client_auth_san_uri', member: 'tlsClientAuthSanUri', found: ({ uri }) => uri }),
+  rule({
+    wire: 'tls_client_auth_san_ip',
+    member: 'tlsClientAuthSanIp',
+    found: ({ ip }) => ip,
+    comparable: canonicalAddress,
+  }),
+  rule({
+    wire: 'tls_client_auth_san_email',
+    member: 'tlsClientAuthSanEmail',
+    found: ({ email }) => email.map(domainInLowerCase),
+    comparable: domainInLowerCase,
+  }),
 ]
 
 /** Whether both records accept the same certificates by their subject. */

@@ -42,7 +42,7 @@ export const hasPrimaryEmail = ({ profile, email }: User): boolean =>
 export const withEmail = (user: User, email: string): User => ({
   ...user,
   email,
-  ...withFirst(user, 'emails', user.email, email),
+  ...withFirst(user, 'emails', { former: user.email, value: email }),
 })
 
 /** The user with another telephone number, or none, in the same way. */
@@ -51,7 +51,7 @@ export function withPhoneNumber(user: User, phoneNumber: string | undefined): Us
   return {
     ...others,
     ...(phoneNumber !== undefined && { phoneNumber }),
-    ...withFirst(user, 'phoneNumbers', former, phoneNumber),
+    ...withFirst(user, 'phoneNumbers', { former, value: phoneNumber }),
   }
 }
 
@@ -59,8 +59,7 @@ export function withPhoneNumber(user: User, phoneNumber: string | undefined): Us
 function withFirst(
   { profile }: User,
   list: 'emails' | 'phoneNumbers',
-  former: string | undefined,
-  value: string | undefined,
+  { former, value }: { readonly former: string | undefined; readonly value: string | undefined },
 ): { readonly profile?: Profile } {
   const entries = profile?.[list]
   if (profile === undefined || entries === undefined || former === value) return {}

@@ -180,13 +180,11 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
   const { sessions, denial, csrf, urls, behaviour } = deps
 
   const contextOf = (
-    request: FastifyRequest,
-    reply: FastifyReply,
+    sent: Pick<AuthorizeContext, 'request' | 'reply'>,
     form: Form,
     query: () => string,
   ): AuthorizeContext => ({
-    request,
-    reply,
+    ...sent,
     form,
     query,
     params: readParams(form),
@@ -200,7 +198,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
     const form = queryForm(request)
     if (isCall(request, form)) return answerCall(request, reply, form)
     return answer(
-      contextOf(request, reply, form, () => keptQuery(request)),
+      contextOf({ request, reply }, form, () => keptQuery(request)),
       deps,
     )
   })
@@ -218,7 +216,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
     if (isAnswer) {
       const query = await takePendingRequest({ request, reply }, form, deps)
       if (query === undefined) return reply
-      return answer({ ...contextOf(request, reply, parseForm(query), () => query), answer: form }, deps)
+      return answer({ ...contextOf({ request, reply }, parseForm(query), () => query), answer: form }, deps)
     }
     const query = carriedQuery(form)
     if (query.length > MAX_QUERY_LENGTH) {
@@ -229,7 +227,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
       return reply.redirect(`${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`, 303)
     }
     return answer(
-      contextOf(request, reply, form, () => query),
+      contextOf({ request, reply }, form, () => query),
       deps,
     )
   })
@@ -241,7 +239,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
       throw new OAuthError('invalid_request', 'The state parameter is missing')
     }
     return answer(
-      { ...contextOf(request, reply, form, () => encodeForm(form, SECRETS)), program: { by: 'token', bearer } },
+      { ...contextOf({ request, reply }, form, () => encodeForm(form, SECRETS)), program: { by: 'token', bearer } },
       deps,
     )
   }

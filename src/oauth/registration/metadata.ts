@@ -169,18 +169,22 @@ function valueOf(sent: JsonRecord, name: string, kind: Kind): unknown {
       return values
     }
     case 'flag':
-      return typed(sent, name, 'a boolean', value => typeof value === 'boolean')
+      return typed(sent, name, { needed: 'a boolean', fits: value => typeof value === 'boolean' })
     case 'number':
-      return typed(sent, name, 'a number', value => typeof value === 'number')
+      return typed(sent, name, { needed: 'a number', fits: value => typeof value === 'number' })
     case 'keys':
-      return typed(sent, name, 'a JWK set', value => typeof value === 'object')
+      return typed(sent, name, { needed: 'a JWK set', fits: value => typeof value === 'object' })
   }
 }
 
-function typed(sent: JsonRecord, name: string, needed: string, fits: (value: unknown) => boolean): unknown {
+function typed<T>(
+  sent: JsonRecord,
+  name: string,
+  { needed, fits }: { readonly needed: string; readonly fits: (value: unknown) => value is T },
+): T | undefined {
   const value = memberOf(sent, name) ?? undefined
-  if (value !== undefined && !fits(value)) throw invalidMetadata(`${name} must be ${needed}`)
-  return value
+  if (value === undefined || fits(value)) return value
+  throw invalidMetadata(`${name} must be ${needed}`)
 }
 
 /** Libraries send null or an empty string for absent values. */
@@ -188,18 +192,23 @@ const isSent = (sent: JsonRecord, name: string): boolean => (memberOf(sent, name
 
 function stringOf(sent: JsonRecord, name: string): string | undefined {
   if (!isSent(sent, name)) return undefined
-  const isString = (value: unknown): boolean => typeof value === 'string' && value.length <= MAX_LENGTH
-  return typed(sent, name, `a string of at most ${MAX_LENGTH} characters`, isString) as string | undefined // checked
+  return typed(sent, name, {
+    needed: `a string of at most ${MAX_LENGTH} characters`,
+    fits: (value): value is string => typeof value === 'string' && value.length <= MAX_LENGTH,
+  })
 }
 
 function stringsOf(sent: JsonRecord, name: string): readonly string[] | undefined {
-  const isList = (value: unknown): boolean =>
-    Array.isArray(value) &&
-    value.length <= MAX_ENTRIES &&
-    value.every(each => typeof each === 'string' && each !== '' && each.length <= MAX_LENGTH)
-  const needed = `a list of at most ${MAX_ENTRIES} strings of 1 to ${MAX_LENGTH} characters`
-  return typed(sent, name, needed, isList) as readonly string[] | undefined // checked
+  return typed(sent, name, {
+    needed: `a list of at most ${MAX_ENTRIES} strings of 1 to ${MAX_LENGTH} characters`,
+    fits: isListOfStrings,
+  })
 }
+
+const isListOfStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) &&
+  value.length <= MAX_ENTRIES &&
+  value.every(each => typeof each === 'string' && each !== '' && each.length <= MAX_LENGTH)
 
 /** Pages link to it and requests go there: https only, so that it can neither run code nor be intercepted. */
 function isLink(uri: string): boolean {

@@ -108,7 +108,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     const claim = async (): Promise<AuditDelivery | undefined> => {
       if (signal?.aborted || !breaker.admits(webhook.name)) return undefined
       const now = await store.now() // which is the same for every node
-      return store.audit.claimDelivery(webhook.name, now, addSeconds(now, CLAIM_SECONDS), webhook.zones)
+      return store.audit.claimDelivery(webhook, now, addSeconds(now, CLAIM_SECONDS))
     }
     const work = async (first: AuditDelivery | undefined): Promise<void> => {
       for (let claimed = first; claimed; claimed = await claim()) await settle(webhook, claimed)
@@ -133,8 +133,9 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     },
     totals: () =>
       Promise.all(
-        webhooks.map(async ({ name, zones }) => {
-          const { count: waiting, since } = await store.audit.waiting(name, zones)
+        webhooks.map(async webhook => {
+          const { name } = webhook
+          const { count: waiting, since } = await store.audit.waiting(webhook)
           const outcomes = { accepted: 0, lost: 0, failed: 0, ...counted.get(name) }
           const waitingMilliseconds = since ? Math.max(0, clock.now().getTime() - since.getTime()) : 0
           return { name, outcomes, waiting, waitingMilliseconds }

@@ -70,12 +70,12 @@ const nameField = ({ texts }: Chrome, name: (typeof OWN_NAMES)[number], value: s
 `
 
 function languageField({ texts }: Chrome, chosen: Language | undefined): Html {
-  const option = (value: string, text: string, isChosen: boolean, lang?: string): Html =>
-    html`<option value="${value}"${lang !== undefined && html` lang="${lang}"`}${isChosen && html` selected`}>${text}</option>\n`
+  const selected = (isChosen: boolean): Html | false => isChosen && html` selected`
   return html`<div class="field">
 <label for="language">${texts.account.language}</label>
 <select id="language" name="language">
-${option('browser', texts.account.browserLanguage, chosen === undefined)}${LANGUAGES.map(each => option(each, LANGUAGE_NAMES[each], each === chosen, each))}</select>
+<option value="browser"${selected(chosen === undefined)}>${texts.account.browserLanguage}</option>
+${LANGUAGES.map(each => html`<option value="${each}" lang="${each}"${selected(each === chosen)}>${LANGUAGE_NAMES[each]}</option>\n`)}</select>
 </div>
 `
 }

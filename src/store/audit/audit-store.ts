@@ -1,5 +1,6 @@
 // The part of the store's interface that is about the audit trail.
 import type { AuditChain, AuditEntry, AuditOutcome, AuditPosition } from '../../model/audit/audit-entry.ts'
+import type { AuditWebhook } from '../../model/audit/audit-settings.ts'
 import type { AuditEventType } from '../../model/audit/event.ts'
 
 /** The stored state of a zone's chain, and its last entry. */
@@ -44,6 +45,8 @@ export interface AuditDelivery {
   readonly attempts: number
 }
 
+type WebhookZones = Pick<AuditWebhook, 'name' | 'zones'>
+
 /** The audit trail; one chain for each zone. */
 export interface AuditStore {
   /**
@@ -75,14 +78,11 @@ export interface AuditStore {
     choose: (chain: AuditChain, oldest: readonly AuditEntry[]) => AuditChain | undefined,
   ): Promise<number>
   /** Claims one zone that has entries for the webhook; no other process gets it before `until`. */
-  claimDelivery(webhook: string, now: Date, until: Date, zones?: readonly string[]): Promise<AuditDelivery | undefined>
+  claimDelivery(webhook: WebhookZones, now: Date, until: Date): Promise<AuditDelivery | undefined>
   /** Ends a claim: the webhook has accepted everything up to `number`. */
   finishDelivery(claimed: AuditDelivery, number: number): Promise<void>
   /** Ends a claim without a success. */
   retryDelivery(claimed: AuditDelivery, nextAttemptAt: Date): Promise<void>
   /** The entries that the webhook is still to be sent, of at most 1,000 zones, and when the oldest of them was written. */
-  waiting(
-    webhook: string,
-    zones?: readonly string[],
-  ): Promise<{ readonly count: number; readonly since: Date | undefined }>
+  waiting(webhook: WebhookZones): Promise<{ readonly count: number; readonly since: Date | undefined }>
 }

@@ -171,7 +171,7 @@ export function createAudit(db: Database): AuditStore {
         const { number } = shortened.base
         return (await within.run(DELETE_TO, { zone_id: zoneId, number, before: before.getTime() })).changes
       }),
-    async claimDelivery(webhook, now, until, zones) {
+    async claimDelivery({ name: webhook, zones }, now, until) {
       const args = { webhook, now: now.getTime() }
       for (const due of await db.read(zones ? dueOf(zones) : DUE_OF_ALL, { ...args, ...named('zone', zones ?? []) })) {
         const { zone_id, number, next_attempt_at: before, attempts } = due
@@ -189,7 +189,7 @@ export function createAudit(db: Database): AuditStore {
     async retryDelivery(claimed, nextAttemptAt) {
       await db.write(RETRY, { ...claimKey(claimed), next: nextAttemptAt.getTime() })
     },
-    async waiting(webhook, zones) {
+    async waiting({ name: webhook, zones }) {
       const sql = statementOnce<{ count: number; since: number | null }>(waitingOf(zones))
       const [row] = await db.read(sql, { webhook, ...named('zone', zones ?? []) })
       return { count: row?.count ?? 0, since: row?.since == null ? undefined : new Date(row.since) }

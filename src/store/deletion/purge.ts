@@ -20,38 +20,63 @@ interface Rule {
   readonly of: Statement<{ before: number }, never>
 }
 
-function rule(table: string, keys: string, time: string, keptMilliseconds = 0, condition = ''): Rule {
-  return {
-    keptMilliseconds,
-    of: statement<{ before: number }>(
-      `delete from ${table} where (${keys}) in (
-         select ${keys} from ${table} where ${time} < :before ${condition} order by ${time} limit ${ROWS_AT_ONCE})`,
-    ),
-  }
+interface Expiry {
+  readonly table: string
+  /** The columns that identify a row. */
+  readonly key: string
+  /** The column that `keptMilliseconds` is counted from. */
+  readonly time: string
+  readonly keptMilliseconds?: number
+  readonly condition?: string
 }
 
+const rule = ({ table, key, time, keptMilliseconds = 0, condition }: Expiry): Rule => ({
+  keptMilliseconds,
+  of: statement<{ before: number }>(
+    `delete from ${table} where (${key}) in (
+       select ${key} from ${table} where ${time} < :before ${condition === undefined ? '' : `and ${condition}`} order by ${time} limit ${ROWS_AT_ONCE})`,
+  ),
+})
+
 const RULES: readonly Rule[] = [
-  rule('tokens', 'zone_id, id_digest', 'expires_at'),
-  rule('authorization_codes', 'zone_id, code_digest', 'kept_until', OUTLIVES, 'and used_at is not null'),
-  rule('authorization_codes', 'zone_id, code_digest', 'expires_at', 10 * MINUTE, 'and used_at is null'),
-  rule('revocations', 'zone_id, revoked_id', 'expires_at', OUTLIVES),
-  rule('used_assertions', 'zone_id, id_digest', 'expires_at', OUTLIVES),
-  rule('used_proofs', 'zone_id, id_digest', 'expires_at', PROOFS_OUTLIVE),
+  rule({ table: 'tokens', key: 'zone_id, id_digest', time: 'expires_at' }),
+  rule({
+    table: 'authorization_codes',
+    key: 'zone_id, code_digest',
+    time: 'kept_until',
+    keptMilliseconds: OUTLIVES,
+    condition: 'used_at is not null',
+  }),
+  rule({
+    table: 'authorization_codes',
+    key: 'zone_id, code_digest',
+    time: 'expires_at',
+    keptMilliseconds: 10 * MINUTE,
+    condition: 'used_at is null',
+  }),
+  rule({ table: 'revocations', key: 'zone_id, revoked_id', time: 'expires_at', keptMilliseconds: OUTLIVES }),
+  rule({ table: 'used_assertions', key: 'zone_id, id_digest', time: 'expires_at', keptMilliseconds: OUTLIVES }),
+  rule({ table: 'used_proofs', key: 'zone_id, id_digest', time: 'expires_at', keptMilliseconds: PROOFS_OUTLIVE }),
   // The sender counts those that it gives up.
-  rule('outgoing_mails', 'zone_id, id', 'useful_until', 5 * MINUTE),
-  rule('pushed_requests', 'zone_id, id_digest', 'kept_until'),
-  rule('one_time_codes', 'zone_id, code_digest', 'expires_at'),
-  rule('factor_codes', 'zone_id, user_id, code_digest', 'expires_at'),
+  rule({ table: 'outgoing_mails', key: 'zone_id, id', time: 'useful_until', keptMilliseconds: 5 * MINUTE }),
+  rule({ table: 'pushed_requests', key: 'zone_id, id_digest', time: 'kept_until' }),
+  rule({ table: 'one_time_codes', key: 'zone_id, code_digest', time: 'expires_at' }),
+  rule({ table: 'factor_codes', key: 'zone_id, user_id, code_digest', time: 'expires_at' }),
   // Kept for a while, so that a device that polls too late gets `expired_token`.
-  rule('device_codes', 'zone_id, code_digest', 'expires_at', 5 * MINUTE),
-  rule('registration_tokens', 'zone_id, id', 'expires_at'),
-  rule('sessions', 'zone_id, id_digest', 'expires_at'),
-  rule('rate_counts', 'counted', 'ends_at', MINUTE),
+  rule({ table: 'device_codes', key: 'zone_id, code_digest', time: 'expires_at', keptMilliseconds: 5 * MINUTE }),
+  rule({ table: 'registration_tokens', key: 'zone_id, id', time: 'expires_at' }),
+  rule({ table: 'sessions', key: 'zone_id, id_digest', time: 'expires_at' }),
+  rule({ table: 'rate_counts', key: 'counted', time: 'ends_at', keptMilliseconds: MINUTE }),
   // For a while an expired approval is distinguished from a missing one.
-  rule('approvals', 'zone_id, user_id, client_id, scope', 'expires_at', 31 * 24 * HOUR),
+  rule({
+    table: 'approvals',
+    key: 'zone_id, user_id, client_id, scope',
+    time: 'expires_at',
+    keptMilliseconds: 31 * 24 * HOUR,
+  }),
   // A lockout may last for weeks and depends on these rows.
-  rule('sign_in_failures', 'id', 'failed_at', 31 * 24 * HOUR),
-  rule('account_events', 'id', 'happened_at', ACCOUNT_EVENT_DAYS * 24 * HOUR),
+  rule({ table: 'sign_in_failures', key: 'id', time: 'failed_at', keptMilliseconds: 31 * 24 * HOUR }),
+  rule({ table: 'account_events', key: 'id', time: 'happened_at', keptMilliseconds: ACCOUNT_EVENT_DAYS * 24 * HOUR }),
 ]
 /** Every process reads them within a second; one that was suspended for longer notices. */
 const CHANGES_KEPT_MS = 5 * MINUTE

@@ -46,7 +46,8 @@ export async function readFrom<Row extends object>(
   const { isFew, walks, way } = await planOf(db, matching, column)
   const condition = walks ? walkedCondition(query.filter, matching, column) : matching.condition
   const order = orderBy(column, listing, { descending, walk: !isFew })
-  const from = after === undefined ? '' : ` and ${beyond(column, listing, descending ? '<' : '>', after.value)}`
+  const sign = descending ? '<' : '>'
+  const from = after === undefined ? '' : ` and ${beyond(column, listing, { sign, value: after.value })}`
   const where = whereOf({ listing, condition, seeks: matching.seeks || walks })
   const page = statementOnce<Row & { readonly sort_value: Value }>(
     `select ${columns.join(', ')}, ${column} as sort_value from ${table}

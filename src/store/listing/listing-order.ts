@@ -41,8 +41,7 @@ export const positionArgs = (at: Position | undefined): Readonly<Record<string, 
 export function beyond(
   column: string,
   { key, indexed, nulls = 'first' }: Listing,
-  sign: '>' | '>=' | '<',
-  value: Value = 0,
+  { sign, value = 0 }: { readonly sign: '>' | '>=' | '<'; readonly value?: Value },
 ): string {
   if (column === key) return `${key} ${sign} :place_key`
   if (indexed?.has(column) === true) return `(${column}, ${key}) ${sign} (:place_value, :place_key)`

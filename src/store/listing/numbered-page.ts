@@ -97,7 +97,7 @@ async function readSpan<Row extends object>(
     walk: also.length === 0 && totalResults > SMALL_LIST,
     also,
   })
-  const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, '>=')}`
+  const from = backwards || place.at === undefined ? '' : ` and ${beyond(column, listing, { sign: '>=' })}`
   // Skipped rows are not read, only their keys in the index.
   const keys = `select ${key} from ${table} where ${whereOf(matching)}${from} order by ${order} limit :most offset :passed`
   const page = statementOnce<Row & { readonly sort_value: Value }>(

@@ -107,11 +107,15 @@ export function createUserChanges(
     async replace(zoneId, before, user, copy) {
       const replaced = await db
         .transaction(async within => {
-          if (copy?.before && !(await replaceUser(within, copy.user.zoneId, copy.before, copy.user))) {
+          if (
+            copy?.before &&
+            !(await replaceUser(within, copy.user.zoneId, { before: copy.before, user: copy.user }))
+          ) {
             throw new ChangedMeanwhile('user') // takes everything back
           }
           if (copy && !copy.before) await insertUser(within, copy.user.zoneId, copy.user)
-          const after = await replaceUser(within, zoneId, before, user, copy && !copy.before ? 2 : 1)
+          const versions = copy && !copy.before ? 2 : 1
+          const after = await replaceUser(within, zoneId, { before, user, versions })
           if (copy && !after) throw new ChangedMeanwhile('user')
           return after
         })
@@ -154,9 +158,7 @@ export function createUserChanges(
 async function replaceUser(
   within: Transaction,
   zoneId: string,
-  before: User,
-  user: User,
-  versions = 1,
+  { before, user, versions = 1 }: { readonly before: User; readonly user: User; readonly versions?: number },
 ): Promise<User | undefined> {
   const setsPassword = user.passwordHash !== before.passwordHash
   const { rows } = await within.run(REPLACE, {

@@ -185,7 +185,8 @@ describe('the chain of the audit trail', () => {
           )
           await tables.run(`update audit_deliveries set ${counter} = ${value} where webhook = '${counter}${value}'`)
           const now = server.clock.now()
-          const claimed = await server.store.audit.claimDelivery(`${counter}${value}`, now, new Date(now.getTime() + 1))
+          const webhook = { name: `${counter}${value}` }
+          const claimed = await server.store.audit.claimDelivery(webhook, now, new Date(now.getTime() + 1))
           assert.equal(claimed?.zoneId, counter === 'attempts' ? 'svc' : undefined, `${counter} ${value}`)
         }
     })

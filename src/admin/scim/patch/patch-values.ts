@@ -6,7 +6,7 @@ import { named } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import { hasOwnId, idOf, isPrimary, joined, onlyPrimary } from '../requests/multiple-values.ts'
 import type { Op } from './patch-operations.ts'
-import { checkCount, readSingle, readValue } from '../requests/reader.ts'
+import { checkCount, readPart, readSingle, readValue } from '../requests/reader.ts'
 import { entryFor, mayBeAbsent } from '../requests/tolerances.ts'
 import { exactValueOf, selects, sizeOf } from './value-filter.ts'
 
@@ -76,7 +76,7 @@ export function changeValues(
   if (chosen.size === 0) {
     const entry = filter && entryFor(filter)
     if (!entry) throw new ScimError('noTarget', `${path} has no such value`)
-    const made = readSingle(attribute, entry, attribute.name, { isPart: true })
+    const made = readPart(attribute, entry, attribute.name)
     const changed = changedEntry(made, { attribute, sub, value, path, op: 'add' })
     owner[attribute.name] = added(attribute, list, [changed])
     return
@@ -117,7 +117,7 @@ function changedEntry(entry: unknown, { op, attribute, sub, value, path }: Entry
     return withoutUndefined(members)
   }
   if (op === 'replace') return readSingle(attribute, value, path)
-  merge(members, attribute, value, path)
+  merge(members, value, { attribute, path })
   return withoutUndefined(members)
 }
 
@@ -140,8 +140,12 @@ export function removeValues(context: Context, filter: Filter | undefined, op: O
 }
 
 /** Sets the members that the value has; null removes one. */
-export function merge(members: Draft, attribute: Attribute, value: unknown, path: string): void {
-  const read = readSingle(attribute, value, path, { isPart: true })
+export function merge(
+  members: Draft,
+  value: unknown,
+  { attribute, path }: { readonly attribute: Attribute; readonly path: string },
+): void {
+  const read = readPart(attribute, value, path)
   if (isJsonRecord(read)) Object.assign(members, read)
   if (!isJsonRecord(value)) return
   for (const [name, each] of Object.entries(value)) {

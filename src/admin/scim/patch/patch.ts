@@ -97,7 +97,7 @@ function changeComplex({ owner, resolved: { attribute, sub }, path }: Context, v
   const current = owner[attribute.name]
   const members: Draft = isJsonRecord(current) ? { ...current } : {}
   if (sub) members[sub.name] = readValue(sub, value, path)
-  else merge(members, attribute, value, path)
+  else merge(members, value, { attribute, path })
   owner[attribute.name] = withoutUndefined(members)
 }
 

@@ -91,16 +91,15 @@ export function checkCount({ maxValues = MAX_VALUES }: Attribute, values: readon
   if (values.length > maxValues) throw new ScimError('invalidValue', `${path} must have at most ${maxValues} values`)
 }
 
-/**
- * Reads one value, of a list for an attribute that has many; undefined when it is unassigned. A part of a value may lack
- * what the value must have.
- */
-export function readSingle(
-  attribute: Attribute,
-  sent: unknown,
-  path: string,
-  { isPart = false }: { readonly isPart?: boolean } = {},
-): unknown {
+/** Reads one value, of a list for an attribute that has many; undefined when it is unassigned. */
+export function readSingle(attribute: Attribute, sent: unknown, path: string): unknown {
+  const value = readPart(attribute, sent, path)
+  if (isJsonRecord(value)) checkMembers(attribute, value, path)
+  return value
+}
+
+/** Reads a part of one value, which may lack what the value must have. */
+export function readPart(attribute: Attribute, sent: unknown, path: string): unknown {
   switch (attribute.type) {
     case 'string':
     case 'reference':
@@ -124,7 +123,6 @@ export function readSingle(
       const value = toleratedComplex(attribute, sent)
       if (!isJsonRecord(value)) throw new ScimError('invalidValue', `${path} must be an object`)
       const members = readMembers(attribute.subAttributes ?? [], value, `${path}.`)
-      if (!isPart) checkMembers(attribute, members, path)
       return Object.keys(members).length > 0 ? members : undefined
     }
   }
