@@ -217,16 +217,16 @@ async function applyZone(
       applyExternalGroup(zoneId, definition, deps),
     )
   })
-  await logUnknownGroups(zone, deps)
+  await warnOfUnknownGroups(zone, deps)
   return true
 }
 
 /** A group may be created later; until then it has no effect on the policy. */
-async function logUnknownGroups({ id, config }: ZoneDefinition, { store, log }: Deps): Promise<void> {
+async function warnOfUnknownGroups({ id, config }: ZoneDefinition, { store, warn }: Deps): Promise<void> {
   const { groups = [] } = config.secondFactor ?? {}
   if (groups.length === 0) return
   const unknown = missingGroups(groups, await store.groups.findByNames(id, groups))
-  if (unknown.length > 0) log(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
+  if (unknown.length > 0) warn(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
 }
 
 async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps): Promise<void> {

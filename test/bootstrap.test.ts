@@ -104,12 +104,12 @@ const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', 
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
 describe('the policy of second factors of a zone', () => {
-  it('is applied with the zone, and logs the groups that do not exist', async () => {
+  it('is applied with the zone, and warns of groups that do not exist', async () => {
     const store = await open()
     const secondFactor = { requirement: 'groups', groups: ['Admins', 'staf', 'openid'] }
     const file = { service: 'svc', bootstrap: { groups: [{ displayName: 'admins' }] }, zone_config: { secondFactor } }
     const lines = await start(store, file)
-    const text = 'zone svc: secondFactor.groups names groups that do not exist: staf'
+    const text = 'warning: zone svc: secondFactor.groups names groups that do not exist: staf'
     assert.deepEqual((await store.zones.find('svc'))?.config.secondFactor, secondFactor)
     assert.ok(lines.includes(text), lines.join())
     assert.deepEqual(await start(store, file), [text], 'at every start')
