@@ -619,10 +619,16 @@ bootstrap:
       text: 'database: "sqlite:a"\ndatabase_file: b',
       want: /^database_file: cannot be given together with database$/,
     },
+    {
+      name: 'the file of a secret in a section without it',
+      text: 'smtp: { host: localhost, cert_file: given }',
+      want: /^smtp\.cert_file: is not a known key$/,
+    },
   ]
   for (const { name, text, want } of refused) {
     it(`refuses ${name}, and reports nothing else`, async () => {
       writeFileSync(join(folder, 'empty'), '\n')
+      writeFileSync(join(folder, 'given'), 'x')
       const got = await problemsOf(load(text, { env: { DB: 'x', EMPTY: '' } }))
       assert.equal(got.length, 1)
       assert.match(got[0] ?? '', want)

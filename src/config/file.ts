@@ -93,8 +93,18 @@ export async function readConfigFile(
   const parsed = await parseFile(path, problems)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
-  const filled = fill(parsed, { env, problems, folder: dirname(path), key: '', depth: 0, filledKeys, secrets })
-  await checkTypes(filled, filledKeys, problems)
+  const fileKeys = new Set<string>()
+  const filled = fill(parsed, {
+    env,
+    problems,
+    folder: dirname(path),
+    key: '',
+    depth: 0,
+    filledKeys,
+    fileKeys,
+    secrets,
+  })
+  await checkTypes(filled, { filledKeys, fileKeys, problems })
   return filled as ConfigFile // as the schema ensures, except at the reported problems
 }
 
@@ -152,6 +162,8 @@ const MAX_DEPTH = 64
 interface Filling extends VariableSources {
   readonly folder: string
   readonly depth: number
+  /** Keys whose value was given as `<key>_file`. */
+  readonly fileKeys: Set<string>
 }
 
 function fill(value: unknown, outer: Filling): unknown {
@@ -183,7 +195,7 @@ function readSecret(
   name: string,
   value: unknown,
   siblings: readonly string[],
-  { folder, problems, secrets, key }: Filling,
+  { folder, problems, secrets, key, fileKeys }: Filling,
 ): [string, unknown] {
   const secret = name.slice(0, -'_file'.length)
   if (!name.endsWith('_file') || !IN_FILES.has(secret) || typeof value !== 'string') return [name, value]
@@ -192,6 +204,7 @@ function readSecret(
     problems.add(path, `cannot be given together with ${secret}`)
     return [secret, value]
   }
+  fileKeys.add(keyBelow(key, secret))
   try {
     const file = resolve(folder, value)
     const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
@@ -204,12 +217,16 @@ function readSecret(
   }
 }
 
-async function checkTypes(value: unknown, filledKeys: ReadonlySet<string>, problems: Problems): Promise<void> {
+interface TypeCheck extends Pick<Filling, 'fileKeys' | 'problems'> {
+  readonly filledKeys: ReadonlySet<string>
+}
+
+async function checkTypes(value: unknown, { filledKeys, fileKeys, problems }: TypeCheck): Promise<void> {
   const { CONFIG_SCHEMA } = await import('./schema.ts') // only needed with a file
   const first = checkSchema(value, CONFIG_SCHEMA)
   const found = convertStrings(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
   for (const { key, keyword, message } of found) {
-    const name = nameOf(key)
+    const name = nameOf(keyword === 'additionalProperties' && fileKeys.has(key) ? `${key}_file` : key)
     const parent = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
     else problems.add(name, parent === undefined ? message : `is not a known key here: it belongs below ${parent}`)
