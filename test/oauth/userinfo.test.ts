@@ -329,6 +329,16 @@ for (const mode of MODES) {
       })
     }
 
+    it('refuses a token that the form repeats, or takes the first (A3)', async () => {
+      const form = `access_token=${await tokenFor('openid')}&access_token=x`
+      const sending = () => server.send('/userinfo', { form })
+      if (mode === 'uaa') return assert.equal((await sending()).status, 200)
+      await refused(server, mode, sending, {
+        want: '400 invalid_request',
+        description: 'The parameter access_token must not be repeated',
+      })
+    })
+
     // Covers every endpoint: error: bad or expired token
     // Covers token validation: expired
     it('refuses a token once it expired', async () => {

@@ -12,7 +12,8 @@ import {
   insufficientScope,
   withScopeChallenge,
 } from './authorization-header.ts'
-import { queryForm } from '../requests/query.ts'
+import type { Form } from '../requests/form.ts'
+import { queryForm, refuseRepeated } from '../requests/query.ts'
 import { bodyForm } from '../route.ts'
 import type { BearerDemand, Rights } from '../route.ts'
 import { refuseSwitch, requestedZoneOf } from '../zones/zone-switch.ts'
@@ -70,13 +71,18 @@ export function createBearerGate(deps: {
   settings: TokenSettings
   enterZone: EnterZone
 }): BearerGate {
-  const { service, settings, enterZone } = deps
+  const { service, settings, enterZone, behaviour } = deps
+
+  function parameterOf(form: Form | undefined): string | undefined {
+    if (form) refuseRepeated(form, ['access_token'], behaviour) // RFC 6750 §3.1
+    return form?.get('access_token')
+  }
 
   /** RFC 6750 §2: the header or a POSTed form, or the URL if enabled; only one of them. */
   function tokenOf(request: FastifyRequest): string | undefined {
     const header = bearerHeader(request)
-    const inForm = request.method === 'POST' ? bodyForm(request)?.get('access_token') : undefined
-    const inQuery = settings.queryString ? queryForm(request).get('access_token') : undefined
+    const inForm = request.method === 'POST' ? parameterOf(bodyForm(request)) : undefined
+    const inQuery = settings.queryString ? parameterOf(queryForm(request)) : undefined
     const tokens = [header, inForm, inQuery].filter(token => token !== undefined)
     if (tokens.length > 1) {
       throw new OAuthError('invalid_request', 'The access token must be sent in one place only')
@@ -90,7 +96,7 @@ export function createBearerGate(deps: {
       const token = tokenOf(request)
       if (token === undefined || token === '') {
         const description = 'Full authentication is required to access this resource'
-        const error = deps.behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
+        const error = behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
         throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })
       }
       const verified = await deps.reader.read(request, token).catch((error: unknown) => {
@@ -99,12 +105,12 @@ export function createBearerGate(deps: {
       if (resource !== undefined && !verified.audience.includes(resource)) {
         throw lacksResource(resource, deps)
       }
-      if (ownAccount && !actsAsOwner(request.zone, verified.client, deps.behaviour)) {
+      if (ownAccount && !actsAsOwner(request.zone, verified.client, behaviour)) {
         throw inRealm(new OAuthError('access_denied', 'The client may not use the account by its token alone'), service)
       }
       if (requestedZone && !acrossZones) throw refuseSwitch()
       request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
-      if (self !== undefined && isSelf(request, self, deps.behaviour)) return
+      if (self !== undefined && isSelf(request, self, behaviour)) return
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
       const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
