@@ -219,6 +219,8 @@ for (const mode of MODES) {
       ['a redirect', id => ({ body: '', status: 302, headers: { location: id.replace(/[^/]+$/, 'app.json') } })],
       ['too much', id => ({ body: plainDocument(id, { filler: 'x'.repeat(20_000) }) })],
       ['a software statement', id => ({ body: plainDocument(id, { software_statement: 'a.b.c' }) })],
+      ['no scope that the zone gives', id => ({ body: plainDocument(id, { scope: 'svc.admin notes.read' }) })],
+      ['a list of scopes', id => ({ body: plainDocument(id, { scope: ['openid'] }) })],
     ]
     for (const [why, document] of refused) {
       it(`are refused with ${why}, and not fetched again at once`, async () => {
@@ -262,6 +264,13 @@ for (const mode of MODES) {
       const answer = await authorize(browser, asking(id, { scope: 'openid svc.admin' }))
       assert.equal(answer.status, 302)
       assert.match(answer.location().href, /error=invalid_scope/)
+    })
+
+    it('get every scope of the zone only where they name none', async () => {
+      for (const [index, scope] of [undefined, '', 'offline_access'].entries()) {
+        const id = documents.publish(`/scopeless-${index}.json`, of => ({ body: plainDocument(of, { scope }) }))
+        assert.equal((await authorize(browser, asking(id, { scope: 'profile' }))).status, 200, scope)
+      }
     })
 
     it('are of a host that the page names uncut, with the APIs that the tokens are for', async () => {

@@ -90,13 +90,20 @@ function narrowed(
   const types = memberOf(sent, 'response_types')
   const isAllowed = (grant: unknown): boolean => grant !== 'implicit' && policy.grantTypes.includes(String(grant))
   const scope = memberOf(sent, 'scope')
-  const words = typeof scope === 'string' ? scope.split(' ').filter(word => policy.scopes.includes(word)) : []
   return {
     ...(Array.isArray(grants) && { grant_types: grants.filter(isAllowed) }),
     ...(Array.isArray(types) && { response_types: types.filter(type => type === 'code') }),
-    scope: words.length > 0 ? words.join(' ') : undefined,
+    ...(typeof scope === 'string' && { scope: allowedScope(scope, policy.scopes) }),
     ...(isForDevices(sent) && { application_type: 'native' }),
   }
+}
+
+/** Throws if nothing is left: a client that names no scope gets every one, and so would this one. */
+function allowedScope(scope: string, allowed: readonly string[]): string {
+  const words = scope.split(' ').filter(word => word !== '' && word !== 'offline_access')
+  const left = words.filter(word => allowed.includes(word))
+  if (words.length > 0 && left.length === 0) throw refuse('scope: none of these may be registered')
+  return left.join(' ')
 }
 
 /** If one document describes an application on the web and on devices, the rules for devices apply. */
