@@ -129,6 +129,8 @@ const rows = {
   ownApisNeedApproval: { id: 'T12', standard: true, uaa: false },
   /** C1: whether client assertions are accepted at every endpoint; otherwise at the token endpoint and its alias only. */
   assertionsEverywhere: { id: 'C1', standard: true, uaa: false },
+  /** C1: whether `client_secret=` of a client without a secret counts as absent (RFC 6749 §3.2). */
+  ignoreEmptySecret: { id: 'C1', standard: true, uaa: false },
   /** C2: whether two methods of client authentication in one request are refused (RFC 6749 §2.3). */
   refuseTwoMethods: { id: 'C2', standard: true, uaa: false },
   /**

@@ -83,6 +83,17 @@ export function createClientAuthenticator(
     }
   }
 
+  /** RFC 6749 §3.2: an empty parameter is an absent one, unless the client has a secret, which may be the empty one. */
+  async function withoutEmptySecret({ id }: AddressedZone, request: ClientAuthRequest): Promise<ClientAuthRequest> {
+    const { params } = request
+    const clientId = params.get('client_id')
+    if (!behaviour.ignoreEmptySecret || clientId === undefined || params.raw('client_secret') !== '') return request
+    const client = await store.clients.find(id, clientId)
+    if (client?.secrets.length !== 0) return request
+    const raw = (name: string): string | undefined => (name === 'client_secret' ? undefined : params.raw(name))
+    return { ...request, params: { get: name => params.get(name), raw } }
+  }
+
   /** The refusal without a usable credential. That a client has no secret is public: /oauth/authorize shows it too. */
   async function missingCredential(
     { id }: AddressedZone,
@@ -133,7 +144,8 @@ export function createClientAuthenticator(
     async authenticate(from, sent) {
       const { zone, remoteAddress, clientCertificate } = from
       const mayUseCertificate = clientCertificate !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
-      const request = mayUseCertificate ? { ...sent, certificate: clientCertificate } : sent
+      const shown = mayUseCertificate ? { ...sent, certificate: clientCertificate } : sent
+      const request = await withoutEmptySecret(zone, shown)
       const chosen = choose(request)
       if (!chosen) throw await missingCredential(zone, request)
       const zoneId = zone.id

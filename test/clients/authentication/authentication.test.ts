@@ -359,6 +359,22 @@ for (const mode of MODES) {
       })
     }
 
+    it('without a secret may send an empty one, which is none (C1)', async () => {
+      const sending = async () => server.token({ ...form('spa', await code('spa')), client_secret: '' })
+      if (mode === 'uaa') {
+        await refused(server, mode, sending, { want: '401 invalid_client' })
+        return
+      }
+      const first = tokensOf(await sending())
+      assert.equal(decodeJwt(first.access_token)['client_auth_method'], 'none')
+      tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa', client_secret: '' }, null))
+    })
+
+    it('with a secret is not known by an empty one', async () => {
+      const sending = async () => server.token({ ...form('both', await code('both')), client_secret: '' })
+      await refused(server, mode, sending, { want: '401 invalid_client', description: 'Bad credentials' })
+    })
+
     it('that has a secret may still use it', async () => {
       const answer = await server.token(form('both', await code('both')), { basic: ['both', 'both-secret'] })
       assert.equal(decodeJwt(tokensOf(answer).access_token)['client_auth_method'], undefined)
