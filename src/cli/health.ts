@@ -32,9 +32,15 @@ interface Answer {
   readonly text: string
 }
 
+/** For the addresses that stand for every interface. */
+const LOOPBACK_OF: ReadonlyMap<string, string> = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
+
 /** Uses a new connection. Throws `CommandFailure` if there is no response. */
 function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
-  const host = ({ '0.0.0.0': '127.0.0.1', '::': '::1' } as Readonly<Record<string, string>>)[listen.host] ?? listen.host
+  const host = LOOPBACK_OF.get(listen.host) ?? listen.host
   const target = { host, port: listen.port }
   // The certificate is for the host of `base_url`, so it is not verified: the only request is for health, on this machine.
   const createConnection = () =>

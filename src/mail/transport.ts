@@ -147,6 +147,7 @@ async function open(smtp: SmtpSettings, options?: TransportOptions): Promise<Ope
       await transporter.sendMail(given)
     },
     handedOver: () => stream?.readableDidRead ?? false,
+    // The cast: the option is newer than the types.
     close: () => (transporter.transporter as { close(options: { force: true }): void }).close({ force: true }),
   }
 }

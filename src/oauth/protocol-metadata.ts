@@ -93,5 +93,5 @@ export function protocolMetadata(zone: AddressedZone, facts: Facts): Members {
     ([protocol, members]) =>
       supportsProtocol(zone, protocol as Protocol, facts.behaviour) ? [members(zone, facts)] : [], // its keys are protocols
   )
-  return Object.assign({}, ...supported) as Members
+  return Object.fromEntries(supported.flatMap(members => Object.entries(members)))
 }

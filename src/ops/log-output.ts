@@ -87,7 +87,8 @@ export function createLogOutput(
         offset += files.writeSync(fd, block, offset)
       } catch (error) {
         attempts += 1
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || attempts > LAST_ATTEMPTS) {
+        const { code } = error as NodeJS.ErrnoException // of `writeSync`
+        if (code !== 'EAGAIN' || attempts > LAST_ATTEMPTS) {
           drop(block, offset)
           return
         }

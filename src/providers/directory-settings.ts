@@ -282,7 +282,9 @@ function readAttributes(config: LdapProviderConfig, more: readonly string[]): re
   const mapped = typeof mappings === 'object' && mappings !== null ? Object.values(mappings).flat() : []
   const names = [...more, ...mapped, 'cn', 'givenname', 'sn', 'telephonenumber']
   // RFC 4512 §2.5: a name or an OID, with options. Excludes `*`, which would return all attributes.
-  const valid = names.filter(name => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9.;-]*$/.test(name)) as string[]
+  const valid = names.filter(
+    (name): name is string => typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9.;-]*$/.test(name),
+  )
   const unique = new Map(valid.map(name => [name.toLowerCase(), name]))
   if (unique.size > MAX_ATTRIBUTES) throw new UnusableDirectory('attributeMappings name too many attributes')
   return [...unique.values()]

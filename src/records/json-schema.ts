@@ -43,7 +43,7 @@ function withTypeList<S extends object>(schema: S): S | undefined {
   const keywords = parts.flatMap(part => Object.keys(part).filter(keyword => keyword !== 'type'))
   const isFlat = parts.every(({ type }) => typeof type === 'string') && new Set(keywords).size === keywords.length
   if (!isFlat) return undefined
-  return Object.assign({}, ...parts, { type: parts.map(({ type }) => type) }) as S
+  return Object.assign({}, ...parts, { type: parts.map(({ type }) => type) }) as S // likewise
 }
 
 const described = (schema: JsonSchema, { about, schema: more }: Field): JsonSchema => ({

@@ -217,7 +217,7 @@ export function rowMapping<F extends Fields>(
         const kept = name === 'additional' ? withAttributes(record, value) : value
         row[column] = kept === undefined ? null : write(kept as never) // the type of the field is that of its storage
       }
-      return row as RowOf<F>
+      return row as RowOf<F> // each column was set
     },
     toRecord(row) {
       const record: Record<string, unknown> = {}
@@ -226,7 +226,7 @@ export function rowMapping<F extends Fields>(
         if (value !== null) record[name] = read(value as never) // as `toRow` wrote it
       }
       if (attributes.length > 0) takeAttributes(record)
-      return record as RecordOf<F>
+      return record as RecordOf<F> // a row has what is required
     },
   }
 }

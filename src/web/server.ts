@@ -71,6 +71,7 @@ export function createHttpServer({
     bodyLimit: BODY_LIMIT,
     schemaController: { compilersFactory: NO_COMPILERS },
     requestTimeout: 30_000,
+    // The casts: Fastify's types take the options of one kind of server, a record as the query, and requests of that server.
     ...(tls
       ? { https: { ...tls, ...CONNECTIONS, handshakeTimeout: 10_000, rejectUnauthorized: false } as never }
       : { http: CONNECTIONS }),

@@ -39,7 +39,7 @@ export function profileOf(record: ProfileRecord): Profile | undefined {
   const name = definedMembers(given, NAME_PARTS)
   const profile: Profile = {
     ...(name && { name }),
-    ...definedMembers(record, Object.keys(PROFILE_MEMBERS) as Member[]),
+    ...definedMembers(record, Object.keys(PROFILE_MEMBERS) as Member[]), // as `Member` is declared
     ...(customAttributes && { custom: customAttributes }),
   }
   return Object.keys(profile).length > 0 ? profile : undefined

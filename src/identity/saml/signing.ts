@@ -57,20 +57,19 @@ export function signEnveloped(xml: string, key: SpKey): string {
 const pemOf = ({ certificates: [own = ''] }: SpKey): string =>
   `-----BEGIN CERTIFICATE-----\n${own.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----`
 
+/** The cast: Node's types lack `KeyLike` beside options. */
+const inRawForm = (key: KeyLike) => ({ key: key as string, dsaEncoding: RAW }) as const
+
 /** In the shape that xml-crypto takes; it has RSA only. */
 class EcdsaSha256 {
   getAlgorithmName = (): string => ECDSA_SHA256
 
   getSignature(signedInfo: Buffer | string, key: KeyLike): string {
-    return createSign('sha256')
-      .update(signedInfo)
-      .sign({ key: key as string, dsaEncoding: RAW }, 'base64') // Node's types lack KeyLike beside options
+    return createSign('sha256').update(signedInfo).sign(inRawForm(key), 'base64')
   }
 
   verifySignature(material: string, key: KeyLike, signature: string): boolean {
-    return createVerify('sha256')
-      .update(material)
-      .verify({ key: key as string, dsaEncoding: RAW }, signature, 'base64')
+    return createVerify('sha256').update(material).verify(inRawForm(key), signature, 'base64')
   }
 }
 

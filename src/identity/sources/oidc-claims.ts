@@ -129,7 +129,7 @@ const coversEmail = (email: string, verified: string): boolean => email === 'ema
 /** The value of the claim, or the only one of a list; undefined for an empty list. */
 function onlyValue(claims: ForeignClaims, attribute: string, claim: string): unknown {
   const value = memberOf(claims, claim)
-  const values = new Set(Array.isArray(value) ? (value as readonly unknown[]) : [value])
+  const values = new Set<unknown>(Array.isArray(value) ? value : [value])
   if (values.size > 1) throw new UnmappableClaims(`Claim mapping for ${attribute} attribute is ambiguous`)
   const [single] = values
   return single

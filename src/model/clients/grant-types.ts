@@ -29,7 +29,7 @@ const ROWS = [
 type Row = (typeof ROWS)[number]
 
 const PROTOCOL_OF: ReadonlyMap<string, Protocol> = new Map(
-  (ROWS as readonly GrantTypeRow[]).flatMap(({ type, protocol }) => (protocol ? [[type, protocol]] : [])),
+  ROWS.flatMap(({ type, protocol }: GrantTypeRow) => (protocol ? [[type, protocol]] : [])),
 )
 
 /** Whether the zone supports the grant type; true for an unknown one, which is refused elsewhere. */

@@ -8,7 +8,7 @@ import type { Level } from '../../records/levels.ts'
 export { LEVELS } from '../../records/levels.ts'
 export type { Level } from '../../records/levels.ts'
 
-const isLevel = (word: string): word is Level => (LEVELS as readonly string[]).includes(word)
+const isLevel = (word: string): word is Level => LEVELS.some(level => level === word)
 
 /** The level that the list begins with. */
 export function levelOf(acr: readonly string[] | undefined): Level {

@@ -55,7 +55,7 @@ function plannedIn(body: JsonRecord): PlannedRequest {
   const clientId = text('client_id')
   const grantType = text('grant_type')
   if (clientId === undefined || grantType === undefined) throw refuse('client_id and grant_type are required')
-  if (!(TOKEN_GRANT_TYPES as readonly string[]).includes(grantType)) {
+  if (!TOKEN_GRANT_TYPES.some(type => type === grantType)) {
     throw refuse(`grant_type must be one of ${TOKEN_GRANT_TYPES.join(', ')}`)
   }
   const tokenFormat = text('token_format')

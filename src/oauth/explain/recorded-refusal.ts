@@ -108,7 +108,7 @@ function factsOf({ type, data }: RecordedEvent): Readonly<Record<string, string>
 function plannedFrom({ clientId }: AuditEntry, facts: Readonly<Record<string, string>>): PlannedRequest | undefined {
   const grantType = facts['grant_type'] ?? (facts['response_type'] === 'code' ? 'authorization_code' : undefined)
   if (clientId === null || grantType === undefined) return undefined
-  if (!(TOKEN_GRANT_TYPES as readonly string[]).includes(grantType) || NEEDS_TOKEN.has(grantType)) return undefined
+  if (!TOKEN_GRANT_TYPES.some(type => type === grantType) || NEEDS_TOKEN.has(grantType)) return undefined
   const { user_id: id, scope, resource, acr_values: acrValues } = facts
   return {
     clientId,

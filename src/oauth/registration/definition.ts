@@ -48,7 +48,7 @@ export async function defineClient(
 /** The client with the members that a registration sets; what an administrator set beside them stays. */
 export function withMembersOf(existing: Client, definition: ClientDefinition): Client {
   const isRegistered = (name: string): boolean => {
-    const field = Reflect.get(clientFields, name) as { readonly wire?: string } | undefined
+    const field = Reflect.get(clientFields, name) as { readonly wire?: string } | undefined // a row of it
     return REGISTERED_MEMBERS.has(field?.wire ?? '')
   }
   const kept = Object.entries(existing).filter(([name]) => !isRegistered(name))

@@ -84,7 +84,8 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
       try {
         if (type === '*' && !isIgnored(request) && expectedBody(request).kind !== 'text')
           throw wrongContentType(request)
-        done(null, read(request, body as Buffer, type === '*' ? undefined : type))
+        const bytes = body as Buffer // by `parseAs`
+        done(null, read(request, bytes, type === '*' ? undefined : type))
       } catch (error) {
         done(error instanceof Error ? error : new Error('unreadable body', { cause: error }))
       }

@@ -37,7 +37,7 @@ const seen = new WeakMap<Socket, string | undefined>()
 /** In the form of RFC 9440. TLS has checked that the caller has the key, and nothing else. */
 function certificateOf(socket: Socket): string | undefined {
   if (!seen.has(socket)) {
-    // Not by `instanceof`: that would load the module of the class where there is no TLS.
+    // Only a TLS socket has the method. Not by `instanceof`: that would load the module of the class where there is no TLS.
     const certificate = 'getPeerX509Certificate' in socket ? (socket as TLSSocket).getPeerX509Certificate() : undefined
     seen.set(socket, certificate && `:${certificate.raw.toString('base64')}:`)
   }

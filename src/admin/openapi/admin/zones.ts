@@ -28,8 +28,8 @@ const CLOSED = new Set(['secondFactor', 'protocols', 'registration'])
 
 /** Adapts the configuration file's schema to the API, which ignores unknown members and reads null as the default. */
 function lenient(schema: unknown): Schema {
-  const { additionalProperties, properties, items, required = [], ...rest } = Object(schema) as Schema // of JSON
-  const needed = required as readonly string[]
+  const { additionalProperties, properties, items, required, ...rest } = Object(schema) as Schema // of JSON
+  const needed: readonly unknown[] = Array.isArray(required) ? required : []
   const isNullable = (name: string): boolean => !needed.includes(name) && !NEVER_NULL.has(name)
   return {
     ...rest,
@@ -38,7 +38,7 @@ function lenient(schema: unknown): Schema {
     ...(typeof additionalProperties === 'object' && { additionalProperties: lenient(additionalProperties) }),
     ...(properties !== undefined && {
       properties: Object.fromEntries(
-        Object.entries(Object(properties) as Schema).map(([name, each]) => [
+        Object.entries<unknown>(Object(properties)).map(([name, each]) => [
           name,
           IGNORED.has(name)
             ? ref('Kept')
@@ -55,7 +55,7 @@ function lenient(schema: unknown): Schema {
 const orNull = ({ type, enum: words, ...rest }: Schema): Schema => ({
   ...rest,
   ...(type !== undefined && { type: [...new Set([type, 'null'].flat())] }),
-  ...(Array.isArray(words) && { enum: [...(words as readonly unknown[]), null] }),
+  ...(Array.isArray(words) && { enum: [...words, null] }),
 })
 
 const path = { id: must('Id of the zone.') }

@@ -62,7 +62,7 @@ export function checkComplete(names: Names, resource: Json): void {
   checkRequired(names, resource)
   const parts = [
     { attributes: names.own, members: resource },
-    ...names.type.extensions.map(({ id, attributes }) => ({ attributes, members: Object(resource[id]) as Json })),
+    ...names.type.extensions.map(({ id, attributes }) => ({ attributes, members: Object(resource[id]) })),
   ]
   for (const { attributes, members } of parts) {
     for (const attribute of attributes) {

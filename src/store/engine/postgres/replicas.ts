@@ -201,7 +201,7 @@ const CLOSE_MS = 500
 
 /** Of an error of the store, that of `pg`. Where a name has several addresses, only the code holds the reason. */
 function reasonOf(error: unknown): string {
-  const { cause } = error as { cause?: unknown }
-  const { message = '', code = 'it cannot be used' } = (cause ?? error) as { message?: string; code?: string }
+  const source = (error instanceof Error ? error.cause : undefined) ?? error
+  const { message = '', code = 'it cannot be used' } = source as { message?: string; code?: string } // of `pg`
   return message === '' ? code : message
 }
