@@ -394,6 +394,27 @@ describe('a response', () => {
     assert.equal(checks.mock.callCount(), 1)
   })
 
+  it('is refused where the library that compares says that something else was signed', async context => {
+    const xml = await response({ signs: ['response'], responseId: '_1' })
+    const other = await response({ signs: ['response'], responseId: '_2' })
+    const canonical = context.mock.method(SignedXml.prototype, 'getSignedReferences')
+    const name = /^<samlp:Response/
+    for (const references of [
+      [''],
+      [other],
+      [xml.replace(/ ID="_1"/, '')],
+      [xml.replace(name, '<samlp:Answer').replace(/samlp:Response>$/, 'samlp:Answer>')],
+      [xml.replace(SAML.protocol, SAML.assertion)],
+      [xml, other],
+      [],
+    ]) {
+      canonical.mock.mockImplementation(() => references)
+      refuses('bad-signature', () => read(xml))
+    }
+    canonical.mock.mockImplementation(() => [xml])
+    assert.equal(read(xml).nameId.value, 'person-1')
+  })
+
   it('is refused with more CDATA sections than a message may have nodes', async () => {
     const xml = (await response()).replace('</saml:Assertion>', `${'<![CDATA[a]]>'.repeat(2000)}</saml:Assertion>`)
     refuses('too-large', () => read(xml))

@@ -6,6 +6,7 @@ import {
   forgedCopy,
   genuine,
   handSignature,
+  handSigned,
   idOf,
   messageOf,
   referenceTo,
@@ -24,6 +25,14 @@ const signedPiece = ({ idp }: Means, piece: string): string =>
 
 const NAME_ID = `<saml:NameID xmlns:saml="${SAML.assertion}" ID="piece">mallory</saml:NameID>`
 const STATEMENT = `<saml:AttributeStatement xmlns:saml="${SAML.assertion}" ID="piece"><saml:Attribute Name="x"></saml:Attribute></saml:AttributeStatement>`
+
+/** A genuine assertion that the provider signed with this piece before the name, where the schema has nothing of the kind. */
+const besideName =
+  (piece: string) =>
+  (means: Means): string => {
+    const xml = replaced(means.idp.assertion(means.parts), '<saml:NameID', `${piece}<saml:NameID`)
+    return messageOf(means, handSigned(xml, means.idp.key))
+  }
 
 /** A good signature, but of something else than what is read; its position is taken for what it covers. */
 export const wrongElement: AttackClass = {
@@ -101,6 +110,18 @@ export const wrongElement: AttackClass = {
         return messageOf(means, unsigned(signed).replace('</saml:Subject>', `${signatureOf(signed)}</saml:Subject>`))
       },
     },
+    ...(['Signature', 'SignedInfo'] as const).flatMap(part => [
+      {
+        name: `an empty ${part} in the subject, which the provider signed`,
+        reasons: ['bad-signature'],
+        forge: besideName(`<ds:${part} xmlns:ds="${SAML.signature}"></ds:${part}>`),
+      },
+      {
+        name: `an empty ${part} of another namespace in the subject, which the provider signed`,
+        reasons: ['bad-signature'],
+        forge: besideName(`<ds:${part} xmlns:ds="urn:other"></ds:${part}>`),
+      },
+    ]),
     {
       name: 'the signed message is no response or assertion',
       reasons: ['not-xml'],
