@@ -142,6 +142,7 @@ for (const mode of MODES) {
     it('are used as long as their response allows, from one minute to fifteen', async () => {
       for (const [directives, seconds] of [
         ['no-store', 60],
+        ['public, no-cache', 60],
         ['max-age=0', 60],
         ['public, max-age=120', 120],
         ['max-age=86400', 900],

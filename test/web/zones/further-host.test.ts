@@ -7,8 +7,10 @@ import { furtherRootOf } from '../../../src/web/zones/zone.ts'
 import { authorize, authorizeBootstrap, AUTO_REQUEST, responseOf } from '../../support/authorize.ts'
 import { dpopKey, provenToken } from '../../support/dpop.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
+import { NEW_PASSWORD } from '../../support/self-service.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
+import { caller, sendJson, tokenOf } from '../../support/zones.ts'
 
 const ROOT = 'http://id.example:8080'
 const LOGIN = 'http://login.example:8080'
@@ -66,8 +68,14 @@ for (const mode of MODES) {
         config: {
           base_url: ROOT,
           zones: { internal: { hostnames: ['login.example'] } },
-          zone_config: { protocols: { dpop: true } },
-          bootstrap: { ...authorizeBootstrap, identity_providers: [provider] },
+          listen: { trusted_proxies: ['127.0.0.1'] },
+          mutual_tls: { endpoint_base_url: 'https://mtls.example' },
+          zone_config: { protocols: { dpop: true, mutualTls: true } },
+          bootstrap: {
+            ...authorizeBootstrap,
+            clients: [...authorizeBootstrap.clients, caller('root', 'zones.z1.admin')],
+            identity_providers: [provider],
+          },
         },
       })
     })
@@ -105,6 +113,11 @@ for (const mode of MODES) {
       assert.equal(document['issuer'], issuer)
       assert.equal(document['authorization_endpoint'], `${LOGIN}/oauth/authorize`)
       assert.equal(document['jwks_uri'], `${LOGIN}/token_keys`)
+      const { token_endpoint: withCertificate } = Object.assign(
+        { token_endpoint: '' },
+        document['mtls_endpoint_aliases'],
+      )
+      assert.equal(withCertificate, mode === 'uaa' ? '' : 'https://mtls.example/oauth/token')
       const info = (await server.send('/info', { host: HOST })).json<{ links: object }>()
       assert.deepEqual(
         { ...info.links },
@@ -155,6 +168,20 @@ for (const mode of MODES) {
         assert.equal(endpoint, `${want}/oauth/token`)
         assert.equal(named, issuer.replace(ROOT, path === '' ? 'http://z1.id.example:8080' : `${ROOT}/z/z1`))
       }
+    })
+
+    it('keeps a request for another zone, which a header names', async () => {
+      const user = { userName: 'new', password: NEW_PASSWORD, emails: [{ value: 'new@example.org' }], verified: false }
+      const bearer = await tokenOf(server, 'root')
+      const headers = { 'x-identity-zone-id': 'z1' }
+      const made = await sendJson(server, 'POST', '/Users', user, { bearer, headers, host: HOST })
+      const path = `/Users/${made.json<{ id: string }>().id}/verify-link`
+      const query = { redirect_uri: 'https://auto.example/' }
+      const answer = await server.send(path, { query, bearer, headers, host: HOST })
+      assert.match(
+        answer.json<{ verify_link: string }>().verify_link,
+        /^http:\/\/z1\.login\.example:8080\/verify_user\?/,
+      )
     })
 
     it('at another port leads to the base URL', async () => {
