@@ -141,8 +141,8 @@ const rows = {
   assertionOnce: { id: 'C4', standard: true, uaa: false },
   /** C5: whether the token endpoint ignores `nonce`; otherwise it puts it into tokens and the response. */
   ignoreTokenNonce: { id: 'C5', standard: true, uaa: false },
-  /** C5: whether any query of a POST is refused; otherwise it may have parameters that are not secret. */
-  refuseEveryQuery: { id: 'C5', standard: true, uaa: false },
+  /** C5: whether any parameter in the query of a POST is refused; otherwise it may have those that are not secret. */
+  refuseQueryParameters: { id: 'C5', standard: true, uaa: false },
   /** C5: whether a body of another type is refused where a form is expected; otherwise it is ignored. */
   refuseOtherBodies: { id: 'C5', standard: true, uaa: false },
   /** C5: whether a passcode always counts; otherwise only if `Accept` begins with JSON or a form. */

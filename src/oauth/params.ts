@@ -67,8 +67,14 @@ export function tokenFormatOf(params: Params): TokenFormat | undefined {
   throw new OAuthError('invalid_request', 'The token_format must be jwt or opaque')
 }
 
+/** An id for logs that MSAL, a library of Microsoft's, adds to the URL; not a parameter of the request. */
+const CORRELATION_ID = 'client-request-id'
+
+const NO_PARAMETERS: ReadonlySet<string> = new Set([CORRELATION_ID])
+
 /** May appear in a log or a browser's history. */
 const NOT_SECRET: ReadonlySet<string> = new Set([
+  CORRELATION_ID,
   'grant_type',
   'client_id',
   'scope',
@@ -77,19 +83,22 @@ const NOT_SECRET: ReadonlySet<string> = new Set([
   'login_hint', // the origin, as cf sends it
 ])
 
+/** Names that the query of a request to the token endpoint may have (row C5). */
+export const queryNames = ({ refuseQueryParameters }: Behaviour): ReadonlySet<string> =>
+  refuseQueryParameters ? NO_PARAMETERS : NOT_SECRET
+
 /**
  * The form of a request to the token endpoint or /check_token: its body, joined with the query if the setting
- * `queryString` allows any or `mayHaveQuery` allows one without secrets. Refuses any other query (row C5).
+ * `queryString` allows any or `allowed` has all of its names. Refuses any other query.
  */
 export function formOf(
   request: FastifyRequest,
   { queryString }: TokenSettings,
-  { mayHaveQuery = false }: { readonly mayHaveQuery?: boolean } = {},
+  allowed?: ReadonlySet<string>,
 ): Form | undefined {
   const body = bodyForm(request)
   if (!request.url.includes('?')) return body
-  if (queryString) return joinForms(queryForm(request), body ?? EMPTY_FORM)
-  if (mayHaveQuery && queryForm(request).names.every(name => NOT_SECRET.has(name))) {
+  if (queryString || (allowed && queryForm(request).names.every(name => allowed.has(name)))) {
     return joinForms(queryForm(request), body ?? EMPTY_FORM)
   }
   throw new OAuthError('query_string_not_allowed', 'Parameters must be passed in the body of the request')

@@ -21,7 +21,7 @@ import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
 import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
 import type { VouchedCaller, VouchedDeps } from './grants/vouched.ts'
-import { formOf, parseParams } from './params.ts'
+import { formOf, parseParams, queryNames } from './params.ts'
 import type { Params } from './params.ts'
 import { requireNotExchanged } from './presented-sign-in.ts'
 import { recordRefusal } from './refusal-event.ts'
@@ -52,7 +52,7 @@ const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audi
 /** `POST /oauth/token` (RFC 6749 §3.2), and its alias that is the audience of SAML assertions (RFC 7522). */
 export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
   const { behaviour } = deps
-  const mayHaveQuery = !behaviour.refuseEveryQuery
+  const allowed = queryNames(behaviour)
 
   async function grantOf(request: FastifyRequest, params: Params, endpoint: AuthenticatingEndpoint): Promise<Grant> {
     const type = params.get('grant_type')
@@ -69,7 +69,7 @@ export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): vo
     endpoint: AuthenticatingEndpoint,
   ): Promise<FastifyReply> {
     const context = contextOf(request)
-    const params = parseParams(formOf(request, deps.settings, { mayHaveQuery }), deps.behaviour)
+    const params = parseParams(formOf(request, deps.settings, allowed), deps.behaviour)
     const grant = await grantOf(request, params, endpoint)
     // Other grants would fail late, for example after contacting a provider.
     if (grant !== clientCredentials && deps.store.isUnreachable()) {

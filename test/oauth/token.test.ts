@@ -213,6 +213,13 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.text], [405, ''])
     })
 
+    it('ignores the id for logs that MSAL puts into the query, and nothing beside it', async () => {
+      const path = '/oauth/token?client-request-id=0b9f-1'
+      assert.equal(tokensOf(await send(path, { form: CREDENTIALS })).scope, 'jobs.run jobs.read')
+      const more = () => send(`${path}&code=x`, { form: CREDENTIALS })
+      await refused(server, mode, more, { want: '406 query_string_not_allowed' })
+    })
+
     it('answers 405 to GET even with a complete request in the query', async () => {
       const path = `/oauth/token?${CREDENTIALS}&client_id=service&client_secret=service-secret`
       await refused(server, mode, () => server.send(path), { want: '405 method_not_allowed' })
