@@ -719,7 +719,7 @@ export const MUTANTS: readonly Mutant[] = [
     'login/oauth2',
   ),
   mutant('a description is UTF-8', 'identity/sources/userinfo.ts', 'fatal: true', 'fatal: false', 'login/oauth2'),
-  mutant('claims are UTF-8', 'identity/sources/oidc-token.ts', 'fatal: true', 'fatal: false', 'identity/oidc'),
+  mutant('claims are UTF-8', 'identity/sources/oidc/token.ts', 'fatal: true', 'fatal: false', 'identity/oidc'),
   mutant(
     'an authority that a client lost',
     'token/token-validity.ts',

@@ -15,8 +15,8 @@ import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { authMethodOf } from '../../providers/provider-oauth.ts'
 import { openProviderSecrets } from '../../providers/provider-secrets.ts'
 import type { RedirectRefusal } from '../source.ts'
-import { basic, stringOf } from './oidc-request.ts'
-import type { OidcRecord } from './oidc-request.ts'
+import { basic, stringOf } from './oidc/request.ts'
+import type { OidcRecord } from './oidc/request.ts'
 
 /** The keys that zones sign with. */
 interface ZoneKeys {

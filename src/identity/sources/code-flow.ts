@@ -10,9 +10,9 @@ import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { RedirectAttempt, RedirectRefusal, RedirectStart } from '../source.ts'
 import { createClientAuthentication } from './client-authentication.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
-import { errorOf, parseObject, stringOf } from './oidc-request.ts'
-import type { OidcRecord } from './oidc-request.ts'
-import { refuse } from './oidc-token.ts'
+import { errorOf, parseObject, stringOf } from './oidc/request.ts'
+import type { OidcRecord } from './oidc/request.ts'
+import { refuse } from './oidc/token.ts'
 
 /** The settings that the flow needs. */
 export interface CodeEndpoints {

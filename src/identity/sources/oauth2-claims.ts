@@ -1,7 +1,7 @@
 // Finds the stable identifier in what an OAuth 2.0 provider says about a user. Unlike OpenID Connect, OAuth has no claim
 // for it. See docs/decisions/0025-identifying-oauth-2-users.md.
 import { memberOf } from '../../base/json.ts'
-import type { ForeignClaims } from './oidc-claims.ts'
+import type { ForeignClaims } from './oidc/claims.ts'
 
 /** The identifier, and the claim that it comes from. */
 interface Identifier {

@@ -3,7 +3,7 @@ import { isJsonRecord } from '../../base/json.ts'
 import { OutboundError } from '../../base/outbound.ts'
 import type { Outbound, OutboundShare } from '../../base/outbound.ts'
 import type { RedirectRefusal } from '../source.ts'
-import type { ForeignClaims } from './oidc-claims.ts'
+import type { ForeignClaims } from './oidc/claims.ts'
 
 /** The claims of the endpoint, or the reason why there are none. */
 type Userinfo = { readonly outcome: 'described'; readonly claims: ForeignClaims } | RedirectRefusal

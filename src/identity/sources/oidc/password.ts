@@ -1,16 +1,16 @@
 // Sends a user name and password to an OpenID Connect provider (RFC 6749 §4.3), for providers with
 // `passwordGrantEnabled`. Returns the claims of a verified ID token, never the provider's error texts, which may repeat
 // the password.
-import { OutboundError } from '../../base/outbound.ts'
-import type { OutboundShare } from '../../base/outbound.ts'
-import { promptsOfProvider } from '../../model/zones/identity-provider.ts'
-import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../source.ts'
-import { createClientAuthentication } from './client-authentication.ts'
-import type { OidcRedirectDeps, Read } from './oidc-redirect.ts'
-import { errorOf, parseObject, scopesOf } from './oidc-request.ts'
-import type { OidcRecord } from './oidc-request.ts'
-import { idTokenProblem, refuse } from './oidc-token.ts'
+import { OutboundError } from '../../../base/outbound.ts'
+import type { OutboundShare } from '../../../base/outbound.ts'
+import { promptsOfProvider } from '../../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../../model/zones/identity-provider.ts'
+import type { PasswordRelay, RedirectRefusal, RelayedAttempt } from '../../source.ts'
+import { createClientAuthentication } from '../client-authentication.ts'
+import type { OidcRedirectDeps, Read } from './redirect.ts'
+import { errorOf, parseObject, scopesOf } from './request.ts'
+import type { OidcRecord } from './request.ts'
+import { idTokenProblem, refuse } from './token.ts'
 
 /** Whether clients may send passwords of the provider's users. */
 export const mayRelay = ({ config }: OidcRecord): boolean => config.passwordGrantEnabled === true

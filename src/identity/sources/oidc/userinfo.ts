@@ -1,13 +1,13 @@
 // Completes an ID token with what the provider's userinfo endpoint says (OpenID Connect Core §5.3).
-import { memberOf } from '../../base/json.ts'
-import { OutboundBusy } from '../../base/outbound.ts'
-import type { Outbound, OutboundShare } from '../../base/outbound.ts'
-import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
-import type { RedirectRefusal } from '../source.ts'
-import { claimsFor, mappedClaims } from './oidc-claims.ts'
-import type { ForeignClaims } from './oidc-claims.ts'
-import { refuse } from './oidc-token.ts'
-import { readUserinfo } from './userinfo.ts'
+import { memberOf } from '../../../base/json.ts'
+import { OutboundBusy } from '../../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../../base/outbound.ts'
+import type { OidcProviderConfig } from '../../../records/provider-oauth.ts'
+import type { RedirectRefusal } from '../../source.ts'
+import { claimsFor, mappedClaims } from './claims.ts'
+import type { ForeignClaims } from './claims.ts'
+import { refuse } from './token.ts'
+import { readUserinfo } from '../userinfo.ts'
 
 /** Where to ask, and with what. */
 export interface UserinfoAccess {

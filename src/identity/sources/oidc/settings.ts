@@ -1,12 +1,12 @@
 // The effective settings of an OpenID Connect provider: those of its record, completed from its discovery document.
-import type { Clock } from '../../base/clock.ts'
-import { OutboundError } from '../../base/outbound.ts'
-import type { Outbound, OutboundShare } from '../../base/outbound.ts'
-import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import { createDocuments } from './documents.ts'
-import type { Fetched, Source } from './documents.ts'
-import { stringOf } from './oidc-request.ts'
-import type { OidcRecord } from './oidc-request.ts'
+import type { Clock } from '../../../base/clock.ts'
+import { OutboundError } from '../../../base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../../base/outbound.ts'
+import type { IdentityProvider } from '../../../model/zones/identity-provider.ts'
+import { createDocuments } from '../documents.ts'
+import type { Fetched, Source } from '../documents.ts'
+import { stringOf } from './request.ts'
+import type { OidcRecord } from './request.ts'
 
 /** The known settings of a provider; what needs a missing one is not possible. */
 export interface OidcSettings {

@@ -1,7 +1,7 @@
 // Signs users in at an OpenID Connect provider with the authorization code, implicit or hybrid flow (OpenID Connect Core §3). See
 // docs/decisions/0014-upstream-sign-in.md.
-import type { Outbound, OutboundShare } from '../../base/outbound.ts'
-import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { Outbound, OutboundShare } from '../../../base/outbound.ts'
+import type { IdentityProvider } from '../../../model/zones/identity-provider.ts'
 import type {
   AnswerShape,
   ExternalUser,
@@ -10,18 +10,18 @@ import type {
   RedirectRefusal,
   RedirectSignIn,
   RedirectSuccess,
-} from '../source.ts'
-import type { ClientAuthenticationDeps } from './client-authentication.ts'
-import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable } from './code-flow.ts'
-import type { CodeEndpoints } from './code-flow.ts'
-import type { ForeignClaims } from './oidc-claims.ts'
-import { scopesOf, stringOf } from './oidc-request.ts'
-import type { OidcRecord } from './oidc-request.ts'
-import type { OidcSettings, OidcSettingsReader } from './oidc-settings.ts'
-import { idTokenProblem, refuse } from './oidc-token.ts'
-import type { ExpectedIdToken, TokenCheck, VerifiedToken } from './oidc-token.ts'
-import type { UserinfoAccess } from './oidc-userinfo.ts'
-import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+} from '../../source.ts'
+import type { ClientAuthenticationDeps } from '../client-authentication.ts'
+import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable } from '../code-flow.ts'
+import type { CodeEndpoints } from '../code-flow.ts'
+import type { ForeignClaims } from './claims.ts'
+import { scopesOf, stringOf } from './request.ts'
+import type { OidcRecord } from './request.ts'
+import type { OidcSettings, OidcSettingsReader } from './settings.ts'
+import { idTokenProblem, refuse } from './token.ts'
+import type { ExpectedIdToken, TokenCheck, VerifiedToken } from './token.ts'
+import type { UserinfoAccess } from './userinfo.ts'
+import type { OidcProviderConfig } from '../../../records/provider-oauth.ts'
 
 /** Dependencies of `createOidcRedirect`. */
 export interface OidcRedirectDeps extends ClientAuthenticationDeps {

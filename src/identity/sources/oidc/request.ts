@@ -1,6 +1,6 @@
 // Shared by requests to OpenID Connect providers: scopes, client authentication, and reading the response.
-import { isJsonRecord, parseJson } from '../../base/json.ts'
-import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
+import { isJsonRecord, parseJson } from '../../../base/json.ts'
+import type { OidcProviderConfig } from '../../../records/provider-oauth.ts'
 
 /** A provider's record, as far as its type decides what is in it. */
 export interface OidcRecord {

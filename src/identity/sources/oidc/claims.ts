@@ -1,9 +1,9 @@
 // Maps a provider's claims to a user, with its attribute mappings.
-import { hasControlCharacter } from '../../base/text/control-characters.ts'
-import { memberOf } from '../../base/json.ts'
-import { isStorable } from '../../base/text/storable-text.ts'
-import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
-import type { ExternalGroups, ExternalUser } from '../source.ts'
+import { hasControlCharacter } from '../../../base/text/control-characters.ts'
+import { memberOf } from '../../../base/json.ts'
+import { isStorable } from '../../../base/text/storable-text.ts'
+import type { OidcProviderConfig } from '../../../records/provider-oauth.ts'
+import type { ExternalGroups, ExternalUser } from '../../source.ts'
 
 /** The claims of a verified token. */
 export type ForeignClaims = Readonly<Record<string, unknown>>
