@@ -44,6 +44,11 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
     },
   },
   {
+    name: 'the host of an address beside those that are left to the operator',
+    text: 'zones.internal.hostnames: ["${domain}"]\nlogin: { url: "https://login.example" }\nissuer: { uri: "https://uaa.example" }',
+    settings: { base_url: 'https://uaa.example', zones: { internal: { hostnames: ['login.example'] } } },
+  },
+  {
     name: 'patterns of paths, which UAA looks for anywhere',
     text: "cors: { default: { allowed: { uris: ['^/uaa/info$', '/userinfo', '^/a$|^/b$', '.*'], origins: ['^https://a\\.example$'] } } }",
     settings: {

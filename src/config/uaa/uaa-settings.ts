@@ -1,6 +1,6 @@
 // Translates the settings of UAA's configuration file (`uaa.yml`). Many have the same names here; what UAA writes into its database
 // at each start comes with `latchkey import-uaa`; every other one is named.
-import { isJsonRecord } from '../../base/json.ts'
+import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { samlAliasOf } from '../../model/zones/zone.ts'
 import type { Schema } from '../check-schema.ts'
@@ -125,7 +125,7 @@ export function translateSettings(settings: ReadonlyMap<string, unknown>): Trans
     }
   }
   if (furtherHosts.length > 0) {
-    const named = new Set([...hostNamesOf(settings), ...furtherHosts])
+    const named = new Set([...hostNamesIn(config), ...furtherHosts])
     place(config, 'zones.internal.hostnames', [...named])
   }
   // A mail server is needed for the rest of its section.
@@ -147,9 +147,10 @@ function furtherHostOf(value: unknown, issuer: unknown): string | undefined {
 
 const withoutSlash = ({ href }: URL): string => href.replace(/\/+$/, '')
 
-/** The host names that are listed as they are. */
-function hostNamesOf(settings: ReadonlyMap<string, unknown>): readonly string[] {
-  return textsOf(settings.get('zones.internal.hostnames') ?? []).map(name => name.toLowerCase())
+/** The host names that were translated as they are. */
+function hostNamesIn(config: Readonly<Record<string, unknown>>): readonly string[] {
+  const listed = memberOf(memberOf(config['zones'], 'internal'), 'hostnames')
+  return textsOf(listed ?? []).map(name => name.toLowerCase())
 }
 
 const textsOf = (value: unknown): readonly string[] => [convert(value, { type: 'array' })].flat().map(String)
