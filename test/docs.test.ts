@@ -151,6 +151,16 @@ describe('the check of the conformance page', () => {
   }
 })
 
+describe('docs/operate.md', () => {
+  // The API finds only an SDK that was registered by the same or a later minor version of it.
+  it('names the earliest version of the OpenTelemetry API that an SDK may have', () => {
+    const { dependencies } = JSON.parse(textOf('package.json'))
+    const [, minor] = /^(1\.\d+)\.\d+$/.exec(dependencies['@opentelemetry/api']) ?? []
+    const [, named] = /must be\s+version (\S+) or a later 1\.x/.exec(textOf('docs/operate.md')) ?? []
+    assert.equal(named, minor)
+  })
+})
+
 describe('docs/compatibility.md', () => {
   const markdown = textOf('docs/compatibility.md')
   const rows = tableRows(markdown, ['Id', 'What', '`standard`', '`uaa`', 'State'])
