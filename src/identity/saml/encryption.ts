@@ -160,7 +160,6 @@ interface Parts {
 
 /** Base64 and white space. */
 const VALUE = /^[A-Za-z0-9+/=\s]+$/
-const ADDRESS = /^[A-Za-z0-9:/.#_-]{1,100}$/
 
 function partsOf(element: XmlElement): Parts {
   const child = (parent: XmlElement, name: string, namespace: string = NAMESPACES.encryption): XmlElement => {
@@ -173,13 +172,14 @@ function partsOf(element: XmlElement): Parts {
   const algorithm = method.attributes['Algorithm'] ?? ''
   const [digest] = childrenNamed(method, 'DigestMethod', NAMESPACES.signature)
   const [mask] = childrenNamed(method, 'MGF', XMLENC11)
-  const [digestName, maskName] = [digest?.attributes['Algorithm'], mask?.attributes['Algorithm']]
-  const isPlain = [algorithm, digestName, maskName].every(each => each === undefined || ADDRESS.test(each))
-  if (!VALUE.test(value) || !isPlain) throw failed('it is not usable')
-  return { algorithm, value, digest: digestName, mask: maskName }
+  if (!VALUE.test(value)) throw failed('it is not usable')
+  return { algorithm, value, digest: digest?.attributes['Algorithm'], mask: mask?.attributes['Algorithm'] }
 }
 
-/** The same, in one shape: xml-encryption looks for its parts by their local names, at any depth. */
+/**
+ * The same, in one shape: xml-encryption looks for its parts by their local names, at any depth. Nothing in it needs to be escaped:
+ * the algorithms are those of the lists above, and the values are base64.
+ */
 const rebuilt = (content: Parts, key: Parts): string =>
   `<e:EncryptedData xmlns:e="${NAMESPACES.encryption}" xmlns:d="${NAMESPACES.signature}" xmlns:f="${XMLENC11}"><e:EncryptionMethod Algorithm="${content.algorithm}"/><d:KeyInfo><e:EncryptedKey><e:EncryptionMethod Algorithm="${key.algorithm}">${key.digest === undefined ? '' : `<d:DigestMethod Algorithm="${key.digest}"/>`}${key.mask === undefined ? '' : `<f:MGF Algorithm="${key.mask}"/>`}</e:EncryptionMethod><e:CipherData><e:CipherValue>${key.value}</e:CipherValue></e:CipherData></e:EncryptedKey></d:KeyInfo><e:CipherData><e:CipherValue>${content.value}</e:CipherValue></e:CipherData></e:EncryptedData>`
 

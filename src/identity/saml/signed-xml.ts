@@ -216,8 +216,9 @@ function checked(
     if (!isOfProvider(signature, new Verifier())) return undefined
     signer.loadSignature(signature)
     if (!signer.checkSignature(text)) return undefined
-  } catch {
-    return undefined // its errors say which part of the comparison failed, in no particular class
+  } catch (error) {
+    if (error instanceof SamlProblem) throw error
+    return undefined // the library's errors say which part of the comparison failed, in no particular class
   }
   const [canonical, second] = signer.getSignedReferences()
   return second === undefined ? canonical : undefined

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import crypto, { createPrivateKey, createPublicKey } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { DOMParser } from '@xmldom/xmldom'
 import { SignedXml } from 'xml-crypto'
 import { readBearerAssertion } from '../../../src/identity/saml/assertion.ts'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
@@ -303,6 +304,11 @@ describe('a response', () => {
       { status: RESPONDER, statusWithin: 'urn:x', statusMessage: 'Ask\nlater' },
       `the provider returned "${RESPONDER}", "urn:x", "Ask\\nlater"`,
     ],
+    [
+      'that nothing is signed, rather than what else is wrong',
+      { signs: [], destination: 'https://a.example/' },
+      'neither the response nor the assertion is signed',
+    ],
     ['no more than 200 characters', { audiences: ['a'.repeat(300)] }, `it is for "${'a'.repeat(200)}", not "latchkey"`],
   ]
   for (const [what, parts, want] of reported) {
@@ -345,6 +351,10 @@ describe('a response', () => {
     })
     assert.equal(read(await response(inGroups(1000))).attributes[0]?.values.length, 1000)
     refuses('too-large', () => read(`<a>${'x'.repeat(300_000)}</a>`))
+    assert.throws(() => read(`<a>${'&amp;'.repeat(50_000)}</a>`), {
+      reason: 'too-large',
+      message: 'it has too many references to characters',
+    })
     const many = await response(inGroups(1600))
     refuses('too-large', () => read(many))
     const twice = await response({ ...inGroups(1000), signs: ['assertion', 'response'] })
@@ -413,6 +423,107 @@ describe('a response', () => {
     }
     canonical.mock.mockImplementation(() => [xml])
     assert.equal(read(xml).nameId.value, 'person-1')
+  })
+
+  it('is refused where response and assertion are signed, but not the same assertion', async context => {
+    const both = { signs: ['assertion', 'response'], responseId: '_1' } as const
+    const [xml, other] = [await response({ ...both, id: '_a' }), await response({ ...both, id: '_b' })]
+    const canonical = context.mock.method(SignedXml.prototype, 'getSignedReferences')
+    canonical.mock.mockImplementationOnce(() => [other])
+    refuses('bad-signature', () => read(xml))
+    assert.equal(read(xml).nameId.value, 'person-1')
+  })
+
+  it('is refused where the parser behind the signatures complains, or reads another document', async context => {
+    const xml = await response()
+    const other = new DOMParser().parseFromString('<a/>', 'text/xml')
+    const parse = DOMParser.prototype.parseFromString
+    const parsed = context.mock.method(DOMParser.prototype, 'parseFromString')
+    parsed.mock.mockImplementationOnce(() => other)
+    assert.throws(() => read(xml), { reason: 'bad-signature', message: 'there must be exactly one signature' })
+    parsed.mock.mockImplementationOnce(function (this: DOMParser, text: string) {
+      const { options } = this as unknown as { readonly options: { errorHandler(): void } } // not in its types
+      options.errorHandler()
+      return parse.call(this, text, 'text/xml')
+    })
+    assert.throws(() => read(xml), { reason: 'bad-signature', message: 'two parsers disagree about it' })
+    assert.equal(read(xml).nameId.value, 'person-1')
+  })
+
+  it('is refused with more in a signature than one reference needs', async () => {
+    const xml = await response()
+    const object = `<ds:Object xmlns:ds="${SAML.signature}"/>`
+    for (const end of ['</ds:Signature>', '</ds:SignedInfo>', '</ds:Reference>']) {
+      for (const more of [object, '<a/>', 'a', '<![CDATA[a]]>', '<ds:KeyInfo/><ds:KeyInfo/>']) {
+        refuses('bad-signature', () => read(xml.replace(end, more + end)))
+      }
+    }
+    const withKeyInfo = (content: string): string =>
+      xml.replace(/<ds:KeyInfo>.*<\/ds:KeyInfo>/s, `<ds:KeyInfo>${content}</ds:KeyInfo>`)
+    assert.equal(read(withKeyInfo('<ds:KeyName>a</ds:KeyName>')).nameId.value, 'person-1')
+    for (const part of ['Reference', 'SignatureValue', 'Transforms', 'DigestValue', 'Object', 'Manifest']) {
+      refuses('bad-signature', () => read(withKeyInfo(`<ds:X509Data><ds:${part}/></ds:X509Data>`)))
+      refuses('bad-signature', () => read(withKeyInfo(`<a:${part} xmlns:a="urn:a"/>`)))
+    }
+    for (const method of ['CanonicalizationMethod', 'SignatureMethod', 'DigestMethod']) {
+      const pattern = new RegExp(`(<ds:${method} [^>]*)/>`)
+      assert.match(xml, pattern)
+      refuses('algorithm', () => read(xml.replace(pattern, `$1><a/></ds:${method}>`)))
+    }
+  })
+
+  it('is refused where its canonical text is far longer than the message', () => {
+    const uri = `urn:${'x'.repeat(3000)}`
+    const value = `<saml:AttributeValue>${'<p:a/>'.repeat(400)}</saml:AttributeValue>`
+    const assertion = idp
+      .assertion({ inResponseTo: '_request', attributes: [{ name: 'a', values: [''] }] })
+      .replace('<saml:Assertion', `$& xmlns:p="${uri}"`)
+      .replace('<saml:AttributeValue></saml:AttributeValue>', value)
+    assert.ok(assertion.includes(value))
+    const xml = idp.responseAround(idp.sign(assertion), { signs: [], inResponseTo: '_request' })
+    assert.throws(() => read(xml), { reason: 'too-large', message: 'it has too many characters' })
+  })
+
+  it('is refused with anything but base64 in what is encrypted, which would be markup to the library', async () => {
+    const xml = await response({ encrypts: { certificate: ours.certificate } })
+    for (const place of ['</e:CipherValue>', '</xenc:CipherValue>']) {
+      assert.ok(xml.includes(place))
+      assert.equal(read(xml.replace(place, `\n ${place}`)).nameId.value, 'person-1')
+      for (const more of ['&lt;a/>', '&lt;!-- -->', '&amp;lt;', '-']) {
+        assert.throws(() => read(xml.replace(place, more + place)), {
+          reason: 'decryption',
+          message: 'it is not usable',
+        })
+      }
+    }
+  })
+
+  it('is refused with an envelope of no time or of the future, around an assertion of now', async () => {
+    const xml = await response()
+    const at = (text: string): string => xml.replace(/ IssueInstant="[^"]*"/, text)
+    refuses('not-xml', () => read(at('')))
+    refuses('not-yet-valid', () => read(at(` IssueInstant="${inSeconds(61).toISOString()}"`)))
+    assert.equal(read(at(` IssueInstant="${inSeconds(60).toISOString()}"`)).nameId.value, 'person-1')
+  })
+
+  it('is refused where the sign-in has no time', () => {
+    const assertion = idp.assertion({ inResponseTo: '_request' }).replace(/ AuthnInstant="[^"]*"/, '')
+    refuses('subject', () => read(idp.responseAround(idp.sign(assertion), { inResponseTo: '_request' })))
+  })
+
+  it('is refused with several contents or none in an encrypted assertion, though there is one key', async () => {
+    const data = await encrypted(idp.signedAssertion({ inResponseTo: '_request' }), { certificate: ours.certificate })
+    const keyless = data.replace(/<KeyInfo.*<\/KeyInfo>/s, '')
+    assert.notEqual(keyless, data)
+    const [key = ''] = /<e:EncryptedKey.*<\/e:EncryptedKey>/s.exec(data) ?? []
+    assert.notEqual(key, '')
+    for (const content of [data + keyless, keyless + data, key]) {
+      const xml = idp.responseAround(`<saml:EncryptedAssertion>${content}</saml:EncryptedAssertion>`, {
+        signs: [],
+        inResponseTo: '_request',
+      })
+      assert.throws(() => read(xml), { reason: 'decryption', message: 'there must be exactly one EncryptedData' })
+    }
   })
 
   it('is refused with more CDATA sections than a message may have nodes', async () => {
