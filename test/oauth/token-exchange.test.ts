@@ -20,6 +20,7 @@ import { sendJson } from '../support/zones.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const rule = (audience: string, more: object = {}) => ({
   audience,
   subjects: ['front'],
@@ -199,6 +200,11 @@ for (const mode of MODES) {
         { requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
         'invalid_request',
       ],
+      [
+        'a wish for a JWT that is opaque',
+        { audience: 'stock', requested_token_type: JWT, token_format: 'opaque' },
+        'invalid_request',
+      ],
       ['the type of an actor without one', { audience: 'stock', actor_token_type: ACCESS_TOKEN }, 'invalid_request'],
       [
         'an actor that is not a token',
@@ -212,6 +218,17 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error'], error, answer.text)
       })
     }
+
+    it('takes and gives a JWT by that type, and takes no opaque token by it (RFC 8693 §3)', async () => {
+      const issued = (await exchange({ audience: 'stock', subject_token_type: JWT, requested_token_type: JWT })).json()
+      assert.equal(issued['issued_token_type'], JWT)
+      assert.deepEqual(decodeJwt(String(issued['access_token'])).aud, ['stock'])
+      const scoped = { scope: 'openid cloud.read', token_format: 'opaque' }
+      const { access_token: opaque } = await passwordTokens(server, scoped, ['front', 'secret'])
+      const sent = { audience: 'stock', subject_token: opaque }
+      assert.equal((await exchange(sent)).status, 200)
+      assert.match((await exchange({ ...sent, subject_token_type: JWT })).text, /"invalid_request".*is not a JWT/)
+    })
 
     it('refuses a token that was not meant for the client, and a client without a rule, a credential or the grant', async () => {
       // Its audience has neither the id of the client nor a scope of it.

@@ -1,9 +1,11 @@
 import { isJsonRecord } from '../../base/json.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
+import { isPairwiseIn } from '../../model/tokens/subject.ts'
 import type { User } from '../../model/users/user.ts'
 import type { ExchangeRule } from '../../records/token-exchange.ts'
 import type { VerifiedToken } from '../../token/token-validity.ts'
@@ -62,7 +64,7 @@ export async function authorizeByExchange(
   if (clientAuthMethod === 'none') {
     throw new OAuthError('unauthorized_client', 'This client must authenticate', { rule: 'client-authentication' })
   }
-  refuseOtherKinds(request)
+  const issuedTokenType = issuedTypeOf(request, deps.behaviour)
   const subject = await readToken(request, 'subject_token', deps)
   const { user } = subject
   if (!user) {
@@ -93,7 +95,7 @@ export async function authorizeByExchange(
     tokens: ['access_token'],
     resources: [rule.audience],
     expiresBefore: subject.expiresAt,
-    issuedTokenType: ACCESS_TOKEN,
+    issuedTokenType,
     ...(actor && { actor }),
     exchangedFrom: { ...(isJsonRecord(before) && before), [subject.client.clientId]: String(signature) },
     // Both belong to the same grant, so whatever ends the grant ends both.
@@ -104,11 +106,17 @@ export async function authorizeByExchange(
   return { authorization, user, from: subject.client.clientId, rule }
 }
 
-function refuseOtherKinds({ params }: DecidedRequest): void {
-  const wanted = params.get('requested_token_type')
-  if (wanted !== undefined && wanted !== ACCESS_TOKEN && wanted !== JWT) {
+/** RFC 8693 §3: a JWT is an access token that others can read. Throws `invalid_request` if that is not what the client gets. */
+function issuedTypeOf({ zone, client, params }: DecidedRequest, behaviour: Behaviour): string {
+  const wanted = params.get('requested_token_type') ?? ACCESS_TOKEN
+  if (wanted !== ACCESS_TOKEN && wanted !== JWT) {
     throw new OAuthError('invalid_request', 'The requested_token_type is not supported')
   }
+  const isOpaque = tokenFormatOf(params) === 'opaque' || isPairwiseIn(zone, client, behaviour)
+  if (wanted === JWT && isOpaque) {
+    throw new OAuthError('invalid_request', 'The requested_token_type is not supported: the new token is opaque')
+  }
+  return wanted
 }
 
 /** An access token that was meant for the calling client: issued to it, or with it as an audience. */
@@ -135,6 +143,9 @@ async function readToken(
       cause,
     })
   })
+  if (type === JWT && token.stored?.format === 'opaque') {
+    throw new OAuthError('invalid_request', `The ${name} is not a JWT`)
+  }
   // Introspection reports such a token as inactive, and it cannot be exchanged either.
   const unapproved = await approvalProblem(zone, token, token.scopes, deps)
   if (unapproved !== undefined) {
