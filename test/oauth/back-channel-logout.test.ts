@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
+import type { TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
 import { createOutbound } from '../../src/base/outbound.ts'
 import { createRandom } from '../../src/base/random.ts'
@@ -342,13 +344,8 @@ describe('back-channel logout where the zone has none', () => {
 })
 
 describe('back-channel logout beside applications that do not respond', () => {
-  it('notifies the others at once, while those are tried again', { timeout: 20_000 }, async t => {
-    const hanging = await Promise.all(Array.from({ length: 10 }, startLogoutReceiver))
-    const healthy = await startLogoutReceiver()
-    t.after(() => Promise.all([...hanging, healthy].map(each => each.stop())))
-    for (const each of hanging) each.answer(undefined)
-    const urls = new Map(hanging.map(({ url }, index) => [`hanging-${index}`, url])).set('healthy', healthy.url)
-    const clients = Array.from(urls, ([id, url]) => ({
+  const clientsOf = (urls: ReadonlyMap<string, string>) =>
+    Array.from(urls, ([id, url]) => ({
       client_id: id,
       client_secret: 'secret',
       authorized_grant_types: ['authorization_code'],
@@ -356,9 +353,21 @@ describe('back-channel logout beside applications that do not respond', () => {
       redirect_uri: [`https://${id}.example/cb`],
       backchannel_logout_uri: url,
     }))
-    const server = await startServer({
-      config: { bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, ...clients] } },
-    })
+
+  /** Receivers that do not respond. */
+  async function hangingReceivers(t: TestContext, length: number) {
+    const receivers = await Promise.all(Array.from({ length }, startLogoutReceiver))
+    t.after(() => Promise.all(receivers.map(each => each.stop())))
+    for (const each of receivers) each.answer(undefined)
+    const arrived = async (count: number): Promise<void> => {
+      while (receivers.flatMap(({ tokens }) => tokens).length < count) await new Promise(setImmediate)
+    }
+    return { receivers, arrived }
+  }
+
+  /** A sender whose requests last until they are ended. */
+  async function senderFor(t: TestContext, bootstrap: object) {
+    const server = await startServer({ config: { bootstrap: { ...defaultBootstrap, ...bootstrap } } })
     t.after(() => server.stop())
     let timeout = new AbortController()
     const { app, store, clock, vault } = server
@@ -378,9 +387,9 @@ describe('back-channel logout beside applications that do not respond', () => {
       log: { warn: () => {}, fault: (_, cause) => void faults.push(cause) },
     })
     const { id: userId } = await userNamed(server, 'marissa')
-    const end = (id: string): Promise<void> =>
+    const end = (id: string, zoneId = 'svc'): Promise<void> =>
       store.endedSessions.add({
-        zoneId: 'svc',
+        zoneId,
         id,
         userId,
         sessionSalt: id,
@@ -388,9 +397,21 @@ describe('back-channel logout beside applications that do not respond', () => {
         attempts: 0,
         nextAttemptAt: clock.now(),
       })
-    const arrived = async (count: number): Promise<void> => {
-      while (hanging.flatMap(({ tokens }) => tokens).length < count) await new Promise(setImmediate)
+    const endRequests = async (rounds: readonly Promise<unknown>[]): Promise<void> => {
+      timeout.abort()
+      await Promise.all(rounds)
+      timeout = new AbortController()
     }
+    return { channel, clock, end, endRequests, faults }
+  }
+
+  it('notifies the others at once, while those are tried again', { timeout: 20_000 }, async t => {
+    const { receivers: hanging, arrived } = await hangingReceivers(t, 10)
+    const healthy = await startLogoutReceiver()
+    t.after(() => healthy.stop())
+    const urls = new Map(hanging.map(({ url }, index) => [`hanging-${index}`, url])).set('healthy', healthy.url)
+    const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
+    const { channel, clock, end, endRequests, faults } = await senderFor(t, { clients })
 
     const notifyHealthy = async (): Promise<void> => {
       const { delivered } = (await channel.totals()).outcomes
@@ -408,11 +429,37 @@ describe('back-channel logout beside applications that do not respond', () => {
       rounds.push(channel.deliver())
       await arrived(requests)
       await notifyHealthy()
-      timeout.abort()
-      await Promise.all(rounds)
-      timeout = new AbortController()
+      await endRequests(rounds)
       clock.advance(11)
     }
     assert.deepEqual([healthy.tokens.length, faults], [3, []])
   })
+
+  for (const { name, zoneIds, count, most } of [
+    { name: 'two requests to those of a zone', zoneIds: ['one'], count: 4, most: 2 },
+    { name: 'four requests to those of all zones', zoneIds: ['one', 'two', 'three'], count: 6, most: 4 },
+  ]) {
+    it(`sends at most ${name} once they have not responded`, { timeout: 20_000 }, async t => {
+      const { receivers, arrived } = await hangingReceivers(t, count)
+      const idOf = (index: number): string => `hanging-${index}`
+      const zoneOf = (index: number): string => zoneIds[index % zoneIds.length] ?? ''
+      const { channel, clock, end, endRequests, faults } = await senderFor(t, {
+        identity_zones: zoneIds.map(id => {
+          const urls = receivers.flatMap(({ url }, index) =>
+            zoneOf(index) === id ? [[idOf(index), url] as const] : [],
+          )
+          return { id, subdomain: id, name: id, bootstrap: { clients: clientsOf(new Map(urls)) } }
+        }),
+      })
+      for (const index of receivers.keys()) await end(idOf(index), zoneOf(index))
+      for (const requests of [count, count + most]) {
+        const round = channel.deliver()
+        await arrived(requests)
+        await setTimeout(100) // in which more would arrive
+        await endRequests([round])
+        clock.advance(11)
+      }
+      assert.deepEqual([receivers.flatMap(({ tokens }) => tokens).length, faults], [count + most, []])
+    })
+  }
 })
