@@ -73,15 +73,7 @@ export async function createUser(zone: Zone, wanted: NewUser, deps: CreationDeps
   const user = { ...plan.user, ...(passwordHash !== undefined && { passwordHash }) }
   const { copy } = plan
   const decisions = approvals.map(approval => ({ ...approval, zoneId: zone.id, userId: user.id }))
-  try {
-    if (!(await store.users.create(zone.id, user, { maxUsers, approvals: decisions, copy }))) {
-      throw full(zone, maxUsers ?? 0)
-    }
-  } catch (cause) {
-    if (!(cause instanceof AlreadyExists)) throw cause
-    const namesake = await store.users.findByName(zone.id, origin, draft.userName)
-    throw namesake ? nameTaken(draft, cause) : copy ? takenInAliasZone(cause) : externalIdTaken(draft, cause)
-  }
+  await insert(zone, { draft, user, rows: { maxUsers, approvals: decisions, copy } }, store)
   if (provider && !(await isUnchanged(provider, deps))) {
     await store.users.delete(zone.id, user.id, undefined, copy?.user)
     throw invalidOrigin(zone, origin)
@@ -91,6 +83,23 @@ export async function createUser(zone: Zone, wanted: NewUser, deps: CreationDeps
   reportDecisions({ zone, userId: user.id, origin: by }, { before: [], after: decisions }, deps)
   return user
 }
+
+/** Writes the user with its approvals and its copy. Refuses what another request has taken since it was checked. */
+async function insert(
+  zone: Zone,
+  { draft, user, rows }: { readonly draft: UserDraft; readonly user: User; readonly rows: RowsOfUser },
+  { users }: Pick<Store, 'users'>,
+): Promise<void> {
+  try {
+    if (!(await users.create(zone.id, user, rows))) throw full(zone, rows.maxUsers ?? 0)
+  } catch (cause) {
+    if (!(cause instanceof AlreadyExists)) throw cause
+    const namesake = await users.findByName(zone.id, draft.origin, draft.userName)
+    throw namesake ? nameTaken(draft, cause) : rows.copy ? takenInAliasZone(cause) : externalIdTaken(draft, cause)
+  }
+}
+
+type RowsOfUser = NonNullable<Parameters<Store['users']['create']>[2]>
 
 /**
  * Whether the provider still exists. Its deletion deletes its accounts; one that is created meanwhile must not be left to the

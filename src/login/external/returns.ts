@@ -145,15 +145,20 @@ export function createReturns(deps: ExternalDeps): Returns {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
       return fail(request, reply, { ...given, failure: LOST })
     }
-    const invitation =
-      attempt.invitation === undefined ? undefined : await openInvitation(zone, attempt.invitation, deps)
-    const isOpen = invitation?.user.origin === origin && (await mayBeLinked(invitation, provider, deps))
-    if (attempt.invitation !== undefined && !isOpen) {
+    const invitation = attempt.invitation === undefined ? undefined : await findOpen(zone, attempt.invitation, provider)
+    if (attempt.invitation !== undefined && !invitation) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: the invitation is no longer valid`)
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
     return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
+  }
+
+  /** The invitation of this code; undefined if it no longer holds for the provider. */
+  async function findOpen(zone: Zone, code: string, provider: IdentityProvider): Promise<OpenInvitation | undefined> {
+    const invitation = await openInvitation(zone, code, deps)
+    const isOpen = invitation?.user.origin === provider.originKey && (await mayBeLinked(invitation, provider, deps))
+    return isOpen ? invitation : undefined
   }
 
   /** Continues if the response is about the user who is signed in; otherwise asks with which account to continue. */

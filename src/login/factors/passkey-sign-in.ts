@@ -17,6 +17,7 @@ import { offersPasskeySignIn, secondFactorPolicy } from '../../model/users/secon
 import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
+import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import { turnedOff } from '../../web/answers.ts'
@@ -53,6 +54,10 @@ export interface PasskeySignInDeps {
   readonly behaviour: Behaviour
   readonly audit: Audit
 }
+
+type FoundAccount =
+  | { readonly user: User; readonly provider: IdentityProvider }
+  | { readonly problem: string; readonly data: string }
 
 /** `POST /login/passkey/options`, the options for the browser, and `POST /login/passkey`, its response. */
 export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
@@ -154,24 +159,27 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
       return refuse(message, { type, principal: 'passkey', data: `passkey: ${reason}` })
     }
     const { userId: principal } = proof
-    const user = await store.users.findWithGroups(zone.id, principal)
-    const provider = await store.providers.findByOrigin(zone.id, service.name)
-    if (user?.origin !== service.name || !user.active || provider?.active !== true) {
-      return refuse('passkey_refused', { type, principal, data: 'passkey: account' })
-    }
-    if (client && !allowsProvider(client, service.name)) {
-      return refuse('passkey_refused', { type, principal, data: 'passkey: client' })
-    }
-    if (await isLocked(user, provider)) {
-      const message = behaviour.hideLockout ? 'passkey_refused' : 'account_locked'
-      return refuse(message, { type, principal, data: 'the account is locked' })
-    }
+    const found = await findAccount(zone, principal, client)
+    if ('problem' in found) return refuse(found.problem, { type, principal, data: found.data })
+    const { user, provider } = found
     const facts = { principal, origin: user.origin, authenticationType: provider.type, data: 'passkey' }
     if (!user.verified) return refuse('account_not_verified', { type: 'UnverifiedUserAuthentication', ...facts })
     for (const success of ['IdentityProviderAuthenticationSuccess', 'UserAuthenticationSuccess'] as const) {
       deps.audit({ type: success, ...facts, ...shared })
     }
     return { ...proof, outcome: 'signed-in', user } as const
+  }
+
+  /** The account with its provider, or why it may not sign in to this client. */
+  async function findAccount({ id: zoneId }: Zone, userId: string, client: Client | undefined): Promise<FoundAccount> {
+    const user = await store.users.findWithGroups(zoneId, userId)
+    const provider = await store.providers.findByOrigin(zoneId, service.name)
+    if (user?.origin !== service.name || !user.active || provider?.active !== true) {
+      return { problem: 'passkey_refused', data: 'passkey: account' }
+    }
+    if (client && !allowsProvider(client, service.name)) return { problem: 'passkey_refused', data: 'passkey: client' }
+    if (!(await isLocked(user, provider))) return { user, provider }
+    return { problem: behaviour.hideLockout ? 'passkey_refused' : 'account_locked', data: 'the account is locked' }
   }
 
   /** A locked account is locked for every sign-in method, as administrators expect. */

@@ -2,7 +2,9 @@
 import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
 import { withLevel } from '../../model/sessions/assurance.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
+import type { Client } from '../../model/clients/client.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
@@ -14,7 +16,7 @@ import { levelsAsked } from '../../model/sessions/step-up.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import { levelToReach } from '../authorize/demands.ts'
 import { nextStep, scopeDecisions } from '../authorize/next-step.ts'
-import type { SignedIn, Step } from '../authorize/next-step.ts'
+import type { ScopeDecision, SignedIn, Step } from '../authorize/next-step.ts'
 import { authorizeByCode } from '../grants/authorization-code.ts'
 import { authorizeByDecision } from '../grants/device-code.ts'
 import { requireAllowedProvider } from '../grants/grant.ts'
@@ -83,10 +85,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   const { request, findings } = planning
   const { zone, client, params, because } = request
   const { behaviour, clock, store } = deps
-  if (client.allowedProviders?.length === 0) {
-    const description = 'Client is not authorized for any identity providers.'
-    throw new OAuthError('unauthorized_client', description, { rule: 'provider-not-allowed' })
-  }
+  requireAnyProvider(client)
   noteUncheckedDemands(planning)
   const user = userOf(planning)
   const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
@@ -95,10 +94,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   const scopes = userScopes({ client, requested, because }, await deps.groupsOf(zone, user), behaviour)
   const now = clock.now()
   const approvals = await store.approvals.list(zone.id, user.id, client.clientId, now)
-  for (const { scope, state, isAutomatic } of scopeDecisions({ client, forceConsent: false }, scopes, approvals)) {
-    findings.approvals ??= new Map()
-    findings.approvals.set(scope, isAutomatic ? 'auto-approve' : BY_STATE[state])
-  }
+  noteApprovals(scopeDecisions({ client, forceConsent: false }, scopes, approvals), findings)
   const acrValues = supportsLevels(zone, behaviour) ? levelsAsked(planning.acrValues, client) : undefined
   const lacking = await levelToReach(zone, { client, user, acr: first, acrValues }, deps)
   const signedIn: SignedIn = {
@@ -109,10 +105,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     justApproved: false,
     lacking,
   }
-  const named = supportsProtocol(zone, 'resourceIndicators', behaviour)
-    ? namedResources(params.all('resource'), client)
-    : []
-  const resources = named.length > 0 && { resources: named }
+  const resources = resourcesAsked(request, behaviour)
   const stepFor = (who: SignedIn): Step => nextStep({ client, ...resources, ...ASKED }, who, { now, behaviour })
   const wanted = stepFor(signedIn)
   const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined
@@ -127,6 +120,25 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     ...resources,
   }
   return authorizeByCode({ code, user: afterSignIn(user, now) }, request, deps)
+}
+
+function requireAnyProvider({ allowedProviders }: Client): void {
+  if (allowedProviders?.length !== 0) return
+  const description = 'Client is not authorized for any identity providers.'
+  throw new OAuthError('unauthorized_client', description, { rule: 'provider-not-allowed' })
+}
+
+function resourcesAsked({ zone, client, params }: Planning['request'], behaviour: Behaviour) {
+  if (!supportsProtocol(zone, 'resourceIndicators', behaviour)) return false
+  const named = namedResources(params.all('resource'), client)
+  return named.length > 0 && { resources: named }
+}
+
+function noteApprovals(decisions: readonly ScopeDecision[], findings: Findings): void {
+  for (const { scope, state, isAutomatic } of decisions) {
+    findings.approvals ??= new Map()
+    findings.approvals.set(scope, isAutomatic ? 'auto-approve' : BY_STATE[state])
+  }
 }
 
 const BY_STATE = {

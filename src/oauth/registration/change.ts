@@ -7,6 +7,7 @@ import type { JsonRecord } from '../../base/json.ts'
 import { digest } from '../../base/secrets.ts'
 import { applyWrites, update } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
+import type { ClientDefinition } from '../../clients/client-json.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
 import type { Audit } from '../../model/audit/event.ts'
@@ -68,10 +69,8 @@ export async function changeRegistration(
   const addedUris = definition.redirectUris.filter(uri => !existing.redirectUris.includes(uri))
   const isTrusted = (await deps.store.clients.findMetadata(zone.id, clientId))?.createdBy !== 'registration'
   if (!isTrusted) {
-    const shown = linksOf(existing)
-    const addedLinks = linksOf(definition).filter(link => !shown.includes(link))
     await refuseForeignRedirects(zone.id, addedUris, deps)
-    await refuseForeignLinks(zone.id, addedLinks, deps)
+    await refuseForeignLinks(zone.id, addedLinks(existing, definition), deps)
   }
   const token = random.urlSafe(TOKEN_LENGTH)
   const secrets = secret === undefined ? [] : [await newSecret(secret, requester, deps)]
@@ -85,6 +84,11 @@ export async function changeRegistration(
   const forgetApprovals = addedUris.length > 0 || client.name !== existing.name
   await commitRegistration(request, update(stored, client, { forgetApprovals }), deps)
   return { client, token, secret }
+}
+
+function addedLinks(existing: Client, definition: ClientDefinition): readonly string[] {
+  const shown = linksOf(existing)
+  return linksOf(definition).filter(link => !shown.includes(link))
 }
 
 function checkMembers(sent: JsonRecord, { clientId }: Client): void {
