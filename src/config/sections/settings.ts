@@ -106,7 +106,7 @@ export const settingsSchemas = {
         items: { type: 'string', pattern: '^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$' },
         default: [],
         description:
-          'Host names of the default zone besides the host of base_url and localhost. A label before one of them is the subdomain of another zone.',
+          'Host names of the default zone besides the host of base_url and localhost, where responses then have their URLs. A label before one of them is the subdomain of another zone.',
       },
     }),
   }),

@@ -174,7 +174,7 @@ export function createZoneResolver(deps: {
     const shown = JSON.stringify(host.slice(0, MAX_NAME_LENGTH))
     const further = internalHostnames.map(name => `, ${name} (zones.internal.hostnames)`).join('')
     deps.log.info(
-      `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url)${further}, and its zones have subdomains of it. If the name is right, add it to zones.internal.hostnames; proxies must pass the Host header on. Not logged again`,
+      `a request for the host ${shown} got 404: this server is ${urls.hostname} (base_url)${further}, and its zones have subdomains of it. If users or programs call the server by this name, add it to zones.internal.hostnames; otherwise a proxy must pass the Host header on. Not logged again`,
     )
   }
 

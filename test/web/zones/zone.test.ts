@@ -98,7 +98,7 @@ for (const mode of MODES) {
         line,
         /^a request for the host "10\.0\.0\.11:8443" got 404: this server is id\.example \(base_url\), and its/,
       )
-      assert.match(line, /add it to zones\.internal\.hostnames; proxies must pass the Host header on/)
+      assert.match(line, /add it to zones\.internal\.hostnames; otherwise a proxy must pass the Host header on/)
       assert.deepEqual(others, [])
     })
 
