@@ -139,6 +139,15 @@ describe('a deflated message', () => {
     { name: 'that is cut off', base64: packed('<x/>'.repeat(100)).slice(0, 8), reason: 'not-xml' },
     { name: 'that is not UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
     { name: 'that is empty', base64: '', reason: 'not-xml' },
+    { name: 'with anything but base64 in it', base64: packed('<x/>').replace(/^./, '$&!'), reason: 'not-xml' },
+    {
+      name: 'that is long, but inflates to little',
+      // Blocks without content (RFC 1951 §3.2.4) before the message.
+      base64: Buffer.concat([Buffer.from('000000ffff'.repeat(50_000), 'hex'), deflateRawSync('<x/>')]).toString(
+        'base64',
+      ),
+      reason: 'too-large',
+    },
   ]
   for (const { name, base64, reason } of bad) {
     it(`is refused ${name}: ${reason}`, () => assert.throws(() => readDeflated(base64), refusal(reason)))

@@ -370,12 +370,12 @@ describe('a response', () => {
     refuses('too-large', () => read(`<a ${Array.from({ length: 50 }, (_, place) => `b${place}=""`).join(' ')}/>`))
   })
 
-  it('is refused without output on the console where a second parser complains', async context => {
+  it('is refused without output on the console where a second parser would complain', async context => {
     const spoken = context.mock.method(console, 'error', () => {})
     const warned = context.mock.method(console, 'warn', () => {})
-    for (const change of [' xmlns:4aml="urn:a"', ' a:4="b" xmlns:a="urn:a"']) {
+    for (const change of [' xmlns:4aml="urn:a"', ' a:4="b" xmlns:a="urn:a"', ' a\u{10000}="b"']) {
       const xml = (await response()).replace('<saml:Subject>', `<saml:Subject${change}>`)
-      assert.throws(() => read(xml), SamlProblem)
+      refuses('not-xml', () => read(xml))
     }
     assert.deepEqual([spoken.mock.callCount(), warned.mock.callCount()], [0, 0])
   })
@@ -495,6 +495,14 @@ describe('a response', () => {
           message: 'it is not usable',
         })
       }
+    }
+  })
+
+  it('is read from base64 in lines, and refused with anything else in it', async () => {
+    const base64 = base64Of(await response())
+    assert.equal(readResponse(base64.replace(/.{64}/g, '$&\r\n'), expected).nameId.value, 'person-1')
+    for (const more of ['!', '%', '.', '=', '\u00a0']) {
+      refuses('not-xml', () => readResponse(base64.replace(/^.{8}/, `$&${more}`), expected))
     }
   })
 
