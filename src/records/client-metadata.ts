@@ -36,14 +36,14 @@ const CLIENT_AUTH_METHOD_NAMES = [
   'none',
 ] as const
 
-const LONGEST_AGE = 2 ** 31 - 1
-const MAX_AGE_PROBLEM = `must be a whole number of seconds, from 0 to ${LONGEST_AGE}`
+const MAX_AGE = 2 ** 31 - 1
+const MAX_AGE_PROBLEM = `must be a whole number of seconds, from 0 to ${MAX_AGE}`
 
 const age = v.pipe(
   v.number(MAX_AGE_PROBLEM),
   v.integer(MAX_AGE_PROBLEM),
   v.minValue(0, MAX_AGE_PROBLEM),
-  v.maxValue(LONGEST_AGE, MAX_AGE_PROBLEM),
+  v.maxValue(MAX_AGE, MAX_AGE_PROBLEM),
 )
 
 const MAX_URI_LENGTH = 2048
