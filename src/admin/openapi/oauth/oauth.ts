@@ -204,9 +204,12 @@ const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'pos
 
 const scopeTexts = listOf(closed({ code: text, text }))
 const choice = closed({ location: text, path: text, key: text, value: oneOf(['true', 'false']) })
-const frame = (required: boolean): Operation => ({
-  summary: 'Show the session frame',
-  about: 'OpenID Connect Session Management §3.2, and the equivalent of the reference system.',
+const frame = (
+  required: boolean,
+  { summary, about }: { readonly summary: string; readonly about: string },
+): Operation => ({
+  summary,
+  about,
   query: {
     clientId: (required ? must : may)('Client id.'),
     messageOrigin: (required ? must : may)('Origin of the page of the client.'),
@@ -303,9 +306,18 @@ export function oauthArea(facts: Facts): Area {
         'DELETE /userinfo': userinfo(),
         'PATCH /userinfo': userinfo(),
       }),
-      'GET /session': frame(true),
-      'GET /session_management': frame(true),
-      'GET /check_session': frame(false),
+      'GET /session': frame(true, {
+        summary: 'Show the session frame for the id of a user',
+        about: 'Of UAA. A message has the client id and the id of the last user, `~` for none.',
+      }),
+      'GET /session_management': frame(true, {
+        summary: 'Show the session frame for one client',
+        about: 'Of UAA. A message has the client id and `session_state`.',
+      }),
+      'GET /check_session': frame(false, {
+        summary: 'Show the session frame of OpenID Connect',
+        about: 'OpenID Connect Session Management §3.2. A message has the client id and `session_state`.',
+      }),
     },
     schemas: {
       ApprovalQuestion: approvalQuestion(facts.behaviour),
