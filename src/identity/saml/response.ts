@@ -91,7 +91,7 @@ function checkEnvelope(
     throw new SamlProblem('destination', `it is for ${mismatchText(destination, recipient)}`) // Bindings §3.5.5.2
   }
   if (childrenNamed(response, 'Issuer', NAMESPACES.assertion).length > 0) checkIssuer(response, provider.entityId)
-  if (answers !== undefined || inResponseTo === 'none') checkInResponseTo(answers, inResponseTo)
+  if (answers !== undefined) checkInResponseTo(answers, inResponseTo)
   const issuedAt = instantOf(response, 'IssueInstant')
   if (!issuedAt) throw new SamlProblem('not-xml', 'it does not say when it was issued')
   const issued = `it was issued at ${timeAndNow(issuedAt, now)}`

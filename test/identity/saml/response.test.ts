@@ -191,6 +191,8 @@ describe('a response', () => {
     ['without conditions', 'condition', { conditions: null }],
     // Covers POST /saml/SSO/alias/{alias}: check: Conditions
     ['with an unknown condition', 'condition', { moreConditions: '<saml:Mood/>' }],
+    ['with a condition of another namespace', 'condition', { moreConditions: '<a:OneTimeUse xmlns:a="urn:a"/>' }],
+    ['that is signed and has an empty id', 'bad-signature', { responseId: '', signs: ['response'] }],
     [
       'for two audiences of which one is other',
       'audience',
@@ -464,6 +466,19 @@ describe('a response', () => {
     for (const part of ['Reference', 'SignatureValue', 'Transforms', 'DigestValue', 'Object', 'Manifest']) {
       refuses('bad-signature', () => read(withKeyInfo(`<ds:X509Data><ds:${part}/></ds:X509Data>`)))
       refuses('bad-signature', () => read(withKeyInfo(`<a:${part} xmlns:a="urn:a"/>`)))
+    }
+    refuses('bad-signature', () =>
+      read(xml.replaceAll('ds:KeyInfo', 'a:KeyInfo').replace('<a:KeyInfo', '$& xmlns:a="urn:a"')),
+    )
+    const [value = ''] = /<ds:SignatureValue>.*<\/ds:SignatureValue>/s.exec(xml) ?? []
+    const bare = xml.replace(/<ds:KeyInfo>.*<\/ds:KeyInfo>/s, '')
+    assert.equal(read(bare).nameId.value, 'person-1')
+    refuses('bad-signature', () => read(bare.replace(value, value + value)))
+    const prefixes = '<a:InclusiveNamespaces xmlns:a="http://www.w3.org/2001/10/xml-exc-c14n#" PrefixList="b"/>'
+    for (const more of [prefixes + prefixes, prefixes.replace('/>', '><a/></a:InclusiveNamespaces>'), '<a/>']) {
+      const changed = xml.replace(/(<ds:Transform [^>]*exc-c14n#")\/>/, `$1>${more}</ds:Transform>`)
+      assert.notEqual(changed, xml)
+      refuses('algorithm', () => read(changed))
     }
     for (const method of ['CanonicalizationMethod', 'SignatureMethod', 'DigestMethod']) {
       const pattern = new RegExp(`(<ds:${method} [^>]*)/>`)

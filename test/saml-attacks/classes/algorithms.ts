@@ -47,6 +47,7 @@ export const algorithms: AttackClass = {
     },
   ],
   attacks: [
+    { name: 'ECDSA by its name, signed with RSA', reasons: ['bad-signature'], forge: by({ method: SAML.ecdsaSha256 }) },
     {
       name: 'RSA with SHA-1',
       reasons: ['algorithm'],
