@@ -651,6 +651,10 @@ for (const mode of MODES) {
             name: 'without a signature in the query',
             send: () => redirect(idp.redirectQuery('SAMLRequest', requestOf(), { key: null })),
           },
+          ...['', ' ID=""', ` ID="_${'x'.repeat(1024)}"`].map(id => ({
+            name: `with ${id === '' ? 'no id' : `the id ${id.slice(0, 8)}`}`,
+            send: () => redirect(signedQuery(requestOf().replace(/ ID="[^"]*"/, id))),
+          })),
           {
             name: 'with a signature inside a message by redirect',
             send: () => redirect(idp.redirectQuery('SAMLRequest', idp.sign(requestOf()), { key: null })),
