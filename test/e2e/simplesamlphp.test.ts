@@ -183,18 +183,13 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     university.configure({})
   })
 
-  it('reads an assertion whose response alone is signed, but not if it is encrypted', async () => {
-    const page = await newPage()
+  it('reads an assertion whose response alone is signed, also if it is encrypted', async () => {
     university.configure({ signs: ['response'] })
-    await signIn(page, 'university', 'ann')
-    company.configure({ signs: ['response'], encrypts: 'gcm', binding: 'post' })
-    const other = await newPage()
-    await other.goto(`${server.baseUrl}/login`)
-    await other.getByRole('link', { name: 'Sign in at company' }).click()
-    await enter(other, 'ann')
-    await other.waitForURL(each => each.href.startsWith(server.baseUrl))
-    await other.goto(`${server.baseUrl}/home`)
-    assert.equal(new URL(other.url()).pathname, '/login')
+    await signIn(await newPage(), 'university', 'ann')
+    for (const encrypts of ['gcm', 'cbc'] as const) {
+      company.configure({ signs: ['response'], encrypts, binding: 'post' })
+      await signIn(await newPage(), 'company', 'ann')
+    }
     university.configure({})
     company.configure({ encrypts: 'cbc', binding: 'post' })
   })

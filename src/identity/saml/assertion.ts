@@ -1,8 +1,8 @@
 // Reads assertions: finds the relevant one, decrypts and verifies it, and passes only that to the statement's reader.
-import { decryptedElement, decryptedText, notDecrypted } from './encryption.ts'
+import { decryptedElement, decryptedText, mayBePatchwork, notDecrypted } from './encryption.ts'
 import { SamlProblem } from './problem.ts'
-import { checkSignaturePlaces, verifiedPart } from './signed-xml.ts'
-import { readStatement } from './statement.ts'
+import { checkSignaturePlaces, signatureOf, verifiedPart } from './signed-xml.ts'
+import { checkIssuer, readStatement } from './statement.ts'
 import type { Expectation, SamlStatement } from './statement.ts'
 import { decodeXml, elementsOf, isNamed, NAMESPACES, parseXml } from './xml.ts'
 import type { XmlElement } from './xml.ts'
@@ -34,11 +34,16 @@ export function checkAssertions(root: XmlElement, assertion: XmlElement): void {
 interface Verification extends Pick<Expectation, 'provider' | 'decryptionKeys'> {
   /** The elements around an encrypted one, whose namespaces it may use. */
   readonly around: readonly XmlElement[]
+  /**
+   * The same as the provider signed them, with the encrypted one: then the assertion within needs no signature of its own. Absent if
+   * they are not signed, because anyone can encrypt for us.
+   */
+  readonly signedAround?: readonly XmlElement[]
 }
 
 /**
- * The assertion, which is the root of the text or a child of the root, as it was signed; an encrypted one must be signed within.
- * Throws a `SamlProblem`.
+ * The assertion, which is the root of the text or a child of the root, as it was signed; an encrypted one must be signed within, or
+ * with the elements around it. Throws a `SamlProblem`.
  */
 export function verifiedAssertion(text: string, element: XmlElement, verification: Verification): XmlElement {
   const { provider } = verification
@@ -49,14 +54,22 @@ export function verifiedAssertion(text: string, element: XmlElement, verificatio
 const SIGNED_ASSERTION = 'an assertion that the provider signed'
 
 /** Every failure gives the same refusal, so that an attacker cannot learn how far modified ciphertext was processed. */
-function decryptedAssertion(element: XmlElement, { provider, decryptionKeys, around }: Verification): XmlElement {
-  const decrypted = decryptedText(element, decryptionKeys)
+function decryptedAssertion(
+  encrypted: XmlElement,
+  { provider, decryptionKeys, around, signedAround }: Verification,
+): XmlElement {
+  const decrypted = decryptedText(encrypted, decryptionKeys)
   if (!decrypted) throw notDecrypted(SIGNED_ASSERTION)
   try {
-    const { text, element: assertion } = decryptedElement(decrypted.text, isAssertion, around)
-    checkAssertions(assertion, assertion)
-    checkSignaturePlaces(assertion, [assertion])
-    return verifiedPart(text, assertion, provider.signingKeys).element
+    const { text, element } = decryptedElement(decrypted.text, isAssertion, around)
+    checkAssertions(element, element)
+    checkSignaturePlaces(element, [element])
+    if (!signedAround || signatureOf(element)) return verifiedPart(text, element, provider.signingKeys).element
+    // A provider can sign what another one encrypted; so it must be whole, and of this provider.
+    if (mayBePatchwork(decrypted)) throw notDecrypted(SIGNED_ASSERTION)
+    const { element: assertion } = decryptedElement(decrypted.text, isAssertion, signedAround)
+    checkIssuer(assertion, provider.entityId)
+    return assertion
   } catch (error) {
     throw error instanceof SamlProblem ? notDecrypted(SIGNED_ASSERTION) : error
   }

@@ -7,8 +7,8 @@ import type { XmlElement } from './xml.ts'
 
 /**
  * Of the content. CBC is what directories and simpleSAMLphp use unless configured otherwise. It lets anyone who holds an encrypted
- * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal, and what
- * was changed has no valid signature.
+ * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal. What was changed
+ * has no valid signature; without one within, only another provider could sign it, as an assertion of its own.
  */
 const CONTENT_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2009/xmlenc11#aes128-gcm',
@@ -146,10 +146,10 @@ export function createDecryption(keys: readonly KeyObject[]): Decryption {
 }
 
 /**
- * Another provider could put a beginning and an end of its choice around blocks that were not encrypted for it to read. Between
- * them a block decrypts to random bytes, which are hardly ever UTF-8.
+ * Whether what was encrypted may have been changed. Another provider could put a beginning and an end of its choice around blocks that
+ * were not encrypted for it to read. Between them a block decrypts to random bytes, which are hardly ever UTF-8.
  */
-const mayBePatchwork = ({ text, isAuthentic }: Decrypted): boolean => !isAuthentic && text.includes('\ufffd')
+export const mayBePatchwork = ({ text, isAuthentic }: Decrypted): boolean => !isAuthentic && text.includes('\ufffd')
 
 interface Parts {
   readonly algorithm: string

@@ -22,8 +22,8 @@ export type { Expectation, SamlNameId, SamlStatement } from './statement.ts'
 const SUCCESS = 'urn:oasis:names:tc:SAML:2.0:status:Success'
 
 /**
- * Verifies a response in base64 and reads its assertion. Either the response or the assertion is signed; an assertion that
- * is signed within a signed response must have been signed by the provider as well. Throws a `SamlProblem`.
+ * Verifies a response in base64 and reads its assertion, which may be encrypted. Either the response or the assertion is signed; an
+ * assertion that is signed within a signed response must have been signed by the provider as well. Throws a `SamlProblem`.
  */
 export function readResponse(base64: string, expected: Expectation): SamlStatement {
   const text = decodeXml(base64)
@@ -44,7 +44,8 @@ export function readResponse(base64: string, expected: Expectation): SamlStateme
   const isPlain = inner.name === 'Assertion' && !signatureOf(inner)
   if (!isPlain && nodes > MAX_SIGNED_NODES / 2) throw new SamlProblem('too-large', 'it is too large to be signed twice')
   if (inner.name !== 'Assertion') {
-    return readStatement(verifiedAssertion(text, inner, verification), expected, { needsAuthentication: true })
+    const decrypted = verifiedAssertion(text, inner, { ...verification, signedAround: [response, inner] })
+    return readStatement(decrypted, expected, { needsAuthentication: true })
   }
   // Its own signature is compared in the received message: the canonical text of the response need not have every namespace
   // that it takes along (Exclusive XML Canonicalization §3). What is read is what both signed.

@@ -97,6 +97,13 @@ export const encryption: AttackClass = {
       forge: around(means => signedAssertion(means)),
     },
     {
+      name: 'an encrypted assertion in a signed response',
+      only: 'acs',
+      isEncrypted: true,
+      forge: ({ idp, parts, encryptTo }) =>
+        idp.response({ ...parts, signs: ['response'], encrypts: { certificate: encryptTo ?? '' } }),
+    },
+    {
       name: 'an encrypted name in a signed assertion',
       isEncrypted: true,
       forge: async means => messageOf(means, await withSealedName(means)),
@@ -120,6 +127,19 @@ export const encryption: AttackClass = {
         return replaced(response, /<saml:Assertion.*<\/saml:Assertion>/s, await sealed(means, victimAssertion(means)))
       },
       'CVE-2026-2092',
+    ),
+    attack('a response signed by another provider around an encrypted assertion of the first', async means =>
+      means.rival.responseAround(await sealed(means, victimAssertion(means)), {
+        ...means.parts,
+        signs: ['response'],
+        responseIssuer: means.rival.entityId,
+      }),
+    ),
+    attack('a signed response around an encrypted assertion that somebody else signed', async means =>
+      means.idp.responseAround(await sealed(means, means.idp.sign(victimAssertion(means), { key: means.ownKey })), {
+        ...means.parts,
+        signs: ['response'],
+      }),
     ),
     attack(
       'an encrypted forged assertion beside a signed one',
