@@ -557,8 +557,8 @@ for (const mode of MODES) {
         const leaving = async (browser: Browser, client: string, more = {}) => {
           const asked = await authorize(browser, { ...requestOf(client), ...more })
           const page = await browser.send(asked.location().pathname)
-          const { form_redirect_uri = asked.location().href } = hiddenFields(page.text)
-          const sent = sentTo(await browser.send('/login/external/corp', { query: { form_redirect_uri } }))
+          const link = unescaped(/href="(\/login\/external\/corp[^"]*)"/.exec(page.text)?.[1] ?? '')
+          const sent = sentTo(await browser.send(link))
           return { nonce: sent.get('nonce') ?? '', query: { code: 'c', state: sent.get('state') ?? '' } }
         }
 
@@ -583,6 +583,21 @@ for (const mode of MODES) {
           else assert.equal(answer.status, 400)
           assert.equal(browser.cookies.get(cookie), session)
           assert.equal(server.events.length, events)
+        })
+
+        it('leads on to requests of any length, each tab to its own', async () => {
+          const browser = server.browser()
+          const state = 's'.repeat(1600)
+          const tabs = [
+            await leaving(browser, 'auto', { state }),
+            await leaving(browser, 'partly', { state }),
+            await leaving(browser, 'wild', { state }),
+          ]
+          const targets: string[] = []
+          for (const tab of tabs) targets.push(String((await comeBack(browser, tab)).headers['location']))
+          for (const [place, client] of ['auto', 'partly', 'wild'].entries()) {
+            assert.match(targets[place] ?? '', new RegExp(`/oauth/authorize\\?.*client_id=${client}&.*state=s{1600}`))
+          }
         })
 
         const others: readonly {

@@ -25,7 +25,7 @@ export interface Attempt {
   readonly beganAt: number
   /** Maximum age of the sign-in at the provider, in seconds; 0: it must be after the start. */
   readonly maxAge?: number
-  /** Path to continue with, if it differs from the session's saved request. */
+  /** Path to continue with; absent for the session's saved request. */
   readonly path?: string
   /** The code of the invitation that the user accepts by signing in. */
   readonly invitation?: string
@@ -80,11 +80,13 @@ export const isState = (text: string): boolean => text.length === STATE_LENGTH &
 const VERIFIER_LENGTH = 64 // RFC 7636 §4.1: 43 to 128 characters
 /** Maximum number of such cookies; more, left by abandoned tabs, would exceed the size of a request head. */
 const PLACES = ['0', '1', '2', '3', '4', '5', '6', '7']
-/** Longer paths are stored in the session only. */
+/** Longer paths are stored in a row of their own. */
 export const MAX_PATH_LENGTH = 500
 
 /** The contents of the cookie. */
 interface Sealed extends Attempt {
+  /** The id of a long path. */
+  readonly pathId?: string
   /** Digest of the id of the session that started it. */
   readonly session: string
   readonly until: number
@@ -126,6 +128,13 @@ export function createAttempts(deps: {
     }
   }
 
+  /** With the path, if it is not in the cookie; without one, if the row has been removed. */
+  async function withPath(request: FastifyRequest, sealed: Sealed): Promise<Attempt> {
+    const { pathId } = sealed
+    const path = pathId === undefined ? undefined : await sessions.savedPath(request, pathId)
+    return path === undefined ? sealed : { ...sealed, path }
+  }
+
   /** A free place or, where there is none, that of the oldest sign-in. Tabs that start at the same moment rarely get the same one. */
   function takePlace(request: FastifyRequest, reply: FastifyReply): string {
     const { zone } = request
@@ -146,17 +155,19 @@ export function createAttempts(deps: {
       const state = takePlace(request, reply) + random.urlSafe(STATE_LENGTH - 1)
       const key = { origin, callback, state }
       const now = clock.now()
+      const isLong = path !== undefined && path.length > MAX_PATH_LENGTH
+      const pathId = isLong ? await sessions.savePath(request, path) : undefined
       const attempt = {
         provider,
         beganAt: now.getTime(),
         nonce: random.urlSafe(STATE_LENGTH),
         codeVerifier: random.urlSafe(VERIFIER_LENGTH),
-        ...(path !== undefined && { path }),
+        ...(path !== undefined && !isLong && { path }),
         ...(invitation !== undefined && { invitation }),
         ...(maxAge !== undefined && { maxAge }),
       }
       const until = addSeconds(now, LIFE_SECONDS).getTime()
-      const sealed: Sealed = { ...attempt, session: session.idDigest, until }
+      const sealed: Sealed = { ...attempt, ...(pathId !== undefined && { pathId }), session: session.idDigest, until }
       const text = vault.seal(JSON.stringify(sealed), contextOf(request.zone, key))
       setCookie(reply, nameFor(request.zone, key.state), text, {
         ...attributesIn(request.zone, callback),
@@ -178,7 +189,7 @@ export function createAttempts(deps: {
         digest(contextOf(request.zone, key)),
         new Date(sealed.until),
       )
-      return isFirst ? sealed : undefined
+      return isFirst ? withPath(request, sealed) : undefined
     },
     async overtaken(request, key) {
       const sealed = open(request, key)
@@ -186,7 +197,7 @@ export function createAttempts(deps: {
       if (!sealed || !signedIn || sealed.until <= clock.now().getTime()) return undefined
       const { session, user } = signedIn
       const isLater = session.idDigest !== sealed.session && session.createdAt.getTime() >= sealed.beganAt
-      return isLater ? { attempt: sealed, user } : undefined
+      return isLater ? { attempt: await withPath(request, sealed), user } : undefined
     },
   }
 }

@@ -14,7 +14,6 @@ import { leadTo } from '../../web/destination.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
-import { MAX_PATH_LENGTH } from './attempts.ts'
 import { LOST } from './external-failures.ts'
 import type { SignInTarget } from '../sign-in/sign-in-target.ts'
 import { callbackPath, fingerprint, isPlain, namesOf } from './returns.ts'
@@ -54,8 +53,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
       if (!provider?.active || !(await identity.isReady(zone, provider))) return false
       const reauthenticate = saved?.reauthenticate ?? false
       const maxAge = reauthenticate ? undefined : saved?.maxAge
-      const isLong = path !== undefined && path.length > MAX_PATH_LENGTH
-      if (!(await sessions.of(request)) || (isLong && path !== saved?.path)) {
+      if (!(await sessions.of(request))) {
         await sessions.saveInSession(request, reply, {
           path: path ?? '/',
           reauthenticate,
@@ -67,7 +65,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
         origin,
         callback,
         provider: fingerprint(provider),
-        path: isLong ? undefined : path,
+        path,
         invitation,
         maxAge: reauthenticate ? 0 : maxAge,
       })

@@ -12,8 +12,8 @@ import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { discoveryPath } from '../../model/zones/saml-paths.ts'
 import type { PageSettings } from '../../model/zones/settings.ts'
 import { samlEntityIdOf } from '../../model/zones/zone.ts'
+import { MAX_LINK_LENGTH } from '../../pages/parts/layout.ts'
 import type { Store } from '../../store/store.ts'
-import { MAX_PATH_LENGTH } from '../external/attempts.ts'
 import { externalPath } from '../external/external.ts'
 import type { SignInTarget } from './sign-in-target.ts'
 
@@ -55,6 +55,12 @@ export async function selfServiceLinksFor(
   return { signup: maySignUp ? linkIn(basePath, signup) : undefined, passwd: linkIn(basePath, passwd) }
 }
 
+/** Characters that the target adds to a page with many providers; without it, a link continues with the most recent saved request. */
+const MAX_REPEATED_LENGTH = 20_000
+
+const mayRepeat = ({ length }: string, times: number): boolean =>
+  length <= MAX_LINK_LENGTH && length * times <= MAX_REPEATED_LENGTH
+
 /** The links to the providers. Omits those whose endpoints are not known yet; does not wait for discovery. */
 export async function providerLinks(
   zone: AddressedZone,
@@ -68,7 +74,7 @@ export async function providerLinks(
   if (origins.length === 0) return []
   const { identity, urls } = deps
   const query = new URLSearchParams({
-    ...(path !== undefined && path.length <= MAX_PATH_LENGTH && { form_redirect_uri: urls.ofZone(zone) + path }),
+    ...(path !== undefined && mayRepeat(path, origins.length) && { form_redirect_uri: urls.ofZone(zone) + path }),
     ...(userName !== undefined && { username: userName }),
   }).toString()
   const [before, after] = [urls.pathOf(zone), query === '' ? '' : `?${query}`]

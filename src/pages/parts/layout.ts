@@ -197,7 +197,7 @@ export const hiddenField = (name: string, value: string): Html =>
 export const csrfField = ({ csrf }: Chrome): Html | undefined => csrf && hiddenField(csrf.name, csrf.value)
 
 /** Characters in the URL; without it, the next page continues with the most recent saved request. */
-const MAX_LINK_LENGTH = 2000
+export const MAX_LINK_LENGTH = 2000
 
 /**
  * A link between two sign-in pages that keeps the target of this page: another tab may have requested

@@ -7,6 +7,12 @@ import type { Session } from '../../model/sessions/session.ts'
 /** Characters of the value of a session cookie. */
 export const ID_LENGTH = 43
 
+/** A session, and the value of its cookie. */
+export interface NewSession {
+  readonly id: string
+  readonly session: Session
+}
+
 /** A session without a user, and the value of its cookie; it ends at `endsAt` at the latest. */
 export function newSession(
   { random, clock }: { readonly random: Random; readonly clock: Clock },
@@ -15,7 +21,7 @@ export function newSession(
     lifeSeconds,
     endsAt,
   }: { readonly zoneId: string; readonly lifeSeconds: number; readonly endsAt?: Date | undefined },
-): { readonly id: string; readonly session: Session } {
+): NewSession {
   const id = random.urlSafe(ID_LENGTH)
   const now = clock.now()
   const latest = addSeconds(now, lifeSeconds)

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import { digest } from '../../base/secrets.ts'
 import { formatSavedRequest, parseSavedRequest } from '../../model/sessions/session.ts'
 import type { SavedRequest } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
@@ -9,6 +10,7 @@ import { PageError } from '../answers.ts'
 import { createAnonymousSessions } from '../limits/anonymous-sessions.ts'
 import type { SettableSession } from './current-session.ts'
 import { newSession } from './new-session.ts'
+import type { NewSession } from './new-session.ts'
 import type { SessionCookies } from './session-cookies.ts'
 import type { WaitingRequests } from './waiting-request.ts'
 
@@ -23,6 +25,10 @@ export interface SavedRequests {
   saveRequest(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
   /** Like `saveRequest`, but always in a session, so that a sign-in at another provider can be bound to it. */
   saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void>
+  /** Saves the path apart from the browser's session, in a row that other sign-ins of the browser do not end; returns its id. */
+  savePath(request: FastifyRequest, path: string): Promise<string>
+  /** The path that `savePath` saved; undefined after half an hour. */
+  savedPath(request: FastifyRequest, id: string): Promise<string | undefined>
 }
 
 /** Characters; authorization requests of real clients are shorter. */
@@ -38,30 +44,48 @@ export function createSavedRequests(deps: {
   readonly waiting: WaitingRequests
   readonly idleSeconds: number
 }): SavedRequests {
-  const { store, current, cookies, waiting } = deps
+  const { store, clock, current, cookies, waiting } = deps
   const anonymousSessions = createAnonymousSessions()
 
+  /** Serializes the request; refuses one that is too long to be kept. */
+  function textOf(saved: SavedRequest): string {
+    const text = formatSavedRequest(saved)
+    if (text.length <= MAX_SAVED_LENGTH) return text
+    throw new PageError(400, 'The request is too long to be kept during a sign-in.', { code: 'invalid_request' })
+  }
+
+  /** Adds an anonymous session with the request. */
+  async function addAnonymous({ zone, ip }: FastifyRequest, savedRequest: string): Promise<NewSession> {
+    const anonymous = newSession(deps, { zoneId: zone.id, lifeSeconds: deps.idleSeconds })
+    const session = { ...anonymous.session, savedRequest }
+    await store.sessions.insert(zone.id, session)
+    const oldest = anonymousSessions.add(ip, session)
+    if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
+    return { id: anonymous.id, session }
+  }
+
   async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
-    const savedRequest = formatSavedRequest(saved)
-    if (savedRequest.length > MAX_SAVED_LENGTH) {
-      throw new PageError(400, 'The request is too long to be kept during a sign-in.', { code: 'invalid_request' })
-    }
+    const savedRequest = textOf(saved)
     const session = await current.of(request)
     if (session) {
       await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
       return current.set(request, { ...session, savedRequest })
     }
-    const anonymous = newSession(deps, { zoneId: request.zone.id, lifeSeconds: deps.idleSeconds })
-    await store.sessions.insert(request.zone.id, { ...anonymous.session, savedRequest })
-    const oldest = anonymousSessions.add(request.ip, anonymous.session)
-    if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
+    const anonymous = await addAnonymous(request, savedRequest)
     cookies.setId(reply, anonymous.id)
     waiting.forget(request, reply)
-    return current.set(request, { ...anonymous.session, savedRequest })
+    return current.set(request, anonymous.session)
   }
 
   return {
     saveInSession,
+    async savePath(request, path) {
+      return (await addAnonymous(request, textOf({ path, reauthenticate: false }))).id
+    },
+    async savedPath({ zone }, id) {
+      const session = await store.sessions.find(zone.id, digest(id))
+      return session && session.expiresAt > clock.now() ? parseSavedRequest(session.savedRequest)?.path : undefined
+    },
     async savedRequest(request) {
       await current.of(request)
       return parseSavedRequest(request.waiting)
