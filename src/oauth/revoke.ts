@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts'
 import { clientIdOf } from '../token/claims.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
 import type { IssuedToken, TokenReader } from '../token/reader.ts'
+import { sendJson } from '../web/requests/json.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { addressOf, contextOf } from '../web/requests/request-context.ts'
 import { bodyForm } from '../web/route.ts'
@@ -49,7 +50,7 @@ export function revokeEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
       const { clientId } = client
       audit(revocationEvent(zone.id, { clientId, userId, caller: clientId, remoteAddress: addressOf(request) }))
     }
-    return reply.send()
+    return sendJson(reply, {}) // RFC 7009 §2.2: clients ignore it, but some libraries refuse a response that is not JSON
   })
 
   /** The client's token; undefined for an invalid one, which is not an error (RFC 7009 §2.2). */

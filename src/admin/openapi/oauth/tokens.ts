@@ -87,7 +87,7 @@ export function tokensArea(facts: Facts): Area {
         credentials: ['form', 'none'],
         form: inspected(token),
         answers: {
-          200: empty('Revoked, or already invalid.'),
+          200: json('Revoked, or already invalid: an empty object.', closed({})),
           400: 'A parameter is missing, or the token belongs to another client.',
         },
       },
