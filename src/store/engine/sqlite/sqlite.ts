@@ -19,7 +19,7 @@ import type { Checkpoints } from './checkpoints.ts'
 import { createLogFlush } from './log-flush.ts'
 import type { LogFlush } from './log-flush.ts'
 import { createSqliteChanges } from './changes.ts'
-import { createConnection, retryWhileBusy, TIMEOUT_MILLISECONDS, translate, translated } from './connection.ts'
+import { createConnection, retryWhileBusy, sqlOf, TIMEOUT_MILLISECONDS, translate, translated } from './connection.ts'
 import type { Connection } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { placeCheck, prepareFile } from './file.ts'
@@ -99,7 +99,7 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
     if (values === undefined) return []
     try {
       // The type parameter of the statement describes the columns that its text selects.
-      return (await scanner.run(of.pieces.join('?'), values)) as readonly Row[]
+      return (await scanner.run(sqlOf(of), values)) as readonly Row[]
     } catch (error) {
       throw translate(error)
     }
