@@ -335,6 +335,7 @@ for (const mode of MODES) {
         { name: 'a script', place: 'javascript:alert(1)' },
         { name: 'a document', place: 'data:text/html,x' },
         { name: 'nothing', place: '' },
+        { name: 'the logout', place: 'http://localhost:8080/logout.do?redirect=http%3A%2F%2Flocalhost%3A8080%2Fhome' },
       ]
       for (const { name, place, want = 'http://localhost:8080/' } of places) {
         it(`${want === place ? 'leads' : 'never leads'} to ${name}`, async () => {
