@@ -35,6 +35,7 @@ import type { Log } from '../ops/log.ts'
 import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { CommonPasswords } from '../users/common-passwords.ts'
+import { createDefaultGroupFilter } from '../users/groups/default-group-filter.ts'
 import { createGroupsShown } from '../users/groups/default-groups.ts'
 import { createGroups } from '../users/groups/groups.ts'
 import type { Users } from '../users/users.ts'
@@ -100,6 +101,7 @@ export function assembleAdmin(app: FastifyInstance, given: AdminParts): void {
   const groups = createGroups(parts)
   groupEndpoints(app, { ...parts, groups })
   zoneEndpoints(app, { ...parts, store: stored })
-  scimEndpoints(app, { ...parts, groups, groupsShown: createGroupsShown(parts) })
+  const inDefaultGroups = createDefaultGroupFilter(parts, 'scim')
+  scimEndpoints(app, { ...parts, groups, groupsShown: createGroupsShown(parts), inDefaultGroups })
   openApiEndpoints(app, { ...parts, isRateLimited: config.rateLimit !== undefined, lists: SUPPORTED })
 }

@@ -12,6 +12,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
+import { createDefaultGroupFilter } from '../../users/groups/default-group-filter.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
 import { callerOf, groupCallerOf, serverCallerOf } from '../resources/caller.ts'
@@ -95,11 +96,13 @@ const RULES: ListRules = {
     }),
 }
 
-function listHandler(on: On<UserRoute>, { store, behaviour, settings }: UserEndpointDeps, views: UserViews): void {
+function listHandler(on: On<UserRoute>, deps: UserEndpointDeps, views: UserViews): void {
+  const { store, behaviour, settings } = deps
+  const inDefaultGroups = createDefaultGroupFilter(deps, 'uaa')
   on('GET /Users', async (request, reply) => {
     const parameters = readListParameters(queryForm(request), RULES, { behaviour, maxCount: settings.maxCounts.users })
-    const { records, totalResults } = await findPage(parameters, RULES, query =>
-      store.users.list(request.zone.id, query),
+    const { records, totalResults } = await findPage(parameters, RULES, async query =>
+      store.users.list(request.zone.id, { ...query, filter: await inDefaultGroups(request.zone, query.filter) }),
     )
     const shown = { groups: wants(parameters, 'groups'), approvals: wants(parameters, 'approvals') }
     const texts = userTexts(request.zone, records, { parameters, shown, views })

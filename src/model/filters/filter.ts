@@ -43,6 +43,9 @@ export type Filter =
   /** `emails[type eq "work"]`: one value of the attribute matches; the names inside are those of its members. */
   | { readonly kind: 'values'; readonly attribute: string; readonly filter: Filter }
 
+/** Selects every record: each has an id. */
+export const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
+
 /** The longest text of a filter. */
 export const MAX_FILTER_LENGTH = 4096
 const MAX_COMPARISONS = 100

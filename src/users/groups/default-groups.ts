@@ -40,20 +40,21 @@ export type GroupsShown = (
   userIds: readonly string[],
 ) => Promise<ReadonlyMap<string, readonly ShownGroup[]>>
 
-/**
- * Creates it: memberships, groups that they are nested in, and the zone's default groups, which count as direct. A default
- * group that does not exist yet is created.
- */
-export function createGroupsShown(deps: {
+/** The default groups of a zone; one that does not exist yet is created. */
+type DefaultGroups = (zone: Zone) => Promise<readonly ShownGroup[]>
+
+/** What reads default groups, and creates them. */
+export interface DefaultGroupsDeps extends DefaultGroupDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random
-  readonly service: Service
-  readonly behaviour: Behaviour
-}): GroupsShown {
+}
+
+/** Creates it: these groups count as direct. */
+export function createDefaultGroups(deps: DefaultGroupsDeps): DefaultGroups {
   const { store, clock, random } = deps
 
-  async function defaultsOf(zone: Zone): Promise<readonly Group[]> {
+  async function find(zone: Zone): Promise<readonly Group[]> {
     const names = [...new Set(defaultGroupsOf(zone, deps))]
     const found = await store.groups.findByNames(zone.id, names)
     const missing = missingGroups(names, found)
@@ -64,9 +65,17 @@ export function createGroupsShown(deps: {
     return store.groups.findByNames(zone.id, names)
   }
 
+  return async zone => (await find(zone)).map(group => shown(group, 'DIRECT'))
+}
+
+/** Creates it: memberships, groups that they are nested in, and the zone's default groups. */
+export function createGroupsShown(deps: DefaultGroupsDeps): GroupsShown {
+  const { store } = deps
+  const defaultsOf = createDefaultGroups(deps)
+
   return async (zone, userIds) => {
     if (userIds.length === 0) return new Map()
-    const defaults = (await defaultsOf(zone)).map(group => shown(group, 'DIRECT'))
+    const defaults = await defaultsOf(zone)
     const isDefault = new Set(defaults.map(({ value }) => value))
     const found = await store.users.listGroups(zone.id, userIds)
     return new Map(

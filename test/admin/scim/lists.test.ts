@@ -259,6 +259,40 @@ for (const kind of DATABASE_KINDS) {
       await scim.send('DELETE', `/Groups/${id}`)
     })
 
+    it('find every user by a default group', async () => {
+      const anna = (await list({ filter: 'userName eq "anna@x.example"' })).Resources[0]
+      const shown = anna?.['groups'] as readonly { readonly value: string; readonly display: string }[]
+      const openid = shown.find(({ display }) => display === 'openid')?.value
+      const ours = 'userName ew "x.example"'
+      const everyone = ['anna', 'bert', 'carl', 'dora']
+      for (const [filter, want] of [
+        ['groups.display eq "OpenID"', everyone],
+        ['groups.display sw "open" and title pr', ['anna']],
+        [`groups eq "${openid}"`, everyone],
+        [`${USER_SCHEMA}:groups.value eq "${openid}"`, everyone],
+        [`groups.value eq "${openid?.toUpperCase()}"`, []],
+        [`groups[value eq "${openid}" and display eq "openid"]`, everyone],
+        [`groups[value eq "${openid}" and display eq "email"]`, []],
+        ['groups[display ne "openid"]', everyone],
+        ['groups.display ne "openid"', []],
+        ['groups.display ne "no.such"', everyone],
+        ['not (groups.display eq "openid")', []],
+        ['groups pr', everyone],
+        ['groups eq null', []],
+        ['groups.value ne null', everyone],
+      ] as const) {
+        assert.deepEqual(namesIn(await list({ filter: `${ours} and (${filter})`, sortBy: 'userName' })), want, filter)
+      }
+      const paged = { filter: `${ours} and groups.display eq "openid"`, sortBy: 'userName' }
+      const first = await list({ ...paged, cursor: '', count: '3' })
+      assert.deepEqual(namesIn(first), ['anna', 'bert', 'carl'])
+      assert.deepEqual(namesIn(await list({ ...paged, cursor: first.nextCursor ?? '' })), ['dora'])
+      for (const filter of ['groups[type ne "DIRECT"]', 'groups.display ne 5', 'groups.display gt null']) {
+        const answer = await scim.send('GET', '/Users', { query: { filter } })
+        assert.equal(answer.json()['scimType'], 'invalidFilter', filter)
+      }
+    })
+
     // Covers /scim/v2/.search: rule: RFC 7644 §3.4.3
     it('search users and groups together', async () => {
       await scim.send('POST', '/Groups', {

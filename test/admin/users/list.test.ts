@@ -252,6 +252,8 @@ for (const mode of MODES) {
       { filter: 'userName sw "_"', names: [] },
       { filter: `userName co "'"`, names: [] },
       { filter: `identity_zone_id eq "svc" and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: `groups.display eq "OpenID" and ${ofLists}`, names: ['list1', 'list2', 'list3', 'list4'] },
+      { filter: `groups.display eq "no.such" and ${ofLists}`, names: [] },
     ]
     for (const { filter, names: expected } of filters) {
       // Covers SCIM list: filter
@@ -285,6 +287,9 @@ for (const mode of MODES) {
       'userName ne "list1"',
       'userName ew "1"',
       'groups eq "x"',
+      'groups pr',
+      'groups.value pr',
+      'groups.display eq 5',
       'passwordLastModified pr',
       'salt pr',
       'alias_id pr',

@@ -1,7 +1,7 @@
 // The parameters of a list, from a query or from the body of `/.search` (RFC 7644 §3.4.2 and §3.4.3, RFC 9865 §2).
 import { MAX_INT32 } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
-import { parseFilter } from '../../../model/filters/filter.ts'
+import { EVERYTHING, parseFilter } from '../../../model/filters/filter.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import type { Json } from '../schemas/attribute.ts'
 import { LIMITS } from '../schemas/discovery.ts'
@@ -25,8 +25,6 @@ export interface ListRequest extends SelectedNames {
   readonly cursor: string | undefined
 }
 
-/** Selects every resource: each has an id. */
-export const EVERYTHING: Filter = { kind: 'present', attribute: 'id' }
 /** Of a list without `sortBy`. */
 export const DEFAULT_ORDER = 'meta.created'
 const NAMES = [

@@ -5,6 +5,7 @@ import type { Service } from '../../../model/service.ts'
 import { hasPrimaryEmail } from '../../../model/users/user.ts'
 import type { User } from '../../../model/users/user.ts'
 import type { CursorPage, Page, Store } from '../../../store/store.ts'
+import type { DefaultGroupFilter } from '../../../users/groups/default-group-filter.ts'
 import type { GroupsShown } from '../../../users/groups/default-groups.ts'
 import { noSuchResource } from '../../../users/refusal.ts'
 import type { Users } from '../../../users/users.ts'
@@ -28,12 +29,13 @@ export interface ScimUserDeps {
   readonly store: Store
   readonly users: Users
   readonly groupsShown: GroupsShown
+  readonly inDefaultGroups: DefaultGroupFilter
   readonly service: Service
 }
 
 /** One instance serves every zone. */
 export function createScimUsers(deps: ScimUserDeps): Resources {
-  const { store, users, groupsShown, service } = deps
+  const { store, users, groupsShown, inDefaultGroups, service } = deps
   const internalOrigin = service.name
   const adminScope = service.scope('admin')
   const names = namesOf(USER)
@@ -103,12 +105,14 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     },
 
     async list(context, query, selection): Promise<Page<Resource>> {
-      const { records, totalResults } = await store.users.list(context.zone.id, { ...query, dialect: 'scim' })
+      const filter = await inDefaultGroups(context.zone, query.filter)
+      const { records, totalResults } = await store.users.list(context.zone.id, { ...query, filter, dialect: 'scim' })
       return { records: await shown(context, records, selection), totalResults }
     },
 
     async page(context, query, selection): Promise<CursorPage<Resource>> {
-      const { records, ...positions } = await store.users.page(context.zone.id, { ...query, dialect: 'scim' })
+      const filter = await inDefaultGroups(context.zone, query.filter)
+      const { records, ...positions } = await store.users.page(context.zone.id, { ...query, filter, dialect: 'scim' })
       return { ...positions, records: await shown(context, records, selection) }
     },
 
