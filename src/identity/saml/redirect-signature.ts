@@ -1,9 +1,8 @@
 // The signature of the HTTP-Redirect binding, which is over the query as it was sent, and its compression.
-import { verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import { SamlProblem } from './problem.ts'
-import { isUsableKey, SIGNATURE_ALGORITHMS } from './signed-xml.ts'
+import { isSignedBy, isUsableKey, SIGNATURE_ALGORITHMS } from './signed-xml.ts'
 import { MAX_MESSAGE_BYTES, textOf } from './xml.ts'
 
 /**
@@ -35,9 +34,9 @@ export function checkRedirectSignature(
   const signed = Buffer.from([message, relayState, algorithm].filter(part => part !== undefined).join('&'))
   const bytes = Buffer.from(decoded(signature.slice('Signature='.length)), 'base64')
   const usable = keys.filter(key => isUsableKey(key, allowed.type))
-  // For ECDSA both forms are in use: the two numbers of XML Signature, and DER.
+  // For ECDSA both forms are in use.
   const isGenuine = usable.some(key =>
-    (['ieee-p1363', 'der'] as const).some(dsaEncoding => verify(allowed.hash, signed, { key, dsaEncoding }, bytes)),
+    (['ieee-p1363', 'der'] as const).some(dsaEncoding => isSignedBy(key, allowed, signed, { bytes, dsaEncoding })),
   )
   if (!isGenuine) throw new SamlProblem('bad-signature', 'no key of the provider matches')
 }

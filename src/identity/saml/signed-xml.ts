@@ -1,6 +1,6 @@
 // Verifies XML signatures. xml-crypto canonicalizes and compares; this file restricts its input, and returns only the verified
 // bytes, parsed again. Callers never see any other part of the document.
-import { createHash, verify } from 'node:crypto'
+import { constants, createHash, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { DOMParser } from '@xmldom/xmldom'
 import { ExclusiveCanonicalization, SignedXml } from 'xml-crypto'
@@ -18,15 +18,36 @@ const DIGESTS: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmlenc#sha512': 'sha512',
 }
 
-/** RFC 9231. No HMAC: its key would be public. */
-export const SIGNATURE_ALGORITHMS: Readonly<Record<string, { readonly hash: string; readonly type: 'rsa' | 'ec' }>> = {
+/** How a signature is made. */
+interface SignatureAlgorithm {
+  readonly hash: string
+  readonly type: 'rsa' | 'ec'
+  readonly isPss?: true
+}
+
+/** RFC 9231. No HMAC: its key would be public. No RSA-PSS with parameters in the message. */
+export const SIGNATURE_ALGORITHMS: Readonly<Record<string, SignatureAlgorithm>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': { hash: 'sha256', type: 'rsa' },
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha384': { hash: 'sha384', type: 'rsa' },
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': { hash: 'sha512', type: 'rsa' },
+  'http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1': { hash: 'sha256', type: 'rsa', isPss: true },
+  'http://www.w3.org/2007/05/xmldsig-more#sha384-rsa-MGF1': { hash: 'sha384', type: 'rsa', isPss: true },
+  'http://www.w3.org/2007/05/xmldsig-more#sha512-rsa-MGF1': { hash: 'sha512', type: 'rsa', isPss: true },
   'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256': { hash: 'sha256', type: 'ec' },
   'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha384': { hash: 'sha384', type: 'ec' },
   'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha512': { hash: 'sha512', type: 'ec' },
 }
+
+/** The salt is as long as the hash, which also masks (RFC 9231 §2.3.10). */
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+
+/** Whether the key made the signature; one of ECDSA has both numbers side by side (XML Signature §6.4.3) or is in DER. */
+export const isSignedBy = (
+  key: KeyObject,
+  { hash, isPss }: SignatureAlgorithm,
+  signed: Uint8Array,
+  { bytes, dsaEncoding }: { readonly bytes: Uint8Array; readonly dsaEncoding: 'ieee-p1363' | 'der' },
+): boolean => verify(hash, signed, { key, dsaEncoding, ...(isPss && PSS) }, bytes)
 
 const MIN_RSA_BITS = 2048
 /** Of a signature value: base64 of a key of 16,384 bits, in lines. */
@@ -117,10 +138,8 @@ const STRUCTURE: ReadonlySet<string> = new Set([
 ])
 
 /** The algorithms of a signature, which are allowed. */
-interface Algorithm {
+interface Algorithm extends SignatureAlgorithm {
   readonly name: string
-  readonly hash: string
-  readonly type: 'rsa' | 'ec'
   readonly digestName: string
   readonly digest: string
 }
@@ -237,18 +256,19 @@ function isOfProvider(signature: Element, verifier: InstanceType<ReturnType<type
   return verifier.verifySignature(canonical, undefined, value.textContent ?? '')
 }
 
-/** In the shape that xml-crypto takes. ECDSA signatures have both numbers side by side, not DER (XML Signature §6.4.3). */
-const verifierOf = ({ name, hash }: Algorithm, keys: readonly KeyObject[]) =>
+/** In the shape that xml-crypto takes. */
+const verifierOf = (algorithm: Algorithm, keys: readonly KeyObject[]) =>
   class {
-    getAlgorithmName = (): string => name
+    getAlgorithmName = (): string => algorithm.name
 
     getSignature(): never {
       throw new Error('nothing is signed here')
     }
 
     verifySignature(material: string, _key: unknown, value: string): boolean {
-      const [bytes, signature] = [Buffer.from(material), Buffer.from(value, 'base64')]
-      return keys.some(key => verify(hash, bytes, { key, dsaEncoding: 'ieee-p1363' }, signature))
+      const signed = Buffer.from(material)
+      const signature = { bytes: Buffer.from(value, 'base64'), dsaEncoding: 'ieee-p1363' } as const
+      return keys.some(key => isSignedBy(key, algorithm, signed, signature))
     }
   }
 

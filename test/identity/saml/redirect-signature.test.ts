@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, sign } from 'node:crypto'
+import { constants, createPublicKey, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { deflateRawSync } from 'node:zlib'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
@@ -12,16 +12,21 @@ const [rsaKey, otherRsaKey, ecKey] = [rsa, otherRsa, ec].map(({ certificate }) =
 assert.ok(rsaKey && otherRsaKey && ecKey)
 
 const SIGNED = 'http://www.w3.org/2001/04/xmldsig-more#'
+const pssOf = (hash: string): string => `http://www.w3.org/2007/05/xmldsig-more#${hash}-rsa-MGF1`
 const MESSAGE = `SAMLRequest=${encodeURIComponent(deflateRawSync('<x/>').toString('base64'))}`
 
 interface Signing {
   readonly privateKey?: string
   readonly algorithm?: string
   readonly hash?: string
+  readonly padding?: number
+  readonly saltLength?: number
 }
 
-const signatureOver = (text: string, { privateKey = rsa.privateKey, hash = 'sha256' }: Signing = {}): string =>
-  `Signature=${encodeURIComponent(sign(hash, Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64'))}`
+function signatureOver(text: string, { privateKey = rsa.privateKey, hash = 'sha256', ...how }: Signing = {}): string {
+  const bytes = sign(hash, Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363', ...how })
+  return `Signature=${encodeURIComponent(bytes.toString('base64'))}`
+}
 
 /** A query with its signature, over its parts as they are. */
 function signed(parts: readonly string[], signing: Signing = {}): string {
@@ -56,6 +61,16 @@ describe('the signature of the redirect binding', () => {
     },
   ]
   for (const { name, query, keys } of good) it(`is accepted ${name}`, () => check(query, keys))
+
+  for (const hash of ['sha256', 'sha384', 'sha512']) {
+    it(`is accepted by RSA-PSS with ${hash}, with a salt of its length and no other`, () => {
+      const pss = { algorithm: pssOf(hash), hash, padding: constants.RSA_PKCS1_PSS_PADDING }
+      check(signed([MESSAGE], { ...pss, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }))
+      for (const saltLength of [0, 20, constants.RSA_PSS_SALTLEN_MAX_SIGN]) {
+        assert.throws(() => check(signed([MESSAGE], { ...pss, saltLength })), refusal('bad-signature'))
+      }
+    })
+  }
 
   it('may stand in another order than the parameters', () => {
     const parts = signed([MESSAGE, 'RelayState=x']).split('&')
@@ -98,6 +113,26 @@ describe('the signature of the redirect binding', () => {
     {
       name: 'an algorithm that is a member of every object',
       query: signed([MESSAGE], { algorithm: 'toString' }),
+      reason: 'algorithm',
+    },
+    {
+      name: 'a signature by PKCS #1 1.5 under the name of RSA-PSS',
+      query: signed([MESSAGE], { algorithm: pssOf('sha256') }),
+      reason: 'bad-signature',
+    },
+    {
+      name: 'a signature by RSA-PSS under the name of PKCS #1 1.5',
+      query: signed([MESSAGE], { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }),
+      reason: 'bad-signature',
+    },
+    {
+      name: 'RSA-PSS with SHA-1',
+      query: signed([MESSAGE], { algorithm: pssOf('sha1'), hash: 'sha1' }),
+      reason: 'algorithm',
+    },
+    {
+      name: 'RSA-PSS with parameters of its own',
+      query: signed([MESSAGE], { algorithm: 'http://www.w3.org/2007/05/xmldsig-more#rsa-pss' }),
       reason: 'algorithm',
     },
     { name: 'an HMAC', query: signed([MESSAGE], { algorithm: `${SIGNED}hmac-sha256` }), reason: 'algorithm' },

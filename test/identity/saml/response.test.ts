@@ -124,6 +124,14 @@ describe('a response', () => {
     assert.equal(read(xml, { provider: { ...expected.provider, signingKeys } }).nameId.value, 'person-1')
   })
 
+  it('is read with a signature by RSA-PSS', async () => {
+    for (const signs of [['assertion'], ['response']] as const) {
+      const xml = await response({ signs, signing: { algorithm: SAML.rsaPssSha256 } })
+      assert.equal(read(xml).nameId.value, 'person-1')
+      refuses('bad-signature', () => read(xml.replace('person-1', 'person-2')))
+    }
+  })
+
   for (const digest of [SAML.sha384, SAML.sha512]) {
     it(`is read with a digest of ${digest}`, async () => {
       assert.equal(read(await response({ signing: { digest } })).nameId.value, 'person-1')

@@ -1,4 +1,4 @@
-import { sign } from 'node:crypto'
+import { constants, sign } from 'node:crypto'
 import { SAML } from '../../support/saml/saml-xml.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import type { HandSigned } from '../forging.ts'
@@ -15,6 +15,7 @@ import {
 } from '../forging.ts'
 
 const more = (name: string): string => `http://www.w3.org/2001/04/xmldsig-more#${name}`
+const pss = (hash: string): string => `http://www.w3.org/2007/05/xmldsig-more#${hash}-rsa-MGF1`
 const basic = (name: string): string => `http://www.w3.org/2000/09/xmldsig#${name}`
 
 const by =
@@ -28,8 +29,10 @@ const by =
   }
 
 /** With the provider's own key. */
-const hashedBy = (means: Means, algorithm: string) => (text: string) =>
-  sign(algorithm, Buffer.from(text), means.idp.key.privateKey).toString('base64')
+const hashedBy =
+  (means: Means, algorithm: string, padding = constants.RSA_PKCS1_PADDING) =>
+  (text: string) =>
+    sign(algorithm, Buffer.from(text), { key: means.idp.key.privateKey, padding }).toString('base64')
 
 /** Broken algorithms, those that need no secret, and none at all. */
 export const algorithms: AttackClass = {
@@ -48,6 +51,17 @@ export const algorithms: AttackClass = {
   ],
   attacks: [
     { name: 'ECDSA by its name, signed with RSA', reasons: ['bad-signature'], forge: by({ method: SAML.ecdsaSha256 }) },
+    {
+      name: 'RSA-PSS by its name, signed by PKCS #1 1.5',
+      reasons: ['bad-signature'],
+      forge: by({ method: pss('sha256') }),
+    },
+    {
+      name: 'RSA-PSS with SHA-1',
+      reasons: ['algorithm'],
+      forge: means =>
+        by({ method: pss('sha1'), value: hashedBy(means, 'sha1', constants.RSA_PKCS1_PSS_PADDING) })(means),
+    },
     {
       name: 'RSA with SHA-1',
       reasons: ['algorithm'],

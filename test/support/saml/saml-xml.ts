@@ -26,6 +26,7 @@ export const SAML = {
   exclusive: 'http://www.w3.org/2001/10/xml-exc-c14n#',
   enveloped: 'http://www.w3.org/2000/09/xmldsig#enveloped-signature',
   rsaSha256: 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
+  rsaPssSha256: 'http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1',
   ecdsaSha256: 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256',
   sha256: 'http://www.w3.org/2001/04/xmlenc#sha256',
   sha384: 'http://www.w3.org/2001/04/xmldsig-more#sha384',
