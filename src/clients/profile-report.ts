@@ -26,6 +26,9 @@ interface Deps {
   readonly mutualTls?: MutualTlsSettings | undefined
 }
 
+/** Not plain http, except to the device itself; other schemes as RFC 8252 §7.1 asks for them (FAPI 2.0 Security Profile §5.3.2.2). */
+const PROTECTED_URI = /^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)|^[a-z0-9+-]+(?:\.[a-z0-9+-]+)+:/i
+
 /** What the profile rules out of the client, each value on its own; nothing for a client without a profile. */
 export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): readonly ProfileProblem[] {
   const demands = demandsOn(zone, client)
@@ -48,8 +51,10 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     }
   }
   for (const uri of redirectUris) {
-    const isProtected = /^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)/i.test(uri)
-    if (!isProtected) miss('redirect_uri', `${uri} must be https`)
+    if (!PROTECTED_URI.test(uri)) {
+      const forDevices = 'or for programs on devices http on a loopback address, or a scheme with a dot'
+      miss('redirect_uri', `${uri} must be https, ${forDevices}`)
+    }
   }
 
   for (const [key, algorithm] of Object.entries({

@@ -236,10 +236,15 @@ describe('a zone with a profile of FAPI 2.0', () => {
   it('refuses new clients that violate it', async () => {
     const create = (record: object) => sendJson(server, 'POST', '/oauth/clients', record, { bearer, headers })
     assert.equal((await create(client('keyed'))).status, 201)
+    const native = ['com.example.bank:/cb', 'http://127.0.0.1/cb', 'http://[::1]:80/cb']
+    const onDevices = await create(client('native', { redirect_uri: native }))
+    assert.equal(onDevices.status, 201, onDevices.text)
     for (const [record, about] of [
       [secretive('secretive'), /profile: jwks: it has no key/],
       [client('classic', { authorized_grant_types: ['password'], client_secret: 's' }), /does not allow password/],
       [client('plain', { redirect_uri: ['http://bank.example/cb'] }), /must be https/],
+      [client('named', { redirect_uri: ['http://localhost/cb'] }), /must be https/],
+      [client('dotless', { redirect_uri: ['bank:/cb'] }), /must be https/],
     ] as const) {
       const answer = await create(record)
       assert.equal(answer.status, 400, answer.text)
