@@ -36,7 +36,7 @@ import type { Denial } from '../web/sessions/denial.ts'
 import { createGates } from '../web/gates.ts'
 import { createHostCheck } from '../web/requests/host.ts'
 import { createLimitedModeHook } from '../web/limited-mode.ts'
-import { createNoRouteHook, createRouteSearch, unroutedAnswerFor } from '../web/no-route.ts'
+import { createNoRouteHook, createRouteSearch, createUnroutedAnswerSearch } from '../web/no-route.ts'
 import { createBodyShedding, createLoadShedding } from '../web/limits/overload.ts'
 import { createPageWriter } from '../web/pages.ts'
 import type { PageWriter } from '../web/pages.ts'
@@ -46,7 +46,7 @@ import type { VerifiedTokens } from '../web/limits/verified-tokens.ts'
 import { createRememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import { watchRoutes } from '../web/route.ts'
-import type { RegisteredRoute } from '../web/route.ts'
+import type { RegisteredRoute, UnroutedAnswerSearch } from '../web/route.ts'
 import { createHttpServer, serverTls } from '../web/server.ts'
 import { createSessions } from '../web/sessions/session.ts'
 import type { Sessions } from '../web/sessions/session.ts'
@@ -116,9 +116,11 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
   })
+  // Needs the routes, which are registered below, before the first request.
+  const ownAnswerTo: UnroutedAnswerSearch = request => findOwnAnswer(request)
   const furtherHosts = config.settings.internalHostnames
   const resolveZone = createZoneResolver({ ...parts, furtherHosts, isPlayground: config.playground })
-  const cors = createCors({ system: config.cors, resolveZone, urls, behaviour })
+  const cors = createCors({ system: config.cors, resolveZone, urls, behaviour, ownAnswerTo })
   instrument?.watch(http)
   refuseWritesToDeletedZones(http, parts.store)
   http.addHook('onRequest', createHostCheck(urls.isHttps))
@@ -127,9 +129,9 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   http.addHook('onRequest', cors.onRequest)
   // Its pages are assigned below, before the first request.
   const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
-  const limiting = { ...parts, onRefusal: instrument?.countRefusal, pages: { error: lateError } }
+  const limiting = { ...parts, ownAnswerTo, onRefusal: instrument?.countRefusal, pages: { error: lateError } }
   if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...limiting, settings: rateLimit }))
-  http.addHook('onRequest', createSuspicion({ behaviour, urls }))
+  http.addHook('onRequest', createSuspicion({ behaviour, urls, ownAnswerTo }))
   const { limitedMode } = config.operations
   if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
   if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
@@ -147,6 +149,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   })
   const routes = watchRoutes(http, gates)
   const routesAt = createRouteSearch(routes)
+  const findOwnAnswer = createUnroutedAnswerSearch(routesAt)
 
   const assets = loadAssets(ASSETS, urls.basePath)
   const about = aboutBuild(parts.build, [behaviour.ownWords ? 'Server' : 'UAA', urls.base])
@@ -159,7 +162,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
       reply.headers(refusalHeaders(request, urls.isHttps))
       reply.header('connection', 'close') // no hook limits what the connection sends
       await cors.letRead(request, reply)
-      const ownAnswer = unroutedAnswerFor(request, routesAt)
+      const ownAnswer = ownAnswerTo(request)
       if (ownAnswer) ownAnswer(error, request, reply)
       else await handleError(error, request, reply)
     } catch (cause) {

@@ -6,11 +6,13 @@ import { corsRules } from '../model/zones/cors-policy.ts'
 import type { CorsRules, SystemCors } from '../model/zones/cors-policy.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
+import { OAuthError } from '../model/oauth-error.ts'
 import type { Urls } from '../model/urls.ts'
 import type { CorsConfiguration, Zone } from '../model/zones/zone.ts'
 import { sendJson } from './requests/json.ts'
 import { CORS_VARY, securityHeaders } from './headers.ts'
 import { pathBelow } from './limits/rate-limit.ts'
+import type { UnroutedAnswerSearch } from './route.ts'
 
 /** Allows or refuses cross-origin requests. */
 interface Cors {
@@ -49,8 +51,10 @@ export function createCors(deps: {
   resolveZone: (request: FastifyRequest) => Promise<void>
   urls: Urls
   behaviour: Pick<Behaviour, 'unsharedAuthorization'>
+  /** The answer of the API at the path. */
+  ownAnswerTo: UnroutedAnswerSearch
 }): Cors {
-  const { system, resolveZone, urls, behaviour } = deps
+  const { system, resolveZone, urls, behaviour, ownAnswerTo } = deps
   const cache = new WeakMap<CorsConfiguration, CorsRules>()
   const fixed = securityHeaders('api', urls.isHttps)
 
@@ -103,12 +107,12 @@ export function createCors(deps: {
     if (!isShared) {
       // Our own forms send `Origin: null`, because our pages set `Referrer-Policy: no-referrer`. Allow them without CORS headers.
       if (origin === 'null' && request.routeOptions.config.audience === 'page') return false
-      return refuse(reply, NOT_ALLOWED)
+      return refuse(request, reply, NOT_ALLOWED)
     }
     reply.header('access-control-expose-headers', EXPOSED)
     if (rules.allowsMethod(request.method)) return false
     reply.header('allow', rules.methodList) // RFC 9110 §15.5.6
-    return refuse(reply, unsupported(request.method))
+    return refuse(request, reply, unsupported(request.method))
   }
 
   async function judgeThenContinue(
@@ -125,15 +129,15 @@ export function createCors(deps: {
   }
 
   function answerPreflight(
-    { headers }: FastifyRequest,
+    request: FastifyRequest,
     reply: FastifyReply,
     { rules, isShared }: { rules: CorsRules; isShared: boolean },
   ): true {
-    const refusal = isShared ? preflightRefusal(headers, rules) : NOT_ALLOWED
+    const refusal = isShared ? preflightRefusal(request.headers, rules) : NOT_ALLOWED
     if (refusal) {
       if (refusal.lists === 'methods') reply.header('access-control-allow-methods', rules.methodList)
       if (refusal.status === 405) reply.header('allow', rules.methodList) // RFC 9110 §15.5.6
-      return refuse(reply, refusal)
+      return refuse(request, reply, refusal)
     }
     reply
       .headers(fixed)
@@ -145,8 +149,11 @@ export function createCors(deps: {
     return true
   }
 
-  function refuse(reply: FastifyReply, { status, error, description }: Refusal): true {
-    sendJson(reply.headers(fixed), { error, error_description: description }, status)
+  function refuse(request: FastifyRequest, reply: FastifyReply, { status, error, description }: Refusal): true {
+    reply.headers(fixed)
+    const ownAnswer = ownAnswerTo(request)
+    if (ownAnswer) ownAnswer(new OAuthError({ error, status }, description), request, reply)
+    else sendJson(reply, { error, error_description: description }, status)
     return true
   }
 

@@ -7,7 +7,7 @@ import { sendJson } from './requests/json.ts'
 import { PageError, refusalHeaders } from './answers.ts'
 import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
-import type { RegisteredRoute, UnroutedAnswer } from './route.ts'
+import type { RegisteredRoute, UnroutedAnswer, UnroutedAnswerSearch } from './route.ts'
 
 /** A path with its methods. */
 interface KnownPath {
@@ -27,9 +27,11 @@ export function createRouteSearch(routes: readonly RegisteredRoute[]): RouteSear
   }
 }
 
-/** The answer of the API that the path belongs to; undefined for most, which have none of their own. */
-export const unroutedAnswerFor = (request: FastifyRequest, routesAt: RouteSearch): UnroutedAnswer | undefined =>
-  ownAnswerOf(routesAt(pathOf(request.url)))
+/** Finds the answer of an API by the routes at its paths. */
+export const createUnroutedAnswerSearch =
+  (routesAt: RouteSearch): UnroutedAnswerSearch =>
+  request =>
+    ownAnswerOf(routesAt(pathOf(request.url)))
 
 const ownAnswerOf = (routes: readonly RegisteredRoute[]): UnroutedAnswer | undefined =>
   routes.find(({ answerUnrouted }) => answerUnrouted)?.answerUnrouted

@@ -71,6 +71,9 @@ export interface RouteConfig {
 /** Answers a request that reaches no route. */
 export type UnroutedAnswer = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
+/** The answer of the API that the path belongs to; undefined for most, which have none of their own. */
+export type UnroutedAnswerSearch = (request: FastifyRequest) => UnroutedAnswer | undefined
+
 declare module 'fastify' {
   interface FastifyContextConfig extends Partial<RouteConfig> {}
   interface FastifyRequest {

@@ -11,8 +11,10 @@ import type { CredentialReader } from './caller-credential.ts'
 import { securityHeaders } from '../headers.ts'
 import { createRateLimiter } from './rate-limiter.ts'
 import type { Caller, Excess } from './rate-limiter.ts'
+import { TooManyRequests } from './too-many-requests.ts'
 import type { VerifiedTokens } from './verified-tokens.ts'
 import type { PageWriter } from '../pages.ts'
+import type { UnroutedAnswerSearch } from '../route.ts'
 
 /** Status endpoint of the rate limiter; never limited itself. */
 export const STATUS_PATH = '/RateLimitingStatus'
@@ -28,10 +30,12 @@ export function createRateLimitHook(deps: {
   log: { info(message: string): void; fault(message: string, cause: unknown): void }
   /** Requests with a token that is not in here are counted by address. */
   verifiedTokens: Pick<VerifiedTokens, 'has'>
+  /** The answer of the API at the path. */
+  ownAnswerTo: UnroutedAnswerSearch
   /** Called for each refusal. */
   onRefusal?: ((name: string) => void) | undefined
 }): Hook {
-  const { settings, urls, pages, log } = deps
+  const { settings, urls, pages, log, ownAnswerTo } = deps
   const limiter = createRateLimiter(settings, deps.clock)
   const readCredential = settings.credential && createCredentialReader(settings.credential)
   const logsAll = settings.logging !== 'OnlyLimited'
@@ -61,6 +65,12 @@ export function createRateLimitHook(deps: {
   }
 
   async function refuse(request: FastifyRequest, reply: FastifyReply, excess: Excess): Promise<void> {
+    const ownAnswer = ownAnswerTo(request)
+    if (ownAnswer) {
+      reply.headers(securityHeaders('api', urls.isHttps))
+      ownAnswer(new TooManyRequests(excess.retryAfterSeconds), request, reply)
+      return
+    }
     const isPage = (request.headers.accept ?? '').includes('text/html')
     reply
       .headers(securityHeaders(isPage ? 'page' : 'api', urls.isHttps))

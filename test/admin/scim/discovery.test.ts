@@ -146,6 +146,52 @@ describe('what SCIM reports about itself', () => {
     }
   })
 
+  // Covers /scim/v2: rule: RFC 7644 §3.12, before routing
+  it('refuses TRACE and calls of pages in its own form', async () => {
+    const origin = 'https://spa.example'
+    const asking = { origin, 'access-control-request-headers': 'authorization' }
+    for (const path of ['/Users', '/Groups/x', '/Nothing', '']) {
+      for (const [method, headers, status] of [
+        ['TRACE', {}, 405],
+        ['TRACE', { origin }, 405],
+        ['OPTIONS', { ...asking, 'access-control-request-method': 'TRACE' }, 405],
+        ['OPTIONS', asking, 400],
+      ] as const) {
+        const answer = await scim.server.send(`/scim/v2${path}`, { method, headers })
+        const what = `${method} ${path} ${JSON.stringify(headers)}`
+        assert.deepEqual([answer.status, answer.json()['schemas']], [status, [ERROR_SCHEMA]], what)
+        assert.match(String(answer.headers['content-type']), /^application\/scim\+json/)
+        assert.equal(answer.headers['x-content-type-options'], 'nosniff')
+        if (status === 405) assert.ok(answer.headers['allow'], what)
+        if ('origin' in headers) assert.equal(answer.headers['access-control-allow-origin'], '*', what)
+      }
+    }
+    const allowed = { ...asking, 'access-control-request-method': 'PATCH' }
+    assert.equal((await scim.server.send('/scim/v2/Users/x', { method: 'OPTIONS', headers: allowed })).status, 200)
+  })
+
+  // Covers /scim/v2: rule: RFC 7644 §3.12, origins and limits
+  it('refuses origins and too many requests in its own form', async () => {
+    const limited = await startScimServer('standard', {
+      config: {
+        cors: { default: { allowed: { origins: ['^https://spa\\.example$'] } } },
+        ratelimit: {
+          loggingOption: 'OnlyLimited',
+          limiterMappings: [{ name: 'Scim', withoutCallerID: '1r/s', pathSelectors: ['startsWith:/scim/v2'] }],
+        },
+      },
+    })
+    const headers = { origin: 'https://other.example' }
+    const refused = await limited.server.send('/scim/v2/Users', { headers })
+    assert.deepEqual([refused.status, refused.json()['schemas']], [403, [ERROR_SCHEMA]])
+    const first = await limited.server.send('/scim/v2/Users')
+    assert.equal(first.status, 401)
+    const second = await limited.server.send('/scim/v2/Users')
+    assert.deepEqual([second.status, second.json()['schemas']], [429, [ERROR_SCHEMA]])
+    assert.equal(second.headers['retry-after'], '1')
+    await limited.stop()
+  })
+
   // Covers /scim/v2: rule: RFC 9110 §15.5.16
   it('refuses bodies of another type with 415', async () => {
     for (const [method, path] of [

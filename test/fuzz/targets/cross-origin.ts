@@ -144,6 +144,7 @@ async function answerTo(input: Input, configuration: CorsConfiguration): Promise
     resolveZone: () => Promise.resolve(),
     urls: { isHttps: true, basePath: '' } as Urls, // the members that are used
     behaviour: { unsharedAuthorization: true },
+    ownAnswerTo: () => undefined,
   })
   cors.onRequest(request as unknown as FastifyRequest, reply as unknown as FastifyReply, finish)
   await ended

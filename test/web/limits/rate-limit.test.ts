@@ -435,6 +435,7 @@ describe('a rate limiter that fails', () => {
       clock: deps.clock,
       urls: createUrls('http://localhost:8080', behaviourOf('standard')),
       pages: { error: deps.error },
+      ownAnswerTo: () => undefined,
       log: { info: () => {}, fault: message => void faults.push(message) },
     })
     app.addHook('onRequest', hook)
