@@ -117,7 +117,7 @@ export async function refuseForeignDatabase({
   store,
   vault,
   config: { service },
-}: Pick<BootstrapDeps, 'store' | 'config'> & { readonly vault: Vault }): Promise<void> {
+}: Pick<BootstrapDeps, 'store'> & { readonly vault: Vault; readonly config: Pick<Config, 'service'> }): Promise<void> {
   const main = await store.zones.findBySubdomain('')
   if (main !== undefined && main.id !== service) {
     throw new BootstrapError(`the database was made for the service name ${main.id}, which cannot be changed`)

@@ -57,9 +57,40 @@ export type { Bootstrap, ZoneBootstrap } from './config/records/records.ts'
 export type { CommandOptions } from './config/server.ts'
 export type { ConfiguredKey, SigningKeys } from './config/keys/signing-keys.ts'
 
+/** Settings that commands use without the others, and the keys of the file on which each depends. */
+const KEYS_OF = {
+  database: ['database', 'database_file'],
+  databaseOptions: ['database_options'],
+  service: ['service'],
+  compatibility: ['compatibility'],
+  masterKey: ['master_key', 'master_key_file', 'master_key_command'],
+  audit: ['audit'],
+  baseUrl: ['base_url'],
+  listen: ['listen'],
+} as const satisfies Partial<Record<keyof Config, readonly string[]>>
+
+/** What a command needs to open the database of a server, and to check that it is that of the server. */
+export const STORAGE_SETTINGS = ['database', 'databaseOptions', 'service', 'masterKey'] as const
+
+/** Those settings. */
+export type StorageConfig = Pick<Config, (typeof STORAGE_SETTINGS)[number]>
+
+/**
+ * Reads and validates these settings alone. So a command needs the variables and files of those only, and runs although
+ * another setting is wrong.
+ */
+export function loadSettings<Name extends keyof typeof KEYS_OF>(
+  names: readonly Name[],
+  options: CommandOptions,
+): Promise<Pick<Config, Name>> {
+  return loadConfig({ options, keys: names.flatMap(name => KEYS_OF[name]) })
+}
+
 /** Sources of the configuration; tests replace the environment, the working directory and the clock. */
 interface ConfigSources {
   readonly options?: CommandOptions
+  /** Keys of the file; absent: all. */
+  readonly keys?: readonly string[]
   readonly env?: Environment
   readonly cwd?: string
   readonly clock?: Clock
@@ -68,6 +99,7 @@ interface ConfigSources {
 /** Reads and validates everything; throws a `ConfigError` that lists all problems. */
 export async function loadConfig({
   options = {},
+  keys: fileKeys,
   env = process.env,
   cwd = process.cwd(),
   clock = systemClock,
@@ -77,7 +109,8 @@ export async function loadConfig({
   const playground = path === undefined
   const absolutePath = playground ? undefined : resolve(cwd, path)
   const secrets: SecretOrigins = { variables: new Set(), files: [] }
-  const file = absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secrets })
+  const file =
+    absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secrets, keys: fileKeys })
   const programEnv = programEnvironment(env, secrets.variables)
 
   const server = readServer(file, { options, env, problems, playground })

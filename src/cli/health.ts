@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import { connect } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import type { Config } from '../config.ts'
-import { loadConfig } from '../config.ts'
+import { loadSettings } from '../config.ts'
 import type { Command } from './command.ts'
 import { CommandFailure, readOptions } from './command.ts'
 
@@ -19,7 +19,8 @@ export const health: Command = {
 `,
   async run(args) {
     const { ready = false, 'base-url': baseUrl, ...options } = readOptions(args, KINDS)
-    const config = await loadConfig({ options: baseUrl === undefined ? options : { ...options, baseUrl } })
+    const given = baseUrl === undefined ? options : { ...options, baseUrl }
+    const config = await loadSettings(['baseUrl', 'listen'], given)
     const { status, text } = await ask(config, ready ? '/readyz' : '/livez')
     if (status !== 200) throw new CommandFailure(`the server responded with status ${status}: ${text}`)
     process.stdout.write('ok\n')
@@ -39,7 +40,7 @@ const LOOPBACK_OF: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Uses a new connection. Throws `CommandFailure` if there is no response. */
-function ask({ listen, baseUrl }: Config, path: string): Promise<Answer> {
+function ask({ listen, baseUrl }: Pick<Config, 'baseUrl' | 'listen'>, path: string): Promise<Answer> {
   const host = LOOPBACK_OF.get(listen.host) ?? listen.host
   const target = { host, port: listen.port }
   // The certificate is for the host of `base_url`, so it is not verified: the only request is for health, on this machine.

@@ -19,7 +19,14 @@ export type OperatorEvent = Pick<AuditEvent, 'zoneId' | 'principal' | 'data'> & 
 export async function recordOperatorEvent(
   event: OperatorEvent,
   command: string,
-  { store, vault, clock, config }: Pick<Storage, 'store' | 'vault' | 'clock'> & { readonly config: Config },
+  {
+    store,
+    vault,
+    clock,
+    config,
+  }: Pick<Storage, 'store' | 'vault' | 'clock'> & {
+    readonly config: Pick<Config, 'audit'>
+  },
 ): Promise<void> {
   if (!config.audit) return
   const report = (message: string): void => void process.stderr.write(`latchkey: ${message}\n`)

@@ -18,6 +18,7 @@ import type { OperationsFile } from './sections/operations.ts'
 import type { PagesFile } from './sections/pages.ts'
 import type { PasskeysFile } from './sections/passkeys.ts'
 import type { PoliciesFile } from './sections/policies.ts'
+import { createProblems } from './problems.ts'
 import type { Problems } from './problems.ts'
 import { type Environment, SECRETS_IN_FILES } from './environment.ts'
 import type { SecretFile } from './secret-files.ts'
@@ -79,7 +80,7 @@ export interface SecretOrigins {
 }
 
 /**
- * Reads a YAML or JSON file, replaces variables and checks its types. Problems are added to the list; only values that
+ * Reads a YAML or JSON file, or only these keys of it, replaces variables and checks its types. Problems are added to the list; only values that
  * `problems.hasValidTypes` accepts have the declared type. Origins of secrets are added to `secrets`.
  */
 export async function readConfigFile(
@@ -88,15 +89,17 @@ export async function readConfigFile(
   {
     problems,
     secrets = { variables: new Set(), files: [] },
-  }: { readonly problems: Problems; readonly secrets?: SecretOrigins },
+    keys,
+  }: { readonly problems: Problems; readonly secrets?: SecretOrigins; readonly keys?: readonly string[] | undefined },
 ): Promise<ConfigFile> {
   const parsed = await parseFile(path, problems)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
   const fileKeys = new Set<string>()
-  const filled = fill(parsed, {
+  const found = createProblems()
+  const whole = fill(parsed, {
     env,
-    problems,
+    problems: found,
     folder: dirname(path),
     key: '',
     depth: 0,
@@ -104,12 +107,21 @@ export async function readConfigFile(
     fileKeys,
     secrets,
   })
+  const isRead = keys ? await readerOf(keys) : () => true
+  for (const { key, message } of found.list) if (isRead(key.replace(/[.[][^]*$/, ''))) problems.add(key, message)
+  const filled = Object.fromEntries(Object.entries(Object(whole)).filter(([key]) => isRead(key)))
   await checkTypes(filled, { filledKeys, fileKeys, problems })
-  return filled as ConfigFile // as the schema ensures, except at the reported problems
+  return filled // as the schema ensures, except at the reported problems
+}
+
+/** Whether a key of the file is one of these, or unknown: then it is refused, because it may be a mistyped one of them. */
+async function readerOf(keys: readonly string[]): Promise<(key: string) => boolean> {
+  const { CONFIG_SCHEMA } = await import('./schema.ts')
+  return key => keys.includes(key) || !Object.hasOwn(CONFIG_SCHEMA.properties ?? {}, key)
 }
 
 /** The object in a YAML or JSON file as it is; undefined where a problem is added. */
-export async function parseFile(path: string, problems: Problems): Promise<unknown> {
+export async function parseFile(path: string, problems: Problems): Promise<object | undefined> {
   let content: string
   try {
     content = readFileSync(path, 'utf8')
@@ -131,7 +143,7 @@ export async function parseFile(path: string, problems: Problems): Promise<unkno
   if (document.errors.length > 0) return undefined
   try {
     const value: unknown = document.toJS() ?? {}
-    if (typeof value === 'object' && !Array.isArray(value)) return value
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
     problems.add(path, 'must have keys with values, like base_url: https://id.example.org')
   } catch (error) {
     problems.add(path, reasonOf(error)) // for example an endlessly expanding alias

@@ -77,17 +77,10 @@ describe('packaging/latchkey.service', () => {
 })
 
 describe('packaging/latchkey-backup.service', () => {
-  it('runs as the account of the server, with its folder and its key', () => {
-    for (const directive of [
-      'DynamicUser',
-      'User',
-      'StateDirectory',
-      'WorkingDirectory',
-      'LoadCredential',
-      'UMask',
-      'LimitCORE',
-    ]) {
+  it('runs as the account of the server, with its folder and without its key', () => {
+    for (const directive of ['DynamicUser', 'User', 'StateDirectory', 'WorkingDirectory', 'UMask', 'LimitCORE']) {
       assert.deepEqual(backup(directive), server(directive), directive)
     }
+    assert.deepEqual(backup('LoadCredential'), [])
   })
 })

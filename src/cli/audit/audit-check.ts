@@ -1,6 +1,6 @@
 // The work of `latchkey audit verify`.
 import { refuseForeignDatabase } from '../../bootstrap.ts'
-import type { Config } from '../../config.ts'
+import type { StorageConfig } from '../../config.ts'
 import type { AuditReport } from '../../ops/audit/verify.ts'
 import { verifyAuditTrail } from '../../ops/audit/verify.ts'
 import type { AuditCheck } from './audit.ts'
@@ -11,7 +11,7 @@ const ZONES_AT_ONCE = 100
 
 /** Checks the trails, and reports the result for each zone. */
 export async function verifyAll(
-  config: Config,
+  config: StorageConfig,
   { zoneId, expected }: AuditCheck,
 ): Promise<{ readonly output: string; readonly isIntact: boolean }> {
   const storage = await openStorageBeside(config)

@@ -1,5 +1,4 @@
-import type { Config } from '../../config.ts'
-import { loadConfig } from '../../config.ts'
+import { loadSettings, STORAGE_SETTINGS } from '../../config.ts'
 import type { AuditPosition } from '../../model/audit/audit-entry.ts'
 import type { Command } from '../command.ts'
 import { readOptions, UsageError } from '../command.ts'
@@ -32,7 +31,7 @@ export const audit: Command = {
       ...(zone !== undefined && { zoneId: zone }),
       ...(expect !== undefined && { expected: placeIn(expect) }),
     }
-    const config: Config = await loadConfig({ options })
+    const config = await loadSettings([...STORAGE_SETTINGS, 'audit'], options)
     const { verifyAll } = await import('./audit-check.ts') // loads the store, so only for a valid command line
     const { output, isIntact } = await verifyAll(config, check)
     process.stdout.write(output)

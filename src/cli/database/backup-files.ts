@@ -6,7 +6,7 @@ import { makePrivateFolder } from '../../base/files/private-folder.ts'
 import { createRandom } from '../../base/random.ts'
 import { refuseForeignDatabase } from '../../bootstrap.ts'
 import { openVault } from '../../bootstrap/vault.ts'
-import type { Config } from '../../config.ts'
+import type { Config, StorageConfig } from '../../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../../config.ts'
 import { copySqlite, lockSqlite, renameDurably } from '../../store/engine/sqlite/copy.ts'
 import { openStore } from '../../store/open.ts'
@@ -14,7 +14,7 @@ import { CommandFailure } from '../command.ts'
 import { refuseMissingDatabase } from './storage.ts'
 
 /** Writes the file and returns the lines to print. The file appears under its name once it is complete and checked. */
-export function writeBackup(config: Config, to: string): string {
+export function writeBackup(config: Pick<Config, 'database'>, to: string): string {
   const path = sqlitePath(config, 'use pg_dump')
   refuseMissingDatabase(config.database)
   if (existsSync(to)) throw new CommandFailure(`${to} exists already`)
@@ -35,7 +35,7 @@ function refuseMissingFolder(file: string): void {
  * Replaces the database and returns the lines to print. Refuses a backup that the server would refuse to start with, before
  * anything is changed.
  */
-export async function restoreBackup(config: Config, from: string): Promise<string> {
+export async function restoreBackup(config: StorageConfig, from: string): Promise<string> {
   const path = sqlitePath(config, 'use pg_restore or psql')
   if (!existsSync(from)) throw new CommandFailure(`there is no file ${from}`)
   const keyFile = missingMasterKeyFile(config)
@@ -68,7 +68,7 @@ export async function restoreBackup(config: Config, from: string): Promise<strin
   }
 }
 
-function sqlitePath({ database }: Config, instead: string): string {
+function sqlitePath({ database }: Pick<Config, 'database'>, instead: string): string {
   if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
   const path = /^sqlite:(.+)$/.exec(database)?.[1]
   if (path === undefined) throw new CommandFailure(`this is for SQLite only: for PostgreSQL, ${instead}`)
@@ -76,7 +76,7 @@ function sqlitePath({ database }: Config, instead: string): string {
 }
 
 /** Opens the copy as the server would, which brings its schema up to date. */
-async function examine(draft: string, config: Config, from: string): Promise<void> {
+async function examine(draft: string, config: StorageConfig, from: string): Promise<void> {
   const random = createRandom()
   const masterKeys = await masterKeysFor(config, random)
   const store = await openStore(`sqlite:${draft}`, { clock: systemClock })

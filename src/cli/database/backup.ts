@@ -1,4 +1,4 @@
-import { loadConfig } from '../../config.ts'
+import { loadSettings, STORAGE_SETTINGS } from '../../config.ts'
 import type { Command } from '../command.ts'
 import { readOptions, UsageError } from '../command.ts'
 
@@ -15,7 +15,7 @@ export const backup: Command = {
   async run(args) {
     const { to, ...options } = readOptions(args, { ...WHERE, to: 'string' } as const)
     if (to === undefined) throw new UsageError("Option '--to <value>' is missing")
-    const config = await loadConfig({ options })
+    const config = await loadSettings(['database'], options)
     const { writeBackup } = await import('./backup-files.ts') // loads the store, so only for a valid command line
     process.stdout.write(writeBackup(config, to))
     return 0
@@ -33,7 +33,7 @@ export const restore: Command = {
   async run(args) {
     const { from, ...options } = readOptions(args, { ...WHERE, from: 'string' } as const)
     if (from === undefined) throw new UsageError("Option '--from <value>' is missing")
-    const config = await loadConfig({ options })
+    const config = await loadSettings(STORAGE_SETTINGS, options)
     const { restoreBackup } = await import('./backup-files.ts')
     process.stdout.write(await restoreBackup(config, from))
     return 0

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../config.ts'
+import { loadSettings } from '../../config.ts'
 import type { Command } from '../command.ts'
 import { CommandFailure, readOptions } from '../command.ts'
 
@@ -12,7 +12,7 @@ export const migrate: Command = {
 `,
   async run(args) {
     const { plan, ...options } = readOptions(args, { config: 'string', database: 'string', plan: 'boolean' })
-    const { database } = await loadConfig({ options })
+    const { database } = await loadSettings(['database'], options)
     if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
     const { applied, planned } = await import('./migration-report.ts') // loads the store, so only for a valid command line
     process.stdout.write(await (plan === true ? planned(database) : applied(database)))

@@ -7,7 +7,7 @@ import type { Random } from '../../base/random.ts'
 import { createRandom } from '../../base/random.ts'
 import type { MasterVault } from '../../base/secrets.ts'
 import { hasMasterKey, openVault } from '../../bootstrap/vault.ts'
-import type { Config } from '../../config.ts'
+import type { Config, StorageConfig } from '../../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../../config.ts'
 import type { Log } from '../../ops/log.ts'
 import type { MigrationProgress } from '../../store/migrations/migrate.ts'
@@ -27,7 +27,7 @@ export interface Storage {
  * Opens the database and the master key of a server, for a command beside it. Makes neither, and changes no schema: throws
  * `CommandFailure` or `StoreUnavailable`.
  */
-export function openStorageBeside(config: Config): Promise<Storage> {
+export function openStorageBeside(config: StorageConfig): Promise<Storage> {
   refuseMissingDatabase(config.database)
   const keyFile = missingMasterKeyFile(config)
   if (keyFile !== undefined) {
@@ -42,7 +42,7 @@ export const openStorageToFill = (config: Config): Promise<Storage> =>
   openStorage(config, () => {}, { refusesPending: !config.databaseOptions.migratesAtStart })
 
 async function openStorage(
-  config: Config,
+  config: StorageConfig,
   onError: (cause: unknown) => void,
   options: Omit<StoreOptions, 'clock' | 'onError' | 'changes'>,
 ): Promise<Storage> {
@@ -67,7 +67,7 @@ async function openStorage(
 
 /** Creates the key of a new database. Throws if the database has one: a new key could not replace a lost one. */
 async function firstMasterKeys(
-  config: Config,
+  config: StorageConfig,
   { store, random }: Pick<Storage, 'store' | 'random'>,
 ): Promise<readonly Buffer[]> {
   const isClaimed = await hasMasterKey(store, config.service)

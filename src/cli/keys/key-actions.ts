@@ -3,7 +3,7 @@ import { addSeconds } from '../../base/clock.ts'
 import { reasonOf } from '../../base/files/file-error.ts'
 import { readSmallFile } from '../../base/files/small-file.ts'
 import { refuseForeignDatabase } from '../../bootstrap.ts'
-import type { Config } from '../../config.ts'
+import type { Config, StorageConfig } from '../../config.ts'
 import { behaviourOf } from '../../model/compatibility.ts'
 import type { KeyMaterial } from '../../model/tokens/key-material.ts'
 import { readKeyMaterial } from '../../model/tokens/key-material.ts'
@@ -27,8 +27,10 @@ const PROPAGATION_SECONDS = 60
 /** More than a private key with its certificates has. */
 const MAX_PEM_BYTES = 1024 * 1024
 
+type KeyConfig = StorageConfig & Pick<Config, 'compatibility' | 'audit'>
+
 /** Runs the action and returns the lines to print, which contain no secrets. */
-export async function runKeyAction(config: Config, zoneId: string | undefined, action: KeyAction): Promise<string> {
+export async function runKeyAction(config: KeyConfig, zoneId: string | undefined, action: KeyAction): Promise<string> {
   const storage = await openStorageBeside(config)
   try {
     await refuseForeignDatabase({ ...storage, config })
@@ -45,7 +47,7 @@ export async function runKeyAction(config: Config, zoneId: string | undefined, a
   }
 }
 
-type Deps = Storage & { readonly config: Config }
+type Deps = Storage & { readonly config: KeyConfig }
 
 const record = (event: Omit<OperatorEvent, 'type'>, type: OperatorEvent['type'], deps: Deps): Promise<void> =>
   recordOperatorEvent({ ...event, type }, 'latchkey keys', deps)

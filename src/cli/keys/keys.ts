@@ -1,5 +1,4 @@
-import type { Config } from '../../config.ts'
-import { loadConfig } from '../../config.ts'
+import { loadSettings, STORAGE_SETTINGS } from '../../config.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import { SIGNING_ALGORITHMS } from '../../model/tokens/signing-key.ts'
 import type { Command } from '../command.ts'
@@ -37,7 +36,7 @@ export const keys: Command = {
   async run(args) {
     const [word, ...rest] = args
     const { action, zoneId, options } = readAction(word, rest)
-    const config: Config = await loadConfig({ options })
+    const config = await loadSettings([...STORAGE_SETTINGS, 'compatibility', 'audit'], options)
     const { runKeyAction } = await import('./key-actions.ts') // loads the store, so only for a valid command line
     process.stdout.write(await runKeyAction(config, zoneId, action))
     return 0

@@ -5,7 +5,7 @@ import type { MasterVault } from '../../base/secrets.ts'
 import { isSealed } from '../../base/secrets.ts'
 import { refuseForeignDatabase } from '../../bootstrap.ts'
 import { claimDatabase } from '../../bootstrap/vault.ts'
-import type { Config } from '../../config.ts'
+import type { Config, StorageConfig } from '../../config.ts'
 import { sealContexts } from '../../model/seal-contexts.ts'
 import { withSecrets } from '../../providers/provider-secrets.ts'
 import type { SealedKind, SealedRow } from '../../store/keys/sealed-store.ts'
@@ -22,7 +22,7 @@ const MAX_NAMED = 20
 
 /** Runs the action; `isDone` says that every value is sealed with the first master key. */
 export async function runMasterKeyAction(
-  config: Config,
+  config: StorageConfig & Pick<Config, 'audit'>,
   action: MasterKeyAction,
 ): Promise<{ readonly output: string; readonly isDone: boolean }> {
   const storage = await openStorageBeside(config)

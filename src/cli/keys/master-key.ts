@@ -1,5 +1,4 @@
-import type { Config } from '../../config.ts'
-import { loadConfig } from '../../config.ts'
+import { loadSettings, STORAGE_SETTINGS } from '../../config.ts'
 import type { Command } from '../command.ts'
 import { readOptions, UsageError } from '../command.ts'
 
@@ -26,7 +25,7 @@ export const masterKey: Command = {
       )
     }
     const options = readOptions(rest, { config: 'string', database: 'string' } as const)
-    const config: Config = await loadConfig({ options })
+    const config = await loadSettings([...STORAGE_SETTINGS, 'audit'], options)
     const { runMasterKeyAction } = await import('./master-key-actions.ts') // loads the store, so only for a valid command line
     const { output, isDone } = await runMasterKeyAction(config, action)
     process.stdout.write(output)
