@@ -31,7 +31,9 @@ interface UpstreamLogoutDeps {
 export interface AfterLogout {
   /** The final target of the browser; undefined for the page that says that the user is signed out. */
   readonly target: string | undefined
-  /** UAA: the parameters of the return, from which the target is determined again; otherwise a cookie stores it. */
+  /** Where that page links to. */
+  readonly offeredUrl?: string | undefined
+  /** UAA: the parameters of the return, from which the target is determined again; without them, a cookie stores it. */
   readonly query?: string | undefined
 }
 
@@ -39,8 +41,8 @@ export interface AfterLogout {
 export interface UpstreamLogout {
   /** Ends the session here; the logout at its provider, or undefined if there is none. */
   end(request: FastifyRequest, reply: FastifyReply, afterLogout: AfterLogout): Promise<Destination | undefined>
-  /** The target of a browser that returns from a provider; undefined for any other request. Works once. */
-  returnTarget(request: FastifyRequest, reply: FastifyReply, state: string | undefined): string | undefined
+  /** What follows for a browser that returns from a provider; undefined for any other request. Works once. */
+  afterReturn(request: FastifyRequest, reply: FastifyReply, state: string | undefined): AfterLogout | undefined
 }
 
 /** Time that a user may spend at the provider. */
@@ -51,7 +53,8 @@ const MAX_COOKIE_LENGTH = 3800
 
 /** The contents of the cookie. */
 interface Sealed {
-  readonly target: string
+  readonly target?: string | undefined
+  readonly offeredUrl?: string | undefined
   readonly until: number
 }
 
@@ -69,10 +72,10 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
     }) as const satisfies CookieAttributes
   const contextOf = ({ id }: AddressedZone, state: string): string => JSON.stringify(['sign-out elsewhere', id, state])
 
-  /** Stores the target for the return with this state. If it is too long, the signed-out page is shown instead. */
-  function remember({ zone }: FastifyRequest, reply: FastifyReply, to: { target: string; state: string }): void {
-    const { target, state } = to
-    const sealed: Sealed = { target, until: addSeconds(clock.now(), LIFE_SECONDS).getTime() }
+  /** Stores what follows the return with this state. If it is too long, the signed-out page is shown without a link. */
+  function remember({ zone }: FastifyRequest, reply: FastifyReply, to: AfterLogout & { state: string }): void {
+    const { target, offeredUrl, state } = to
+    const sealed: Sealed = { target, offeredUrl, until: addSeconds(clock.now(), LIFE_SECONDS).getTime() }
     const text = vault.seal(JSON.stringify(sealed), contextOf(zone, state))
     if (text.length > MAX_COOKIE_LENGTH) return
     setCookie(reply, nameIn(zone), text, { ...attributesIn(zone), maxAge: LIFE_SECONDS })
@@ -87,7 +90,7 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
   }
 
   return {
-    async end(request, reply, { target, query }) {
+    async end(request, reply, { target, offeredUrl, query }) {
       const { zone } = request
       const origin = (await sessions.signedIn(request))?.session.signIn.origin
       const hint = await sessions.upstreamHint(request)
@@ -97,21 +100,22 @@ export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
       const returnTo = query ? `${own}?${query}` : own
       const state = random.urlSafe(STATE_LENGTH)
       const requestId = logoutRequestId(state)
-      if (query !== undefined || target === undefined) {
+      if (query !== undefined || (target ?? offeredUrl) === undefined) {
         return identity.signOut(origin, { zone, returnTo, hint, requestId })
       }
       const there = await identity.signOut(origin, { zone, returnTo, hint, requestId, state })
-      if (there !== undefined) remember(request, reply, { target, state })
+      if (there !== undefined) remember(request, reply, { target, offeredUrl, state })
       return there
     },
-    returnTarget(request, reply, state) {
+    afterReturn(request, reply, state) {
       const { zone } = request
       const sealed = state === undefined ? undefined : cookieOf(request, nameIn(zone))
       if (state === undefined || sealed === undefined) return undefined
       const saved = opened(request, { sealed, state })
       if (!saved) return undefined
       setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
-      return saved.until > clock.now().getTime() ? saved.target : undefined
+      const { target, offeredUrl, until } = saved
+      return until > clock.now().getTime() ? { target, offeredUrl } : undefined
     },
   }
 }

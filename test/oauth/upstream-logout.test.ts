@@ -9,6 +9,8 @@ import type { Github } from '../support/github.ts'
 import { githubRecord, OUR_ID, startGithub } from '../support/github.ts'
 import { MODES } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import type { Registered } from '../support/registration.ts'
+import { METADATA, register, registered, setRegistration } from '../support/registration.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
@@ -129,6 +131,77 @@ for (const mode of MODES) {
       assert.equal(answer.status, 302, answer.text)
       assert.equal(answer.headers['location'], isStandard ? `${BYE}?state=theirs` : AUTO_REQUEST.redirect_uri)
       if (isStandard) assert.match((await browser.send(back.pathname + back.search)).text, /signed out/i)
+    })
+
+    describe('for an application that registered itself', () => {
+      let app: Registered
+      const cb = 'https://new.example/cb'
+      const bye = 'https://new.example/bye'
+      before(async () => {
+        await setRegistration(server, { mode: 'open' })
+        const metadata = { ...METADATA, post_logout_redirect_uris: [bye], scope: 'openid' }
+        app = registered(await register(server, metadata))
+      })
+
+      async function idTokenFor(browser: Browser): Promise<string> {
+        const { client_id, client_secret } = app
+        const query = { response_type: 'code', client_id, redirect_uri: cb, scope: 'openid', nonce: 'n' }
+        const page = await browser.send('/oauth/authorize', { query })
+        const form = { ...hiddenFields(page.text), 'scope.0': 'scope.openid', user_oauth_approval: 'true' }
+        const approved = page.status === 302 ? page : await browser.send('/oauth/authorize', { form })
+        const { code = '' } = responseOf(approved).query
+        const grant = { grant_type: 'authorization_code', code, redirect_uri: cb }
+        return (await server.token(grant, { basic: [client_id, client_secret] })).json<{ id_token: string }>().id_token
+      }
+
+      /** Leaves for the logout of the provider, after a question if there is one, and comes back from it. */
+      async function leaveAndReturn(browser: Browser, query: Record<string, string>): Promise<TestAnswer> {
+        const first = await browser.send('/logout.do', { query })
+        const form = hiddenFields(first.text.split('<main')[1] ?? '')
+        const left = first.status === 302 ? first : await browser.send('/logout.do', { method: 'POST', form })
+        const { origin, searchParams } = left.location()
+        assert.equal(origin, upstream.url)
+        const back = new URL(searchParams.get('post_logout_redirect_uri') ?? '')
+        const state = searchParams.get('state')
+        if (state !== null) back.searchParams.set('state', state)
+        return browser.send(back.pathname + back.search)
+      }
+
+      it('continues there on return, with an ID token of the user', async () => {
+        const browser = await signIn()
+        const id_token_hint = await idTokenFor(browser)
+        const answer = await leaveAndReturn(browser, { id_token_hint, post_logout_redirect_uri: bye })
+        assert.equal(answer.headers['location'], bye)
+      })
+
+      it('only offers the way on return, with an ID token of another user', async () => {
+        const id_token_hint = await idTokenFor(await signIn('corp', { sub: 'up-2' }))
+        const query = { id_token_hint, post_logout_redirect_uri: bye, state: 's' }
+        const answer = await leaveAndReturn(await signIn(), query)
+        if (!isStandard) {
+          assert.equal(answer.headers['location'], 'http://localhost:8080/login')
+          return
+        }
+        assert.match(answer.text, /You are signed out/)
+        assert.match(
+          answer.text,
+          /href="https:\/\/new\.example\/bye\?state=s"[^>]*>Continue to <bdi>new\.example<\/bdi>/,
+        )
+        assert.equal(answer.headers['refresh'], undefined)
+      })
+
+      it('does not say that a user who signed in meanwhile is signed out', { skip: !isStandard }, async () => {
+        const id_token_hint = await idTokenFor(await signIn('corp', { sub: 'up-2' }))
+        const browser = await signIn()
+        const asked = await browser.send('/logout.do', { query: { id_token_hint, post_logout_redirect_uri: bye } })
+        const form = hiddenFields(asked.text.split('<main')[1] ?? '')
+        const left = await browser.send('/logout.do', { method: 'POST', form })
+        const state = left.location().searchParams.get('state') ?? ''
+        await signIn('corp', {}, browser)
+        const answer = await browser.send('/logout.do', { query: { state } })
+        assert.equal(answer.headers['location'], 'http://localhost:8080/')
+        assert.equal(await isSignedIn(browser), true)
+      })
     })
 
     // Covers oidc and oauth provider config: logoutUrl

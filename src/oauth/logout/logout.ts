@@ -68,8 +68,9 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
   const isPost = request.method === 'POST'
   const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
   const params = readParams(form)
-  const returnTarget = upstream.returnTarget(request, reply, params.get('state'))
-  if (returnTarget !== undefined) return reply.redirect(returnTarget, 302)
+  const returned = upstream.afterReturn(request, reply, params.get('state'))
+  if (returned?.target !== undefined) return reply.redirect(returned.target, 302)
+  if (returned) return showReturn({ request, reply }, returned.offeredUrl, deps)
   if (params.get(ANSWERED) !== undefined) return afterAnswer({ request, reply }, params, deps)
   const isOwnForm = isPost && params.get(csrf.fieldName) !== undefined
   // Without a session (ended in another tab, or expired) there is nothing to protect.
@@ -96,10 +97,20 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
 
 /** Handles a return that this browser does not expect, or without a stored target. Ends no session (row L7). */
 async function afterAnswer({ request, reply }: Exchange, params: Params, deps: Deps): Promise<FastifyReply> {
-  const { sessions, urls, behaviour, targets } = deps
+  const { behaviour, targets } = deps
   if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params, undefined), 302)
+  return showReturn({ request, reply }, undefined, deps)
+}
+
+/** Shows that the user is signed out, with a link to the offered URL, unless a user has signed in meanwhile. */
+async function showReturn(
+  { request, reply }: Exchange,
+  offeredUrl: string | undefined,
+  deps: Deps,
+): Promise<FastifyReply> {
+  const { sessions, urls } = deps
   if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
-  return showSignedOut({ request, reply }, undefined, deps)
+  return showSignedOut({ request, reply }, offeredUrl, deps)
 }
 
 /** RP-Initiated Logout §2, §3 (rows L2 to L5). */
@@ -139,15 +150,13 @@ const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Ends the session, then redirects to its provider, else to the target or the signed-out page. */
-async function endThenGo(
-  exchange: Exchange,
-  { offeredUrl, ...afterLogout }: AfterLogout & { readonly offeredUrl?: string },
-  deps: Deps,
-): Promise<FastifyReply> {
+async function endThenGo(exchange: Exchange, afterLogout: AfterLogout, deps: Deps): Promise<FastifyReply> {
   const { request, reply } = exchange
   const { pages, upstream } = deps
   const frames = await framesOf(request, deps)
-  const destination = (await upstream.end(request, reply, afterLogout)) ?? afterLogout.target
+  const atProvider = await upstream.end(request, reply, afterLogout)
+  const destination = atProvider ?? afterLogout.target
+  const offeredUrl = atProvider === undefined ? afterLogout.offeredUrl : undefined // at the return
   if (frames.length > 0) return showFrames(exchange, { frames, destination, offeredUrl }, deps)
   if (destination === undefined) return showSignedOut(exchange, offeredUrl, deps)
   return leadTo(request, reply, { destination, pages })

@@ -41,8 +41,11 @@ export interface LogoutTargets {
   fallback(zone: AddressedZone): string
   /** The target that the request names, if it is allowed, and the default otherwise. */
   of(zone: AddressedZone, params: Params, signedIn: SignedInUser | undefined): Promise<string>
-  /** The query with which the same target is found when the browser returns from a provider; empty for one that is too long. */
-  returnQuery(zone: AddressedZone, params: Params): Promise<string>
+  /**
+   * The query with which the same target is found when the browser returns from a provider; empty for one that is too long.
+   * Undefined if only an ID token of the signed-in user allows it, which the return lacks.
+   */
+  returnQuery(zone: AddressedZone, params: Params): Promise<string | undefined>
 }
 
 /** The client that a request names, and by which ID token. */
@@ -101,13 +104,14 @@ export function createLogoutTargets({
   }
 
   /** UAA: the request's own parameters, with the client in place of `id_token_hint`, whose claims the provider must not see. */
-  async function returnQuery(zone: AddressedZone, params: Params): Promise<string> {
+  async function returnQuery(zone: AddressedZone, params: Params): Promise<string | undefined> {
     const query = new URLSearchParams()
     for (const name of [redirectParameterName(zone), 'post_logout_redirect_uri']) {
       const value = params.get(name)
       if (value !== undefined) query.set(name, value)
     }
     const { client } = query.size > 0 ? await clientOfLogout(zone, params) : NO_CLIENT
+    if (client && !mayRedirect(client, false)) return undefined
     if (client) query.set('client_id', client.clientId)
     const text = query.toString()
     return text.length > MAX_QUERY_LENGTH ? '' : text
