@@ -12,17 +12,47 @@ import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn, ValidCode, NewCode } from './codes.ts'
 
 /** Where the password of an account is stored: here, or at a provider. */
-export type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
+type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
+
+/** Dependencies of finding the account. */
+interface ResetAccountDeps {
+  readonly store: Pick<Store, 'users'>
+  readonly service: Service
+}
 
 /** The account of the name: that of the internal provider, else the first of another one. */
 export async function accountToReset(
   zone: Zone,
   userName: string,
-  { store, service }: { readonly store: Pick<Store, 'users'>; readonly service: Service },
+  deps: ResetAccountDeps,
 ): Promise<ResetAccount | undefined> {
   if (userName === '') return undefined
-  const own = await store.users.findByName(zone.id, service.name, userName)
-  if (own) return { kept: 'here', user: own }
+  const own = await deps.store.users.findByName(zone.id, deps.service.name, userName)
+  return own ? { kept: 'here', user: own } : accountElsewhere(zone, userName, deps)
+}
+
+/**
+ * The account for what a visitor entered: a user name, or an address that exactly one account of the internal provider has. Users
+ * of other providers may have chosen their names, so theirs come last.
+ */
+export async function enteredAccountToReset(
+  zone: Zone,
+  entered: string,
+  deps: ResetAccountDeps,
+): Promise<ResetAccount | undefined> {
+  if (entered === '') return undefined
+  const { store, service } = deps
+  const named = await store.users.findByName(zone.id, service.name, entered)
+  if (named) return { kept: 'here', user: named }
+  const [user, another] = entered.includes('@') ? await store.users.findByEmail(zone.id, service.name, entered) : []
+  return user && !another ? { kept: 'here', user } : accountElsewhere(zone, entered, deps)
+}
+
+async function accountElsewhere(
+  zone: Zone,
+  userName: string,
+  { store }: ResetAccountDeps,
+): Promise<ResetAccount | undefined> {
   const named = { kind: 'compare', attribute: 'username', comparison: 'eq', value: userName } as const
   const query = { filter: named, sortBy: 'origin', descending: false, startIndex: 1, count: 1 }
   const [user] = (await store.users.list(zone.id, query)).records

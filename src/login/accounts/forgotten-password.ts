@@ -6,13 +6,12 @@ import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-m
 import type { RequestedReturn } from '../../accounts/codes.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
-import { accountToReset, issueReset, peekReset, resetPassword } from '../../accounts/password-reset.ts'
-import type { ResetAccount, ResetDeps } from '../../accounts/password-reset.ts'
+import { enteredAccountToReset, issueReset, peekReset, resetPassword } from '../../accounts/password-reset.ts'
+import type { ResetDeps } from '../../accounts/password-reset.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
 import type { Background } from '../../base/concurrency/background.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import { forgottenPasswordPage, resetPasswordPage } from '../../pages/accounts/forgotten-password.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import type { Csrf } from '../../web/sessions/csrf.ts'
@@ -144,18 +143,6 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPa
   })
 }
 
-/** The account for the input: a user name, or an address that exactly one account has. */
-async function accountNamed(
-  zone: Zone,
-  text: string,
-  { store, service }: Pick<ResetDeps, 'store' | 'service'>,
-): Promise<ResetAccount | undefined> {
-  const named = await accountToReset(zone, text, { store, service })
-  if (named || !text.includes('@')) return named
-  const [user, another] = await store.users.findByEmail(zone.id, service.name, text)
-  return user && !another ? { kept: 'here', user } : undefined
-}
-
 /** Sends the link, or a mail that the password is managed elsewhere; nothing to an inactive account. */
 async function sendLink(
   order: Pick<AccountMailOrder, 'zone' | 'frame'>,
@@ -167,7 +154,7 @@ async function sendLink(
   deps: ForgottenPasswordDeps,
 ): Promise<void> {
   const { zone } = order
-  const found = await accountNamed(zone, userName, deps)
+  const found = await enteredAccountToReset(zone, userName, deps)
   if (!found?.user.active || !(await countMailOf(found.user, deps.limits))) return
   const { user } = found
   if (found.kept === 'elsewhere') {

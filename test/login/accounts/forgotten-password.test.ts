@@ -33,6 +33,7 @@ const config = {
       user('twin1', { emails: [{ value: 'twin@shop.example' }] }),
       user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
+      { userName: 'ugo@shop.example', origin: 'corp', emails: [{ value: 'impostor@corp.example' }] },
     ],
     identity_providers: [CORP],
     identity_zones: [
@@ -123,6 +124,12 @@ for (const mode of MODES) {
     it('may be asked for by the address of one account', async () => {
       await ask('omar@shop.example')
       assert.match(await linkTo(server, 'omar@shop.example'), /^\/reset_password\?code=/)
+    })
+
+    it('may be asked for by that address, although a user of another provider calls themselves so', async () => {
+      await ask('ugo@shop.example')
+      assert.match(await linkTo(server, 'ugo@shop.example'), /^\/reset_password\?code=/)
+      assert.ok(!(await server.mails()).some(({ to }) => to === 'impostor@corp.example'))
     })
 
     // Covers POST /forgot_password.do: rule: mail for other origins
