@@ -58,33 +58,47 @@ interface Decrypted {
   readonly isAuthentic: boolean
 }
 
+/** Of one element: the key of the content, encrypted for each recipient. */
+const MAX_ENCRYPTED_KEYS = 4
+/** Each takes as long as a decryption with RSA; a zone has as many keys. */
+const MAX_ATTEMPTS = 20
+
+/** The encrypted keys within the element. */
+const encryptedKeysIn = (element: XmlElement): readonly XmlElement[] =>
+  [...elementsOf(element)].filter(({ name }) => name === 'EncryptedKey')
+
 /**
- * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, one
- * encrypted key; undefined for every cryptographic failure. Throws a `SamlProblem` for what is not encrypted as it must be.
+ * The text within an element such as `EncryptedAssertion`, which contains the encrypted data and, beside it or in it, the
+ * encrypted keys (SAML Core §2.2.4), one of which is for us; undefined for every cryptographic failure. Throws a `SamlProblem`
+ * for what is not encrypted as it must be.
  */
 export function decryptedText(element: XmlElement, keys: readonly KeyObject[]): Decrypted | undefined {
   const [data, second] = childrenNamed(element, 'EncryptedData', NAMESPACES.encryption)
   if (!data || second) throw failed('there must be exactly one EncryptedData')
-  const encryptedKeys = [...elementsOf(element)].filter(({ name }) => name === 'EncryptedKey')
-  const [encryptedKey, otherKey] = encryptedKeys
-  if (!encryptedKey || otherKey) throw failed('there must be exactly one EncryptedKey')
+  const encryptedKeys = encryptedKeysIn(element)
+  if (encryptedKeys.length === 0 || encryptedKeys.length > MAX_ENCRYPTED_KEYS) {
+    throw failed(`there must be one to ${MAX_ENCRYPTED_KEYS} EncryptedKey`)
+  }
   const content = partsOf(data)
-  const wrapped = partsOf(encryptedKey)
-  const isAllowed =
-    CONTENT_ALGORITHMS.has(content.algorithm) &&
-    KEY_ALGORITHMS.has(wrapped.algorithm) &&
-    (wrapped.digest === undefined || OAEP_DIGESTS.has(wrapped.digest)) &&
-    (wrapped.mask === undefined || OAEP_MASKS.has(wrapped.mask))
-  if (!isAllowed) {
+  const usable = encryptedKeys.map(partsOf).filter(mayWrapKey)
+  if (!CONTENT_ALGORITHMS.has(content.algorithm) || usable.length === 0) {
     throw new SamlProblem('algorithm', 'the encryption algorithm is not allowed')
   }
-  const xml = rebuilt(content, wrapped)
-  for (const key of keys.filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')) {
+  const documents = usable.map(wrapped => rebuilt(content, wrapped))
+  const attempts = keys
+    .filter(({ asymmetricKeyType }) => asymmetricKeyType === 'rsa')
+    .flatMap(key => documents.map(xml => ({ key, xml })))
+  for (const { key, xml } of attempts.slice(0, MAX_ATTEMPTS)) {
     const text = attempt(xml, key)
     if (text !== undefined) return { text, key, isAuthentic: content.algorithm.endsWith('-gcm') }
   }
   return undefined
 }
+
+const mayWrapKey = ({ algorithm, digest, mask }: Parts): boolean =>
+  KEY_ALGORITHMS.has(algorithm) &&
+  (digest === undefined || OAEP_DIGESTS.has(digest)) &&
+  (mask === undefined || OAEP_MASKS.has(mask))
 
 /**
  * The element in a decrypted text, and a text in which it is the root or a child of it. It may rely on namespaces that are
@@ -111,7 +125,7 @@ export function decryptedElement(
 /** Elements that a provider may encrypt on their own (SAML Core §2.2.4, §2.7.3.2), and what must be in them. */
 const CONTENTS = { EncryptedID: 'NameID', EncryptedAttribute: 'Attribute' } as const
 
-/** Encrypted elements in one message: each takes as long as a decryption with RSA. */
+/** Encrypted keys in one message. */
 const MAX_ENCRYPTED = 30
 
 /**
@@ -126,7 +140,7 @@ export function createDecryption(keys: readonly KeyObject[]): Decryption {
   let [candidates, left] = [keys, MAX_ENCRYPTED]
 
   function contentOf(element: XmlElement, wanted: string, around: readonly XmlElement[]): XmlElement {
-    left -= 1
+    left -= encryptedKeysIn(element).length
     if (left < 0) throw new SamlProblem('too-large', 'it has too many encrypted elements')
     const decrypted = decryptedText(element, candidates)
     if (!decrypted || mayBePatchwork(decrypted)) throw notDecrypted(`one ${wanted}`)

@@ -13,6 +13,7 @@ import { createTestClock } from '../../support/clock.ts'
 import { base64Of, base64UrlOf, SAML } from '../../support/saml/saml-xml.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
 import { encrypted, samlTestKey, withBitTurned } from '../../support/saml/saml-signing.ts'
+import type { SamlTestKey } from '../../support/saml/saml-signing.ts'
 import type { EncryptionParts, ResponseParts } from '../../support/saml/saml-parts.ts'
 
 const clock = createTestClock()
@@ -370,6 +371,15 @@ describe('a response', () => {
     refuses('too-large', () => read(many))
     const twice = await response({ ...inGroups(1000), signs: ['assertion', 'response'] })
     refuses('too-large', () => read(twice))
+    const once = await response({ ...inGroups(1000), signs: ['response'] })
+    assert.equal(read(once).attributes[0]?.values.length, 1000)
+    // The assertion within may be signed, too.
+    const encrypts = { certificate: ours.certificate }
+    const sealed = await response({ signs: [], encrypts })
+    const extended = sealed.replace('<samlp:Status>', `<samlp:Extensions>${'<a/>'.repeat(800)}</samlp:Extensions>$&`)
+    assert.notEqual(extended, sealed)
+    const aroundSealed = idp.sign(extended)
+    assert.throws(() => read(aroundSealed), { reason: 'too-large', message: 'it is too large to be signed twice' })
     const longer = { attributes: [{ name: 'groups', values: Array.from({ length: 1100 }, () => 'x'.repeat(150)) }] }
     const [long, few] = [
       await response(longer),
@@ -625,6 +635,77 @@ describe('a response', () => {
     })
   })
 
+  describe('encrypted for several recipients', () => {
+    const KEY = /<(\w+:)?EncryptedKey.*EncryptedKey>/s
+    const keyIn = (data: string): string => KEY.exec(data)?.[0] ?? ''
+    const keyFor = async (recipient: SamlTestKey, parts: Partial<EncryptionParts> = {}): Promise<string> =>
+      keyIn(await encrypted('x', { certificate: recipient.certificate, ...parts }))
+    const place = (xml: string, keys: readonly string[]): string => xml.replace(KEY, () => keys.join(''))
+    const beside = (xml: string, keys: readonly string[]): string =>
+      xml.replace(KEY, '').replace('</saml:EncryptedAssertion>', end => keys.join('') + end)
+
+    for (const algorithm of [SAML.gcm, SAML.cbc] as const) {
+      it(`is read with the encrypted key that is for us: ${algorithm}`, async () => {
+        const xml = await response({ encrypts: { certificate: ours.certificate, algorithm } })
+        const own = keyIn(xml)
+        const other = await keyFor(stranger)
+        // What is not for us may be encrypted in a way that is refused otherwise.
+        const weak = await keyFor(stranger, { keyAlgorithm: 'http://www.w3.org/2001/04/xmlenc#rsa-1_5' })
+        for (const keys of [
+          [other, own],
+          [own, other],
+          [other, weak, other, own],
+        ]) {
+          assert.equal(read(place(xml, keys)).nameId.value, 'person-1')
+          assert.equal(read(beside(xml, keys)).nameId.value, 'person-1')
+        }
+        for (const keys of [
+          [other, other],
+          [weak, other],
+        ])
+          assertNotDecrypted(place(xml, keys))
+        refuses('algorithm', () => read(place(xml, [weak, weak])))
+      })
+    }
+
+    it('is refused with too many encrypted keys', async () => {
+      const xml = await response({ encrypts: { certificate: ours.certificate } })
+      refuses('decryption', () =>
+        read(
+          place(
+            xml,
+            Array.from({ length: 5 }, () => keyIn(xml)),
+          ),
+        ),
+      )
+    })
+
+    it('takes no longer than with one encrypted key for a zone with many keys', async context => {
+      const xml = await response({ encrypts: { certificate: stranger.certificate } })
+      const decryptionKeys = Array.from({ length: 20 }, () => createPrivateKey(ours.privateKey))
+      const opened = context.mock.method(crypto, 'privateDecrypt')
+      refuses('decryption', () =>
+        read(
+          place(
+            xml,
+            Array.from({ length: 4 }, () => keyIn(xml)),
+          ),
+          { decryptionKeys },
+        ),
+      )
+      assert.equal(opened.mock.callCount(), 20)
+    })
+  })
+
+  it('is refused with a signature beside what is encrypted', async () => {
+    const [, signature = ''] = /(<ds:Signature .*<\/ds:Signature>)/s.exec(await response()) ?? []
+    const xml = (await response({ encrypts: { certificate: ours.certificate } })).replace(
+      '</saml:EncryptedAssertion>',
+      end => signature + end,
+    )
+    assert.throws(() => read(xml), { reason: 'bad-signature', message: 'a Signature is out of place' })
+  })
+
   it('says the same of everything that fails from decryption up to the signature within', async () => {
     const encrypts = { certificate: ours.certificate, algorithm: SAML.cbc } as const
     const signed = await response({ encrypts })
@@ -876,7 +957,7 @@ describe('an element that is encrypted on its own', () => {
     for (const xml of over) refuses('too-large', () => read(around(idp.sign(xml))))
   })
 
-  it('is refused with other algorithms, and with two keys or contents', async () => {
+  it('is refused with other algorithms, with two contents, and with more encrypted keys than are tried', async () => {
     const weak = { keyAlgorithm: 'http://www.w3.org/2001/04/xmlenc#rsa-1_5' } as const
     const triple = { algorithm: 'http://www.w3.org/2001/04/xmlenc#tripledes-cbc' } as const
     for (const parts of [weak, triple]) {
@@ -884,12 +965,14 @@ describe('an element that is encrypted on its own', () => {
       refuses('algorithm', () => read(xml))
     }
     const one = await encrypting(plain(), name)
-    for (const pattern of [
-      /<(?:\w+:)?EncryptedKey.*EncryptedKey>/s,
-      /(?<=<saml:EncryptedID>).*(?=<\/saml:EncryptedID>)/s,
-    ]) {
-      refuses('decryption', () => read(around(idp.sign(one.replace(pattern, part => part + part)))))
-    }
+    const twice = one.replace(/(?<=<saml:EncryptedID>).*(?=<\/saml:EncryptedID>)/s, part => part + part)
+    refuses('decryption', () => read(around(idp.sign(twice))))
+    const many = Array.from({ length: 10 }, (_, place) => ({ name: `a${place}`, values: ['b'] }))
+    const all = await encrypting(plain({ attributes: many }), attribute)
+    const withKeys = (count: number): string =>
+      around(idp.sign(all.replaceAll(/<e:EncryptedKey.*?<\/e:EncryptedKey>/gs, key => key.repeat(count))))
+    assert.equal(read(withKeys(3)).attributes.length, 10)
+    refuses('too-large', () => read(withKeys(4)))
   })
 
   it('must itself be a usable name', async () => {

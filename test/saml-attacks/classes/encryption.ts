@@ -51,6 +51,7 @@ const attack = (name: string, forge: SamlAttack['forge'], source?: string): Saml
   ...(source !== undefined && { source }),
 })
 
+const ENCRYPTED_KEY = /<(\w+:)?EncryptedKey.*EncryptedKey>/s
 const NAME = /<saml:NameID.*<\/saml:NameID>/s
 const SEALED_NAME = /<saml:EncryptedID.*<\/saml:EncryptedID>/s
 const declaring = (element: string): string => element.replace(/^<saml:\w+/, `$& xmlns:saml="${SAML.assertion}"`)
@@ -120,6 +121,11 @@ export const encryption: AttackClass = {
       around(means => victimAssertion(means)),
       'CVE-2026-2092',
     ),
+    attack('an unsigned assertion, encrypted, with the encrypted key of a genuine one before its own', async means => {
+      const [genuineKey = ''] = ENCRYPTED_KEY.exec(await sealed(means, signedAssertion(means))) ?? []
+      const forged = await sealed(means, victimAssertion(means))
+      return messageOf(means, replaced(forged, ENCRYPTED_KEY, genuineKey + (ENCRYPTED_KEY.exec(forged)?.[0] ?? '')))
+    }),
     attack(
       'a signed response around an unsigned encrypted assertion that was put in afterwards',
       async means => {
