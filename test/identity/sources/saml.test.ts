@@ -287,6 +287,12 @@ for (const mode of MODES) {
         assert.equal((await accountOf('corp', 'surprise')) !== undefined, mode === 'uaa')
       })
 
+      it('signs in at the path without an alias, where the provider names that', async () => {
+        const to = { recipient: `${BASE}/saml/SSO`, destination: `${BASE}/saml/SSO` }
+        const xml = await idpOf(clock, 'begins').response({ inResponseTo: null, nameId: 'bare', ...to })
+        assert.ok(isSignedIn(await comeBack(server, server.browser(), answerForm(xml), '/saml/SSO')))
+      })
+
       it('signs in once', async () => {
         const { xml, answer } = await unsolicited('begins')
         assert.ok(isSignedIn(answer))

@@ -62,6 +62,17 @@ export const statements: AttackClass = {
         ),
     },
     {
+      name: 'two codes in the status, the first one Success',
+      only: 'acs',
+      reasons: ['status'],
+      forge: means =>
+        replaced(
+          genuine(means),
+          '</samlp:Status>',
+          `<samlp:StatusCode Value="${status('Responder')}"/></samlp:Status>`,
+        ),
+    },
+    {
       name: 'Success within Responder',
       only: 'acs',
       reasons: ['status'],
