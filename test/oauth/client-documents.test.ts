@@ -128,6 +128,30 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
+    it('are fetched again soon after an error, and less often while it lasts', async () => {
+      server.clock.advance(61)
+      browser = await signedIn(server)
+      const id = documents.publish('/broken.json', () => ({ body: {} }))
+      const times: number[] = []
+      for (let second = 0; second <= 140; second += 1) {
+        const before = documents.asked('/broken.json')
+        assert.equal((await authorize(browser, asking(id))).status, mode === 'uaa' ? 401 : 400)
+        if (documents.asked('/broken.json') > before) times.push(second)
+        server.clock.advance(1)
+      }
+      assert.deepEqual(times, [0, 5, 15, 35, 75, 135])
+      documents.publish('/broken.json')
+      server.clock.advance(60)
+      assert.equal((await authorize(browser, asking(id))).status, 200)
+      documents.publish('/broken.json', () => ({ status: 404, body: {} }))
+      server.clock.advance(16 * 60)
+      browser = await signedIn(server)
+      assert.notEqual((await authorize(browser, asking(id))).status, 200)
+      documents.publish('/broken.json')
+      server.clock.advance(5)
+      assert.equal((await authorize(browser, asking(id))).status, 200, 'the earlier errors do not count')
+    })
+
     it('are off unless a zone switches them on', async () => {
       const id = documents.publish('/off.json')
       await takeDocuments(server, false)

@@ -49,8 +49,8 @@ const MAX_BYTES = 16 * 1024
 const FRESH_SECONDS = { min: 60, usual: 15 * 60, max: 15 * 60 } as const
 /** How long a document is used that cannot be fetched again. */
 const STALE_SECONDS = 24 * 60 * 60
-/** How long one that could not be used is not fetched again. */
-const PAUSE_SECONDS = 60
+/** How long one that could not be used is not fetched again: twice as long after each further error, up to the maximum. */
+const PAUSE_SECONDS = { first: 5, max: 60 } as const
 /** Of one zone; untrusted callers choose the addresses. */
 const MAX_KEPT = 200
 /** Ids of one zone whose documents were valid: a flood of other addresses cannot prevent fetching these again. */
@@ -64,6 +64,8 @@ interface Cached {
   /** Absent when the document cannot be used. */
   readonly client?: Client
   readonly isGone?: boolean
+  /** After an error. */
+  readonly pauseSeconds?: number | undefined
   readonly fetchAfter: Date
   readonly forgetAt: Date
   /** The policy that it was read with; if the zone's policy changes, the document is read again. */
@@ -96,6 +98,12 @@ const isUnreachable = (cause: unknown): boolean =>
   cause instanceof OutboundBusy ||
   (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
 
+/** Errors a while ago do not lengthen the pause. */
+const pauseAfter = (before: Cached | undefined, now: Date): number =>
+  before?.pauseSeconds !== undefined && now < addSeconds(before.fetchAfter, PAUSE_SECONDS.max)
+    ? Math.min(before.pauseSeconds * 2, PAUSE_SECONDS.max)
+    : PAUSE_SECONDS.first
+
 /** One instance serves the process; documents are cached in its memory. */
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
@@ -113,7 +121,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       if (!(cause instanceof TooManyRequests)) throw cause
       const now = clock.now()
       if (ofZone.quietUntil <= now) {
-        ofZone.quietUntil = addSeconds(now, PAUSE_SECONDS)
+        ofZone.quietUntil = addSeconds(now, PAUSE_SECONDS.max)
         deps.log.refusal(`metadata documents of zone ${zone.id} are not fetched: too many were in the last minute`)
       }
       throw new OutboundBusy('metadata documents')
@@ -132,12 +140,14 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const isBusy = cause instanceof OutboundBusy
       if (!(isBusy || cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
-      const fetchAfter = isBusy ? now : addSeconds(now, PAUSE_SECONDS) // then no request was sent
+      const pauseSeconds = isBusy ? before?.pauseSeconds : pauseAfter(before, now)
+      const fetchAfter = isBusy ? now : addSeconds(now, pauseSeconds ?? 0) // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
-      if (isForgiven && now < before.forgetAt) return { ...before, fetchAfter }
+      if (isForgiven && now < before.forgetAt) return { ...before, pauseSeconds, fetchAfter }
       if (isBusy) throw cause
-      return { zone: zone.config, isGone: cause instanceof DocumentGone, fetchAfter, forgetAt: fetchAfter }
+      const isGone = cause instanceof DocumentGone
+      return { zone: zone.config, isGone, pauseSeconds, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
