@@ -310,6 +310,18 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(second.stdout, /^\{/)
   })
 
+  it('tries the runtime again where its library is missing, as after a copy to another machine', {
+    skip: process.platform !== 'linux' && 'for Linux only',
+  }, () => {
+    const root = brokenCheckout('touch "${0%/*}/../installed"')
+    mkdirSync(join(root, 'node_modules', '.cache', 'latchkey'), { recursive: true })
+    const launcher = join(root, 'bin', 'latchkey')
+    const text = readFileSync(launcher, 'utf8')
+    assert.equal(runLauncher(root, ['x']).status, 127) // this machine has the library
+    writeFileSync(launcher, text.replaceAll(' /usr/lib', ` ${root}`))
+    assert.match(runLauncher(root, ['x']).stdout, /^install runtime\n.*"args":\["x"\]/)
+  })
+
   it('tries the runtime at the first start only', () => {
     const root = checkout({ pinned: true })
     const node = join(root, pinnedNode(repository)?.slice(repository.length) ?? '')
