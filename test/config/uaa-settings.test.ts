@@ -265,6 +265,15 @@ cors: { xhr: { allowed: { origin: [^localhost$] } }, default: { allowed: { origi
       want: { clientMaxCount: 'manual', userMaxCount: 'manual', 'cors.xhr.max_age': 'manual' },
     },
     {
+      name: 'leaves to the operator patterns that this server cannot use, such as one that its translation makes too long',
+      text: `cors: { xhr: { allowed: { uris: ['^/a$', '(?=b)'], headers: ['a b'] } }, default: { allowed: { uris: ['/${'a'.repeat(499)}'] } } }`,
+      want: {
+        'cors.xhr.allowed.uris': 'manual',
+        'cors.xhr.allowed.headers': 'manual',
+        'cors.default.allowed.uris': 'manual',
+      },
+    },
+    {
       name: 'names a setting that is empty',
       text: 'smtp: { host: "" }\nstatsd:',
       want: { 'smtp.host': 'unused', statsd: 'unused' },

@@ -92,6 +92,17 @@ export function corsOf(file: CorsFile | undefined, problems: Problems): SystemCo
   return { policy, enforced: file.enforceSystemZonePolicyInAllZones ?? false }
 }
 
+/** What is wrong with the value of `cors.xhr.allowed.<name>`; undefined for a usable one, and for any other key. */
+export function corsListProblem(key: string, value: unknown): string | undefined {
+  const [, name] = /^cors\.\w+\.allowed\.(\w+)$/.exec(key) ?? []
+  const member = (['allowedUris', 'allowedOrigins', 'allowedHeaders', 'allowedMethods'] as const).find(
+    each => KEYS[each] === name,
+  )
+  if (member === undefined || !Array.isArray(value)) return undefined
+  const [problem] = corsProblems({ xhrConfiguration: { [member]: value.map(String) } })
+  return problem && sentence(problem)
+}
+
 /** Checks the policy in the settings of a zone; `path` is their key. */
 export function checkZoneCors(policy: CorsPolicy | null | undefined, path: string, problems: Problems): void {
   if (!policy || !problems.hasValidTypes(`${path}.corsPolicy`)) return

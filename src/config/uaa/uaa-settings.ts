@@ -6,6 +6,7 @@ import { samlAliasOf } from '../../model/zones/zone.ts'
 import type { Schema } from '../check-schema.ts'
 import { checkSchema } from '../check-schema.ts'
 import { CONFIG_SCHEMA } from '../schema.ts'
+import { corsListProblem } from '../sections/cors.ts'
 import { outcomeOf } from './uaa-setting-rules.ts'
 import type { Outcome } from './uaa-setting-rules.ts'
 
@@ -118,10 +119,11 @@ export function translateSettings(settings: ReadonlyMap<string, unknown>): Trans
       say(key, 'manual', 'UAA looks for the patterns anywhere in an origin; here they are for the whole of it')
     else {
       const converted = /^cors\.\w+\.allowed\.uris$/.test(key) ? textsOf(value).map(whole) : convert(value, schema)
-      const [problem] = checkSchema(converted, { ...schema, definitions: CONFIG_SCHEMA.definitions })
-      if (problem) say(key, 'manual', problem.message)
+      const [mistyped] = checkSchema(converted, { ...schema, definitions: CONFIG_SCHEMA.definitions })
+      const problem = mistyped?.message ?? corsListProblem(target, converted)
+      if (problem !== undefined) say(key, 'manual', problem)
       else place(config, target, converted)
-      if (!problem) say(key, 'translated')
+      if (problem === undefined) say(key, 'translated')
     }
   }
   if (furtherHosts.length > 0) {
