@@ -1,75 +1,30 @@
-// The return of a browser from another provider: what it must prove, which user it signs in, where it continues, and which message a
-// failure gets. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
+// The return of a browser from another provider: what it must prove, and which attempt it completes; completion.ts signs the user
+// in. Does not know the provider's protocol. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { mayBeLinked, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
-import type { OpenDeps, OpenInvitation } from '../../accounts/accept-invitation.ts'
-import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
-import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
+import { mayBeLinked, openInvitation } from '../../accounts/accept-invitation.ts'
+import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
 import { digest } from '../../base/secrets.ts'
-import type { Identity } from '../../identity/identity.ts'
-import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
-import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
+import type { AnswerShape } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Urls } from '../../model/urls.ts'
-import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import type { Exchange } from '../../web/exchange.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
 import type { PageWriter } from '../../web/pages.ts'
-import { contextOf } from '../../web/requests/request-context.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-import type { Attempt, Attempts, Overtaken } from './attempts.ts'
+import type { Attempts, Overtaken } from './attempts.ts'
+import { answerIn, createCompletions } from './completion.ts'
+import type { Completion, CompletionDeps, Return } from './completion.ts'
 import { createFailurePage } from './external-failure-page.ts'
-import type { FailurePath, ShowFailure } from './external-failure-page.ts'
-import { detailOf, failureOf, LOST } from './external-failures.ts'
-import type { Failure, Refused } from './external-failures.ts'
-import type { SignInTargets } from '../sign-in/sign-in-target.ts'
+import type { ShowFailure } from './external-failure-page.ts'
+import { LOST } from './external-failures.ts'
 import type { SamlFailures } from '../saml/failures.ts'
 
 /** Dependencies of sign-in at other providers. */
-export interface ExternalDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDeps, 'settings'> {
-  readonly store: Store
-  readonly identity: Identity
-  readonly sessions: Sessions
+export interface ExternalDeps extends CompletionDeps {
   readonly attempts: Attempts
-  readonly signInTargets: SignInTargets
   readonly samlFailures: SamlFailures
   readonly pages: PageWriter
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-  readonly clock: Clock
-  readonly log: { refusal(message: string): void }
-}
-
-/** The response of a provider, as received from the browser. */
-interface Return {
-  readonly origin: string
-  readonly form: Form
-  readonly failurePath: FailurePath
-  /** The path that received it, below the zone's base URL; by default that of the provider. */
-  readonly path?: string
-  /** Called for a response without a pending request; returns the message for the log. */
-  readonly lost?: () => string
-  /** Overrides the answer to a refusal, with another text or a redirect; `path` is the target of the sign-in. */
-  readonly refused?: (result: Refused, path: string | undefined) => Promise<Failure | string | undefined>
-}
-
-/** The sign-in that an answer completes. */
-interface Completion {
-  readonly provider: IdentityProvider
-  readonly shape: AnswerShape
-  readonly redirectUri: string
-  /** Absent where the sign-in began at the provider. */
-  readonly attempt?: Attempt
-  readonly invitation?: OpenInvitation | undefined
-  /** The target, unless there is an invitation. */
-  readonly path: string | undefined
 }
 
 /** Completes sign-ins at other providers. */
@@ -113,17 +68,15 @@ const NO_ANSWER: AnswerShape = { state: 'state', fields: [] }
 /** Every field of the response. */
 export const namesOf = ({ state, fields }: AnswerShape): readonly string[] => [state, ...fields]
 
-const answerIn = (form: Form, { fields }: AnswerShape): RedirectAnswer =>
-  Object.fromEntries(fields.map(name => [name, form.get(name)]))
-
 /** Whether no field was sent twice (RFC 6749 §3.1). */
 export const isPlain = (form: Form, shape: AnswerShape): boolean =>
   namesOf(shape).every(name => form.all(name).length <= 1)
 
 /** One instance serves every zone. */
 export function createReturns(deps: ExternalDeps): Returns {
-  const { store, identity, sessions, attempts, signInTargets, urls, log, behaviour } = deps
+  const { store, identity, sessions, attempts, urls, log } = deps
   const fail = createFailurePage(deps)
+  const completions = createCompletions(deps, fail)
 
   async function finishAttempt(request: FastifyRequest, reply: FastifyReply, given: Return): Promise<FastifyReply> {
     const { origin, form } = given
@@ -151,7 +104,10 @@ export function createReturns(deps: ExternalDeps): Returns {
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
-    return complete(request, reply, { given, to: { provider, shape, redirectUri, attempt, invitation, path } })
+    return completions.complete(request, reply, {
+      given,
+      to: { provider, shape, redirectUri, attempt, invitation, path },
+    })
   }
 
   /** The invitation of this code; undefined if it no longer holds for the provider. */
@@ -177,7 +133,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     },
   ): Promise<FastifyReply> {
     const { zone } = request
-    const path = targetOf(attempt.path)
+    const path = completions.targetOf(attempt.path)
     const answer = answerIn(form, shape)
     const isTheirs =
       provider !== undefined &&
@@ -202,59 +158,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     sessions.forget(request)
     const redirectUri = urls.ofZone(zone) + (given.path ?? answers.path ?? callbackPath(origin))
     const to = { provider, shape: answers.shape, redirectUri, path: ownPath(urls.addressesOf(zone), target) }
-    return complete(request, reply, { given, to })
-  }
-
-  async function complete(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { given, to }: { readonly given: Return; readonly to: Completion },
-  ): Promise<FastifyReply> {
-    const { origin, form } = given
-    const { zone } = request
-    const { provider, shape, redirectUri, attempt, invitation, path } = to
-    const result = await identity.finishRedirect(contextOf(request), {
-      origin,
-      answer: answerIn(form, shape),
-      attempt: attempt ? { ...attempt, redirectUri } : { redirectUri },
-      client: await signInTargets.clientOf(zone, path),
-      invited: invitation?.user,
-      ...(attempt && recency(attempt)),
-    })
-    if (result.outcome !== 'signed-in') {
-      log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
-      const answer = await given.refused?.(result, path)
-      if (typeof answer === 'string') return reply.redirect(answer, 302)
-      const failure = answer ?? failureOf(result, provider.name, behaviour)
-      return fail(request, reply, { ...given, failure })
-    }
-    // Linking the account has ended its codes; this is for one that was linked before.
-    if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
-    const { amr, acr, authenticatedAt, upstream } = result
-    const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
-    await sessions.signIn(request, reply, result.user, {
-      amr,
-      upstream,
-      ...(acr && { acr }),
-      ...(since && { authenticatedAt: since }),
-    })
-    if (invitation) {
-      const url = await returnUrl(zone, invitation.requestedReturn, deps)
-      return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)
-    }
-    return reply.redirect(urls.ofZone(zone) + targetOf(path), 302)
-  }
-
-  function targetOf(path: string | undefined): string {
-    const start = behaviour.externalSignInLeadsToStart ? '/' : '/home'
-    return path === undefined || path === '/' ? start : path
-  }
-
-  /** How recent the sign-in at the provider must be; a provider that was sent `max_age` must say (OpenID Connect Core §2). */
-  function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
-    if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
-    const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
-    return { authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS), mayOmitTime: maxAge === 0 }
+    return completions.complete(request, reply, { given, to })
   }
 
   return {
