@@ -2,22 +2,16 @@
 // sign in there, so that users who are blocked there are blocked here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
-import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { readAnswer } from '../../factors/browser-answer.ts'
 import { withLevel } from '../../model/sessions/assurance.ts'
-import { allowsProvider } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Audit, AuditEvent } from '../../model/audit/event.ts'
-import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
-import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { offersPasskeySignIn, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import type { Store } from '../../store/store.ts'
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import { turnedOff } from '../../web/answers.ts'
@@ -35,6 +29,7 @@ import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts
 import type { Sessions } from '../../web/sessions/session.ts'
 import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
+import { createPasskeyAccounts } from './passkey-accounts.ts'
 import type { SignInTarget, SignInTargets } from '../sign-in/sign-in-target.ts'
 
 /** Dependencies of `passkeySignInHandlers`. */
@@ -55,13 +50,10 @@ export interface PasskeySignInDeps {
   readonly audit: Audit
 }
 
-type FoundAccount =
-  | { readonly user: User; readonly provider: IdentityProvider }
-  | { readonly problem: string; readonly data: string }
-
 /** `POST /login/passkey/options`, the options for the browser, and `POST /login/passkey`, its response. */
 export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
-  const { store, clock, sessions, csrf, urls, service, behaviour } = deps
+  const { store, sessions, csrf, urls, service, behaviour } = deps
+  const findAccount = createPasskeyAccounts(deps)
 
   /** Refuses where the zone has no passkeys. */
   function checkIsOffered({ zone }: FastifyRequest): void {
@@ -168,25 +160,5 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDep
       deps.audit({ type: success, ...facts, ...shared })
     }
     return { ...proof, outcome: 'signed-in', user } as const
-  }
-
-  /** The account with its provider, or why it may not sign in to this client. */
-  async function findAccount({ id: zoneId }: Zone, userId: string, client: Client | undefined): Promise<FoundAccount> {
-    const user = await store.users.findWithGroups(zoneId, userId)
-    const provider = await store.providers.findByOrigin(zoneId, service.name)
-    if (user?.origin !== service.name || !user.active || provider?.active !== true) {
-      return { problem: 'passkey_refused', data: 'passkey: account' }
-    }
-    if (client && !allowsProvider(client, service.name)) return { problem: 'passkey_refused', data: 'passkey: client' }
-    if (!(await isLocked(user, provider))) return { user, provider }
-    return { problem: behaviour.hideLockout ? 'passkey_refused' : 'account_locked', data: 'the account is locked' }
-  }
-
-  /** A locked account is locked for every sign-in method, as administrators expect. */
-  async function isLocked({ zoneId, id }: User, provider: IdentityProvider): Promise<boolean> {
-    const policy = lockoutPolicy(provider)
-    const now = clock.now()
-    const failures = await store.events.failures(zoneId, id, addSeconds(now, -policy.countFailuresWithin))
-    return lockedUntil(policy, failures, now) !== undefined
   }
 }

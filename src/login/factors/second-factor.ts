@@ -21,11 +21,10 @@ import type { Limits } from '../../web/limits/limits.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
-import { contextOf, originOf } from '../../web/requests/request-context.ts'
+import { contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import type { FactorPage } from './factor-pages.ts'
+import { createFactorProof } from './factor-proof.ts'
 import { firstFactorHandlers } from './first-factor.ts'
 import {
   addsFactor,
@@ -36,7 +35,7 @@ import {
   PASSKEY_PATH,
   choicesOf,
 } from './second-factor-task.ts'
-import type { Problem, Shown, Task, TaskDeps } from './second-factor-task.ts'
+import type { Shown, TaskDeps } from './second-factor-task.ts'
 
 /** Dependencies of `secondFactorHandlers`. */
 export interface SecondFactorDeps extends TaskDeps {
@@ -53,8 +52,9 @@ export interface SecondFactorDeps extends TaskDeps {
 /** `/second_factor`, and `/second_factor/app` and `/second_factor/passkey` for a first factor. */
 export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps, factors: Factors): void {
   const { sessions, remembered, denial, csrf, pages, limits, urls } = deps
-  const { changes, codeCheck, passkeys } = factors
+  const { changes, passkeys } = factors
   const tasks = createTasks(deps)
+  const prove = createFactorProof(deps, factors)
 
   const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
@@ -134,53 +134,5 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps,
     return goTo(request, reply, continueUrl)
   })
 
-  /** Verifies the form. */
-  async function prove(request: FastifyRequest, task: Task, form: Form): Promise<Proof> {
-    const { signedIn, provable } = task
-    const { user } = signedIn
-    const answer = form.get('credential')
-    if (answer !== undefined) {
-      const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
-      // The script sends nothing when the user cancelled, which is not an attempt.
-      if (answer === '' || !provable.includes('passkey')) return wrong
-      const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
-      report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
-      return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
-    }
-    const isRecovery = form.get('way') === 'recovery'
-    const wrong = {
-      outcome: 'refused',
-      problem: texts => (isRecovery ? texts.prove.wrongRecovery : texts.prove.wrongCode),
-    } satisfies Proof
-    if (!task.isFirstStep) return wrong
-    const result = await codeCheck(contextOf(request), { user, code: form.get('code') ?? '', methods: provable })
-    if (result.outcome === 'good') {
-      return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: result.by === 'totp' }
-    }
-    // The password was right, so this does not reveal whether there is such an account.
-    return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong
-  }
-
-  function report(request: FastifyRequest, { user }: SignedInUser, reason: string | undefined): void {
-    deps.audit({
-      type: reason === undefined ? 'MfaAuthenticationSuccess' : 'MfaAuthenticationFailure',
-      zoneId: request.zone.id,
-      principal: user.id,
-      origin: user.origin,
-      ...originOf(request),
-      data: reason === undefined ? 'passkey' : `passkey: ${reason}`,
-    })
-  }
-
   firstFactorHandlers(on, deps, { factors, tasks, show, signInAgain })
 }
-
-/** The result of a form. */
-type Proof =
-  | {
-      readonly outcome: 'proved'
-      readonly factor: ProvenFactor
-      /** False for a recovery code or an administrator's code. */
-      readonly isOwnFactor: boolean
-    }
-  | { readonly outcome: 'refused'; readonly problem: Problem }

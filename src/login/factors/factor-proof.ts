@@ -1,0 +1,67 @@
+// Verifies what a user sends to the second step of a sign-in: the response of a passkey, or a code.
+import type { FastifyRequest } from 'fastify'
+import type { Factors } from '../../accounts/factors.ts'
+import type { Audit } from '../../model/audit/event.ts'
+import type { Urls } from '../../model/urls.ts'
+import type { Form } from '../../web/requests/form.ts'
+import { contextOf, originOf } from '../../web/requests/request-context.ts'
+import type { SignedInUser } from '../../web/sessions/current-session.ts'
+import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
+import { ceremonyOf } from './second-factor-task.ts'
+import type { Problem, Task } from './second-factor-task.ts'
+
+/** The result of a form. */
+type Proof =
+  | {
+      readonly outcome: 'proved'
+      readonly factor: ProvenFactor
+      /** False for a recovery code or an administrator's code. */
+      readonly isOwnFactor: boolean
+    }
+  | { readonly outcome: 'refused'; readonly problem: Problem }
+
+/** Verifies the form for the task; reports an attempt with a passkey to the audit trail. */
+type ProveFactor = (request: FastifyRequest, task: Task, form: Form) => Promise<Proof>
+
+/** One instance serves every zone. */
+export function createFactorProof(
+  { urls, audit }: { readonly urls: Urls; readonly audit: Audit },
+  { passkeys, codeCheck }: Pick<Factors, 'passkeys' | 'codeCheck'>,
+): ProveFactor {
+  function report(request: FastifyRequest, { user }: SignedInUser, reason: string | undefined): void {
+    audit({
+      type: reason === undefined ? 'MfaAuthenticationSuccess' : 'MfaAuthenticationFailure',
+      zoneId: request.zone.id,
+      principal: user.id,
+      origin: user.origin,
+      ...originOf(request),
+      data: reason === undefined ? 'passkey' : `passkey: ${reason}`,
+    })
+  }
+
+  return async (request, task, form) => {
+    const { signedIn, provable } = task
+    const { user } = signedIn
+    const answer = form.get('credential')
+    if (answer !== undefined) {
+      const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
+      // The script sends nothing when the user cancelled, which is not an attempt.
+      if (answer === '' || !provable.includes('passkey')) return wrong
+      const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
+      report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
+      return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
+    }
+    const isRecovery = form.get('way') === 'recovery'
+    const wrong = {
+      outcome: 'refused',
+      problem: texts => (isRecovery ? texts.prove.wrongRecovery : texts.prove.wrongCode),
+    } satisfies Proof
+    if (!task.isFirstStep) return wrong
+    const result = await codeCheck(contextOf(request), { user, code: form.get('code') ?? '', methods: provable })
+    if (result.outcome === 'good') {
+      return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: result.by === 'totp' }
+    }
+    // The password was right, so this does not reveal whether there is such an account.
+    return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong
+  }
+}
