@@ -45,55 +45,24 @@ const NOT_ALLOWED: Refusal = {
   description: 'The origin or the path is not allowed',
 }
 
-/** One instance serves every zone; the rules of each configuration are compiled on first use. */
-export function createCors(deps: {
-  system: SystemCors
-  resolveZone: (request: FastifyRequest) => Promise<void>
-  urls: Urls
-  behaviour: Pick<Behaviour, 'unsharedAuthorization'>
+interface CorsDeps {
+  readonly system: SystemCors
+  readonly resolveZone: (request: FastifyRequest) => Promise<void>
+  readonly urls: Urls
+  readonly behaviour: Pick<Behaviour, 'unsharedAuthorization'>
   /** The answer of the API at the path. */
-  ownAnswerTo: UnroutedAnswerSearch
-}): Cors {
-  const { system, resolveZone, urls, behaviour, ownAnswerTo } = deps
-  const cache = new WeakMap<CorsConfiguration, CorsRules>()
+  readonly ownAnswerTo: UnroutedAnswerSearch
+}
+
+/** One instance serves every zone. */
+export function createCors(deps: CorsDeps): Cors {
+  const { urls, behaviour, ownAnswerTo } = deps
+  const rulesFor = createRuleLookup(deps)
   const fixed = securityHeaders('api', urls.isHttps)
-
-  async function rulesFor(request: FastifyRequest): Promise<CorsRules> {
-    const part = isXhr(request) ? 'xhrConfiguration' : 'defaultConfiguration'
-    const configuration = system.enforced ? undefined : (await zoneOf(request))?.config.corsPolicy?.[part]
-    return remembered(configuration ?? system.policy[part])
-  }
-
-  /** Undefined for a request that will be refused for lack of a zone; the server's own policy applies to that refusal. */
-  async function zoneOf(request: FastifyRequest): Promise<Zone | undefined> {
-    try {
-      await resolveZone(request)
-      return request.zone
-    } catch {
-      return undefined // the gate throws it again and it is answered there
-    }
-  }
-
-  function remembered(configuration: CorsConfiguration): CorsRules {
-    const rules = cache.get(configuration) ?? corsRules(configuration)
-    cache.set(configuration, rules)
-    return rules
-  }
 
   /** RFC 9700 §2.6: applications send browsers to the authorization endpoint, and never call it. See row M16. */
   const isNeverShared = ({ url }: FastifyRequest): boolean =>
     behaviour.unsharedAuthorization && pathBelow(url, urls.basePath) === AUTHORIZE_PATH
-
-  /** Sets the headers that let the page read the answer; false if the rules do not allow the origin. */
-  function share(request: FastifyRequest, reply: FastifyReply, rules: CorsRules, origin: string): boolean {
-    if (!rules.allowsUri(pathOf(request)) || !rules.allowsOrigin(origin)) return false
-    // With credentials, `*` is not allowed (Fetch §3.3.5).
-    const repeats = rules.credentials || isXhr(request)
-    if (repeats && !ORIGIN.test(origin)) return false
-    reply.header('access-control-allow-origin', repeats ? origin : '*')
-    if (rules.credentials) reply.header('access-control-allow-credentials', 'true')
-    return true
-  }
 
   /** Returns whether the request was answered here. */
   async function judge(request: FastifyRequest, reply: FastifyReply, origin: string): Promise<boolean> {
@@ -172,6 +141,47 @@ export function createCors(deps: {
       }
     },
   }
+}
+
+/** The rules for a request. Those of each configuration are compiled on first use. */
+function createRuleLookup({
+  system,
+  resolveZone,
+}: Pick<CorsDeps, 'system' | 'resolveZone'>): (request: FastifyRequest) => Promise<CorsRules> {
+  const cache = new WeakMap<CorsConfiguration, CorsRules>()
+
+  /** Undefined for a request that will be refused for lack of a zone; the server's own policy applies to that refusal. */
+  async function zoneOf(request: FastifyRequest): Promise<Zone | undefined> {
+    try {
+      await resolveZone(request)
+      return request.zone
+    } catch {
+      return undefined // the gate throws it again and it is answered there
+    }
+  }
+
+  function compiled(configuration: CorsConfiguration): CorsRules {
+    const rules = cache.get(configuration) ?? corsRules(configuration)
+    cache.set(configuration, rules)
+    return rules
+  }
+
+  return async request => {
+    const part = isXhr(request) ? 'xhrConfiguration' : 'defaultConfiguration'
+    const configuration = system.enforced ? undefined : (await zoneOf(request))?.config.corsPolicy?.[part]
+    return compiled(configuration ?? system.policy[part])
+  }
+}
+
+/** Sets the headers that let the page read the answer; false if the rules do not allow the origin. */
+function share(request: FastifyRequest, reply: FastifyReply, rules: CorsRules, origin: string): boolean {
+  if (!rules.allowsUri(pathOf(request)) || !rules.allowsOrigin(origin)) return false
+  // With credentials, `*` is not allowed (Fetch §3.3.5).
+  const repeats = rules.credentials || isXhr(request)
+  if (repeats && !ORIGIN.test(origin)) return false
+  reply.header('access-control-allow-origin', repeats ? origin : '*')
+  if (rules.credentials) reply.header('access-control-allow-credentials', 'true')
+  return true
 }
 
 /** Navigations (Fetch §3.2.5) and requests of our own pages: no other page reads the answer. */

@@ -43,10 +43,9 @@ const RETRY_EVERY_MS = 2000
 
 /** One instance serves every zone. */
 export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
-  const { store, hashes, clock, excluded, requestId, audit: report, log } = deps
+  const { clock, excluded, requestId, audit: report, log } = deps
   const backlogs = createBacklogs()
-  /** Zones with such an entry. It stays in the trail, so it is reported once. */
-  const impossibleEntries = new Map<string, string>()
+  const append = createAppend(deps, take)
   let timer: NodeJS.Timeout | undefined
   let written = Promise.resolve()
   let stopped = false
@@ -71,40 +70,6 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
     backlog.lost = 0
     report?.(lost)
     return [...records, auditRecordOf(lost, clock.now())]
-  }
-
-  async function append(zoneId: string, backlog: Backlog): Promise<void> {
-    const { tried } = backlog
-    if (tried?.head && (await store.audit.has(zoneId, tried.head))) {
-      delete backlog.tried
-      return
-    }
-    const records = tried?.records ?? take(zoneId, backlog)
-    if (records.length === 0) return
-    let head: AuditPosition | undefined
-    let alteration: string | undefined
-    let impossible: string | undefined
-    backlog.tried = { records, head }
-    try {
-      await store.audit.append(zoneId, state => {
-        ;({ impossible } = state)
-        const isReported = impossibleEntries.get(zoneId) === impossible
-        const seen = isReported ? { ...state, impossible: undefined } : state
-        const made = linked(hashes, zoneId, { records, state: seen, now: clock.now() })
-        ;({ alteration } = made)
-        ;({ head } = made.chain)
-        return made
-      })
-      delete backlog.tried
-    } catch (cause) {
-      backlog.tried = { records, head }
-      throw cause
-    }
-    if (impossible === undefined) impossibleEntries.delete(zoneId)
-    else impossibleEntries.set(zoneId, impossible)
-    if (alteration === undefined) return
-    log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
-    report?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })
   }
 
   /**
@@ -162,5 +127,51 @@ export function createAuditRecorder(deps: RecorderDeps): AuditRecorder {
       const left = [...backlogs.zones.values()].reduce((sum, backlog) => sum + unstoredIn(backlog), 0)
       if (left > 0) log.warn(`${left} events of the audit trail could not be stored before the stop; the log has them`)
     },
+  }
+}
+
+/**
+ * Writes the next batch of a zone, which `take` removes from its backlog, and reports entries that were altered in the database.
+ * A batch whose transaction fails stays in `tried`.
+ */
+function createAppend(
+  { store, hashes, clock, audit: report, log }: RecorderDeps,
+  take: (zoneId: string, backlog: Backlog) => readonly AuditRecord[],
+): (zoneId: string, backlog: Backlog) => Promise<void> {
+  /** Zones with such an entry. It stays in the trail, so it is reported once. */
+  const impossibleEntries = new Map<string, string>()
+
+  return async (zoneId, backlog) => {
+    const { tried } = backlog
+    if (tried?.head && (await store.audit.has(zoneId, tried.head))) {
+      delete backlog.tried
+      return
+    }
+    const records = tried?.records ?? take(zoneId, backlog)
+    if (records.length === 0) return
+    let head: AuditPosition | undefined
+    let alteration: string | undefined
+    let impossible: string | undefined
+    backlog.tried = { records, head }
+    try {
+      await store.audit.append(zoneId, state => {
+        ;({ impossible } = state)
+        const isReported = impossibleEntries.get(zoneId) === impossible
+        const seen = isReported ? { ...state, impossible: undefined } : state
+        const made = linked(hashes, zoneId, { records, state: seen, now: clock.now() })
+        ;({ alteration } = made)
+        ;({ head } = made.chain)
+        return made
+      })
+      delete backlog.tried
+    } catch (cause) {
+      backlog.tried = { records, head }
+      throw cause
+    }
+    if (impossible === undefined) impossibleEntries.delete(zoneId)
+    else impossibleEntries.set(zoneId, impossible)
+    if (alteration === undefined) return
+    log.warn(`the audit trail of zone ${zoneId} was altered in the database: ${alteration}`)
+    report?.({ type: 'AuditTrailAlteredEvent', zoneId, principal: zoneId, data: alteration })
   }
 }
