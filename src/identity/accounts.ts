@@ -1,26 +1,23 @@
 // Shadow accounts of users of external providers: found, created and updated at every sign-in. Decides which account a
 // user gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-identifying-upstream-users.md.
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import { AlreadyExists } from '../store/store.ts'
-import type { Aliases } from '../users/aliases.ts'
-import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
-import { newAccount, upToDate } from './account-details.ts'
+import { newAccount } from './account-details.ts'
 import type { ExternalUserWithRoles } from './account-details.ts'
+import { createAccountWrites } from './account-writes.ts'
+import type { AccountWriteDeps, EnteredAccount } from './account-writes.ts'
 import { hasOtherFormat, OTHER_FORMAT } from './name-format.ts'
 import type { ExternalRefusal } from './source.ts'
 import { asciiLower, findUnbound, isNotUsable, isUnbound, NOT_ACTIVE, NOT_USABLE } from './unbound-account.ts'
 import type { Origin } from './unbound-account.ts'
 
 /** The user's account, or why there is none. */
-type Entry = { readonly outcome: 'entered'; readonly user: User; readonly isNew?: boolean } | ExternalRefusal
+type Entry = EnteredAccount | ExternalRefusal
 
 /** Shadow accounts. */
 export interface Accounts {
@@ -63,71 +60,12 @@ const OTHER_ACCOUNT = notInvited('The account that was invited is not yours at t
  * Matches by provider and exact external id: an account with an external id is found by nothing else, and an account of
  * another origin never.
  */
-export function createAccounts(deps: {
-  store: Store
-  clock: Clock
-  random: Random
-  behaviour: Behaviour
-  /** Brings the copy of a changed account in another zone up to date. */
-  aliases?: Pick<Aliases, 'follow'>
-}): Accounts {
-  const { store, clock, random } = deps
+export function createAccounts(deps: AccountWriteDeps & { readonly behaviour: Behaviour }): Accounts {
+  const { store } = deps
+  const { changeFormat, update, bind } = createAccountWrites(deps)
 
   const findOwn = (zone: Zone, origin: string, { externalId }: ExternalUserWithRoles): Promise<User | undefined> =>
     store.users.findByExternalId(zone.id, origin, externalId)
-
-  /** Writes the account with the provider's user name or, if that is taken, with its current name. */
-  async function withName<T>(user: User, before: User, write: (user: User) => Promise<T>): Promise<T> {
-    try {
-      return await write(user)
-    } catch (error) {
-      if (!(error instanceof AlreadyExists) || user.userName === before.userName) throw error
-      return write({ ...user, userName: before.userName })
-    }
-  }
-
-  /** When an administrator changes the format: ends all sessions and tokens of the user of the former format. */
-  async function changeFormat(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
-    const passwordRevision = random.urlSafe(PASSWORD_REVISION_LENGTH)
-    await store.users.endAccess(zone.id, user.id, passwordRevision)
-    return update(zone, { ...user, passwordRevision }, externalUser)
-  }
-
-  async function update(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry> {
-    const current = upToDate(user, externalUser)
-    if (current === user) return { outcome: 'entered', user }
-    const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
-    return withName(changed, user, async written => {
-      await store.users.updateProfile(zone.id, written)
-      await deps.aliases?.follow(written)
-      return { outcome: 'entered', user: written }
-    })
-  }
-
-  /** Binds the account to the user and ends all earlier sessions and tokens of it. */
-  async function bind(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<Entry | undefined> {
-    const now = clock.now()
-    const { externalId, userName } = externalUser
-    const bound: User = {
-      ...upToDate(user, externalUser),
-      externalId,
-      userName,
-      passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH), // invalidates tokens issued before
-      passwordChangedAt: now,
-      version: user.version + 1,
-      updatedAt: now,
-    }
-    try {
-      return await withName(bound, user, async written => {
-        if (!(await store.users.bind(zone.id, written))) return undefined
-        await deps.aliases?.follow(written)
-        return { outcome: 'entered', user: written }
-      })
-    } catch (error) {
-      if (error instanceof AlreadyExists) return undefined // a concurrent sign-in of the same user
-      throw error
-    }
-  }
 
   async function create(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): Promise<Entry> {
     const user = newAccount({ zoneId: zone.id, origin }, externalUser, deps)

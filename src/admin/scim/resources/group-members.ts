@@ -11,7 +11,8 @@ import type { SentMember } from './group-resource.ts'
 import type { Context } from './resources.ts'
 import type { Selection } from '../requests/selection.ts'
 
-interface GroupMembers {
+/** Members of the groups of every zone. */
+export interface GroupMembers {
   /** The selected members of a group, a page at a time. */
   pages(context: Context, groupId: string, selection: Selection): AsyncGenerator<readonly unknown[]>
   /** The members of each group that has any; throws if the total is too large for one response. */

@@ -1,25 +1,20 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
 // and never all of them unless the request concerns all.
-import { OAuthError } from '../../../model/oauth-error.ts'
 import type { Group } from '../../../model/users/group.ts'
 import type { Service } from '../../../model/service.ts'
-import type { Zone } from '../../../model/zones/zone.ts'
-import type { CursorPage, MemberChange, Page, Store } from '../../../store/store.ts'
+import type { CursorPage, Page, Store } from '../../../store/store.ts'
+import { findGroup } from '../../../users/groups/group-changes.ts'
 import type { Groups } from '../../../users/groups/groups.ts'
-import { noSuchResource, tooManyConflicts } from '../../../users/refusal.ts'
 import { namesOf } from '../schemas/attribute.ts'
+import { createGroupUpdates } from './group-updates.ts'
 import { createGroupMembers } from './group-members.ts'
 import { groupDefinitionOf, groupToJson, memberToJson } from './group-resource.ts'
-import type { GroupDefinition } from './group-resource.ts'
 import { neededMembers } from '../patch/member-operations.ts'
-import type { NeededMembers } from '../patch/member-operations.ts'
 import type { Condition } from '../meta.ts'
 import { checkMatch } from '../meta.ts'
 import { readOperations } from '../patch/patch-operations.ts'
-import type { Operation } from '../patch/patch-operations.ts'
-import { applyPatch } from '../patch/patch.ts'
 import { readResource } from '../requests/reader.ts'
-import type { Change, Context, Resource, Resources } from './resources.ts'
+import type { Context, Resource, Resources } from './resources.ts'
 import { GROUP } from '../schemas/schemas.ts'
 import type { Selection } from '../requests/selection.ts'
 
@@ -30,17 +25,11 @@ export interface ScimGroupDeps {
   readonly service: Service
 }
 
-const MAX_ATTEMPTS = 8
-
-interface ComputedChange {
-  readonly definition: GroupDefinition
-  readonly memberChange: MemberChange
-}
-
 /** One instance serves every zone. */
 export function createScimGroups({ store, groups, service }: ScimGroupDeps): Resources {
   const names = namesOf(GROUP)
   const members = createGroupMembers({ store, service })
+  const { change, patched } = createGroupUpdates({ store, groups, members, names })
 
   /** The group with its members, which are read when they are sent. */
   function shownOne(context: Context, group: Group, selection: Selection): Resource {
@@ -66,61 +55,11 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     })
   }
 
-  async function find({ id: zoneId }: Zone, id: string): Promise<Group> {
-    const group = await store.groups.find(zoneId, id)
-    if (!group) throw noSuchResource('Group', id)
-    return group
-  }
-
-  /** Computes a change of the current group; repeats it after concurrent changes. */
-  async function change(
-    { zone, by }: Context,
-    { id, condition }: Pick<Change, 'id' | 'condition'>,
-    compute: (group: Group) => Promise<ComputedChange>,
-  ): Promise<Group> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const group = await find(zone, id)
-      checkMatch(condition, group.version)
-      const { definition, memberChange } = await compute(group)
-      if (isSame(group, definition) && memberChange.add.length === 0 && memberChange.remove.length === 0) return group
-      const { displayName, description, externalId = null } = definition
-      try {
-        return await groups.change(zone, id, () => ({ displayName, description, externalId, members: memberChange }), {
-          expected: group.version,
-          by,
-        })
-      } catch (cause) {
-        if (!isStale(cause)) throw cause
-      }
-    }
-    throw tooManyConflicts('group', id)
-  }
-
-  /** Reads only the members that the operations concern. */
-  async function patched(
-    { zone, base }: Context,
-    group: Group,
-    { operations, needed }: { readonly operations: readonly Operation[]; readonly needed: NeededMembers },
-  ): Promise<ComputedChange> {
-    const before = await members.load(zone, group.id, needed.ids)
-    const sent = before.map(member => memberToJson({ member }, base))
-    const resource = { ...groupToJson(group, base), ...(sent.length > 0 && { members: sent }) }
-    const definition = groupDefinitionOf(applyPatch(names, resource, operations))
-    if (needed.isReplaced) {
-      return { definition, memberChange: { remove: 'others', add: await members.typed(zone, definition.members) } }
-    }
-    const idsBefore = new Set(before.map(({ memberId }) => memberId))
-    const idsAfter = new Set(definition.members.map(({ memberId }) => memberId))
-    const added = definition.members.filter(({ memberId }) => !idsBefore.has(memberId))
-    const remove = [...idsBefore].filter(memberId => !idsAfter.has(memberId))
-    return { definition, memberChange: { remove, add: await members.typed(zone, added) } }
-  }
-
   return {
     names,
 
     async read(context, id, selection) {
-      return shownOne(context, await find(context.zone, id), selection)
+      return shownOne(context, await findGroup(store, context.zone, id), selection)
     },
 
     async list(context, query, selection): Promise<Page<Resource>> {
@@ -157,16 +96,9 @@ export function createScimGroups({ store, groups, service }: ScimGroupDeps): Res
     },
 
     async delete({ zone, by }, id, condition: Condition) {
-      const { version } = await find(zone, id)
+      const { version } = await findGroup(store, zone, id)
       checkMatch(condition, version)
       await groups.delete(zone, id, { by, ...(condition !== undefined && { expected: version }) })
     },
   }
 }
-
-const isSame = (group: Group, { displayName, description, externalId }: GroupDefinition): boolean =>
-  group.displayName === displayName && group.description === description && group.externalId === externalId
-
-/** Whether the group was changed since its version was read; that of the condition, if there is one, is checked again. */
-const isStale = (cause: unknown): boolean =>
-  cause instanceof OAuthError && cause.status === 409 && cause.error === 'scim'
