@@ -123,6 +123,7 @@ for (const kind of DATABASE_KINDS) {
       ['a count of nothing with a cursor', { cursor: '', count: '0' }, 'invalidCount'],
       ['a cursor of somebody', { cursor: 'v1.AAAA' }, 'invalidCursor'],
       ['a long cursor', { cursor: 'x'.repeat(5000) }, 'invalidCursor'],
+      ['a cursor and a start', { cursor: '', startIndex: '1' }, 'invalidValue'],
       ['both selections', { attributes: 'userName', excludedAttributes: 'emails' }, 'invalidValue'],
     ]
     for (const [name, query, scimType] of refusals) {
@@ -142,6 +143,14 @@ for (const kind of DATABASE_KINDS) {
       ]) {
         assert.equal((await scim.send('POST', '/Users/.search', body(filter))).json()['scimType'], 'invalidFilter')
       }
+    })
+
+    it('refuse a search that has a cursor and a start, unless one is null', async () => {
+      const search = async (more: object) =>
+        scim.send('POST', '/Users/.search', { body: { schemas: [SEARCH], sortBy: 'userName', count: 1, ...more } })
+      assert.equal((await search({ cursor: '', startIndex: 2 })).json()['scimType'], 'invalidValue')
+      assert.equal((await search({ cursor: null, startIndex: 2 })).json<Page>().startIndex, 2)
+      assert.deepEqual(namesIn((await search({ cursor: '', startIndex: null })).json<Page>()), ['anna'])
     })
 
     // Covers /scim/v2/Users: rule: RFC 7644 §3.4.2.4, pages by index

@@ -109,7 +109,12 @@ function readList({ text, number, names }: Parameters): ListRequest {
   const sortBy = text('sortBy') || DEFAULT_ORDER
   if (sortBy.includes(',')) throw new ScimError('invalidValue', 'sortBy must be one attribute')
   const cursor = text('cursor')
-  const [startIndex = 1, count = LIMITS.defaultPageSize] = [number('startIndex'), number('count')]
+  const [start, count = LIMITS.defaultPageSize] = [number('startIndex'), number('count')]
+  // RFC 9865 §2.3: each of them requests another way to page.
+  if (cursor !== undefined && start !== undefined) {
+    throw new ScimError('invalidValue', 'cursor and startIndex exclude each other')
+  }
+  const startIndex = start ?? 1
   if (![startIndex, count].every(each => Number.isInteger(each) && Math.abs(each) <= MAX_INT32)) {
     throw new ScimError('invalidValue', 'startIndex and count must be whole numbers')
   }
