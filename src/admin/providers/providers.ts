@@ -10,7 +10,7 @@ import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm, refuseRepeated } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { serverCallerOf } from '../resources/caller.ts'
-import { findIdleRow, isIdleRow, withIdleRows } from './idle-providers.ts'
+import { createShownProviders } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
 import type { ProviderChangeDeps, Written } from './changes.ts'
 import { providerTestHandler } from './directory-test.ts'
@@ -31,16 +31,15 @@ type ById = { Params: { id: string } }
 export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & ProviderTestDeps): void {
   const { store, service, behaviour, audit } = deps
   const changes = createProviderChanges(deps)
+  const shown = createShownProviders(deps)
   const serviceName = service.name
-  const sentRecord = (request: FastifyRequest): JsonRecord =>
-    echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
 
   /** As the caller wants them; throws `MalformedInput`, so it is called before anything is written. */
   function writerFor(request: FastifyRequest): (provider: IdentityProvider) => JsonRecord {
     const raw = flagOf(request, 'rawConfig')
     return provider => ({
       ...providerToJson(provider, { serviceName, raw }),
-      ...(isIdleRow(provider) && { config: null }),
+      ...(shown.isIdleRow(provider) && { config: null }),
     })
   }
 
@@ -54,18 +53,11 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
   async function find(request: FastifyRequest): Promise<readonly IdentityProvider[]> {
     const onlyActive = flagOf(request, 'active_only')
     const originKey = queryForm(request).get('originKey') ?? ''
-    const stored = (await store.providers.list(request.zone.id)).map(({ provider }) => provider)
-    const all = behaviour.storedProvidersOnly ? stored : withIdleRows(stored, request.zone.id, serviceName)
+    const all = await shown.list(request.zone.id)
     if (originKey === '') return all.filter(provider => provider.active || !onlyActive)
     const named = all.filter(provider => provider.active && provider.originKey === originKey)
     if (named.length === 0) throw refuseWith(404, 'Provider not found.')
     return named
-  }
-
-  async function idleRow({ zone, params }: FastifyRequest<ById>): Promise<IdentityProvider | undefined> {
-    if (behaviour.storedProvidersOnly) return undefined
-    const stored = (await store.providers.list(zone.id)).map(({ provider }) => provider)
-    return findIdleRow(params.id, stored, zone.id, serviceName)
   }
 
   /** Sends the result of `work`; a refusal repeats `sent`. */
@@ -90,7 +82,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
     answer(request, reply, {
       async work() {
         const found = await store.providers.findForChange(request.zone.id, request.params.id)
-        const provider = found?.provider ?? (await idleRow(request))
+        const provider = found?.provider ?? (await shown.idleRow(request.zone.id, request.params.id))
         if (!provider) throw refuseWith(404, 'Provider not found.')
         return writerFor(request)(provider)
       },
@@ -116,7 +108,7 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
       async work() {
         const show = writerFor(request)
         const change = { json: jsonBody(request), caller: callerOf(request) }
-        const row = await idleRow(request)
+        const row = await shown.idleRow(request.zone.id, request.params.id)
         const written = row
           ? await changes.fillRow(row, change)
           : await changes.replace(request.zone.id, request.params.id, change)
@@ -151,6 +143,9 @@ export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & Pro
 
   providerTestHandler(on, deps)
 }
+
+const sentRecord = (request: FastifyRequest): JsonRecord =>
+  echoOf(jsonBody(request), { raw: flagOf(request, 'rawConfig') })
 
 type ChangeEvent = 'IdentityProviderCreatedEvent' | 'IdentityProviderModifiedEvent' | 'EntityDeletedEvent'
 
