@@ -101,27 +101,72 @@ type DirectoryPlaces = Behaviour['directoryPlaces']
 /** Reads the `config` of an `ldap` provider, whose members have the right types; throws `UnusableDirectory`. */
 export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlaces): DirectorySettings {
   const config: LdapProviderConfig = record
-  const text = (name: keyof LdapProviderConfig): string | undefined => {
-    const value = Object.hasOwn(config, name) ? config[name] : undefined
+  const read = createMemberReader(config)
+  const urls = readUrls(read)
+  const mail = readMail(read)
+  const groups = readGroups(read, config)
+  const profile = readProfile(read, places)
+  const login = loginOf(profile)
+  return {
+    urls,
+    verifiesCertificate: !read.flag('skipSSLVerification', false),
+    authorities: readAuthorities(config.caCertificates),
+    account: readAccount(read.trimmed('bindUserDn'), read.text('bindPassword')),
+    profile,
+    groups,
+    refusesReferrals: read.text('referral') === 'throw',
+    attributes: readAttributes(config, [
+      mail.attribute,
+      ...login.attributes,
+      ...UNIQUE_ID_ATTRIBUTES,
+      ...(groups.kind === 'member-of' ? ['memberOf'] : []),
+    ]),
+    login,
+    mail,
+  }
+}
+
+type Member = keyof LdapProviderConfig
+
+/** Reads members of the settings by their names. */
+interface MemberReader {
+  /** The string, which must not be too long. */
+  readonly text: (name: Member) => string | undefined
+  /** The string without white space around it; undefined if nothing is left. */
+  readonly trimmed: (name: Member) => string | undefined
+  readonly flag: (name: Member, fallback: boolean) => boolean
+}
+
+function createMemberReader(config: LdapProviderConfig): MemberReader {
+  const member = (name: Member): unknown => (Object.hasOwn(config, name) ? config[name] : undefined)
+  function text(name: Member): string | undefined {
+    const value = member(name)
     if (typeof value !== 'string') return undefined
     if (value.length > MAX_STRING_LENGTH) throw new UnusableDirectory(`${name} is too long`)
     return value
   }
-  const trimmed = (name: keyof LdapProviderConfig): string | undefined => text(name)?.trim() || undefined
-  const required = (name: string, value: string | undefined): string => {
-    if (value === undefined) throw new UnusableDirectory(`${name} must be given`)
-    return value
+  return {
+    text,
+    trimmed: name => text(name)?.trim() || undefined,
+    flag(name, fallback) {
+      const value = member(name)
+      return typeof value === 'boolean' ? value : fallback
+    },
   }
-  const flag = (name: keyof LdapProviderConfig, fallback: boolean): boolean => {
-    const value = Object.hasOwn(config, name) ? config[name] : undefined
-    return typeof value === 'boolean' ? value : fallback
-  }
-  const withPlaceholder = (name: string, value: string, ...placeholders: readonly string[]): string => {
-    // Without a placeholder, every name would match the same entry.
-    if (placeholders.some(placeholder => value.includes(placeholder))) return value
-    throw new UnusableDirectory(`${name} must contain ${placeholders.join(' or ')}`)
-  }
+}
 
+function required(name: Member, value: string | undefined): string {
+  if (value === undefined) throw new UnusableDirectory(`${name} must be given`)
+  return value
+}
+
+/** Without a placeholder, every name would match the same entry. */
+function withPlaceholder(name: Member, value: string, ...placeholders: readonly string[]): string {
+  if (placeholders.some(placeholder => value.includes(placeholder))) return value
+  throw new UnusableDirectory(`${name} must contain ${placeholders.join(' or ')}`)
+}
+
+function readUrls({ text, trimmed }: MemberReader): DirectorySettings['urls'] {
   const tls = text('tlsConfiguration') ?? 'none'
   // SASL EXTERNAL: without a client certificate, the server would be anonymous.
   if (tls === 'external') {
@@ -129,95 +174,87 @@ export function readDirectorySettings(record: JsonRecord, places?: DirectoryPlac
       'tlsConfiguration external requires a certificate of this server, which a record cannot have: use simple',
     )
   }
-  const usesStartTls = tls === 'simple'
   const urls = required('baseUrl', trimmed('baseUrl'))
     .split(/\s+/)
-    .map(url => readUrl(url, usesStartTls))
+    .map(url => readUrl(url, tls === 'simple'))
   const [first, ...others] = urls
   if (!first || urls.length > MAX_URLS) throw new UnusableDirectory(`baseUrl has more than ${MAX_URLS} addresses`)
+  return [first, ...others]
+}
 
-  const search = (): UserSearch => ({
-    base: required('userSearchBase', text('userSearchBase') ?? places?.searchBase),
-    filter: withPlaceholder('userSearchFilter', trimmed('userSearchFilter') ?? 'cn={0}', '{0}'),
-  })
-  const patterns = (): readonly string[] => {
-    const all = required('userDNPattern', text('userDNPattern') ?? places?.pattern)
-      .split(trimmed('userDNPatternDelimiter') ?? ';')
-      .map(pattern => pattern.trim())
-      .filter(pattern => pattern !== '')
-    if (all.length > MAX_PATTERNS) throw new UnusableDirectory(`userDNPattern has more than ${MAX_PATTERNS} patterns`)
-    if (all.length === 0) throw new UnusableDirectory('userDNPattern must be given')
-    for (const pattern of all) {
-      withPlaceholder('userDNPattern', pattern, '{0}')
-      // A name is escaped as an attribute value, so the placeholder must be part of one.
-      if (/(?:^|[,+])[^=,+]*\{0\}/.test(pattern))
-        throw new UnusableDirectory('userDNPattern must use {0} in an attribute value')
-    }
-    return all
-  }
-  const compare = (): PasswordComparison => ({
-    attribute: trimmed('passwordAttributeName') ?? 'userPassword',
-    by: flag('localPasswordCompare', true) ? 'server' : 'directory',
-  })
-  const groups = (): GroupRule => {
-    if (!/-(?:as-scopes|map-to-scopes)\.xml$/.test(text('ldapGroupFile') ?? '')) return { kind: 'none' }
-    const base = text('groupSearchBase') ?? ''
-    if (base === 'memberOf') return { kind: 'member-of' }
-    const depth = config.maxGroupSearchDepth
-    return {
-      kind: 'search',
-      base,
-      filter: withPlaceholder('groupSearchFilter', trimmed('groupSearchFilter') ?? 'member={0}', '{0}', '{1}'),
-      scope: flag('groupSearchSubTree', true) ? 'sub' : 'one',
-      depth: Math.min(Math.max(typeof depth === 'number' ? depth : 10, 1), MAX_GROUP_DEPTH),
-      roleAttribute: trimmed('groupRoleAttribute') ?? 'description',
-      takesPartialResults: flag('groupsIgnorePartialResults', true),
-    }
-  }
-  const profile = (): DirectoryProfile => {
-    switch (text('ldapProfileFile') ?? 'ldap/ldap-simple-bind.xml') {
-      case 'ldap/ldap-simple-bind.xml':
-        return { kind: 'simple-bind', patterns: patterns() }
-      case 'ldap/ldap-search-and-bind.xml':
-        return { kind: 'search-and-bind', search: search() }
-      case 'ldap/ldap-search-and-compare.xml':
-        return { kind: 'search-and-compare', search: search(), compare: compare() }
-      default:
-        throw new UnusableDirectory('ldapProfileFile is unknown')
-    }
-  }
-
+function readMail({ trimmed, flag }: MemberReader): DirectorySettings['mail'] {
   const substitute = trimmed('mailSubstitute')
   if (substitute !== undefined) withPlaceholder('mailSubstitute', substitute, '{0}')
-  const mail = {
+  return {
     attribute: trimmed('mailAttributeName') ?? 'mail',
     substitute,
     overrides: flag('mailSubstituteOverridesLdap', false),
   }
-  const groupRule = groups()
-  const howFound = profile()
-  const login =
-    howFound.kind === 'simple-bind'
-      ? { attributes: howFound.patterns.flatMap(namesInPattern), isUnambiguous: howFound.patterns.length === 1 }
-      : { attributes: namesInFilter(howFound.search.filter), isUnambiguous: true }
+}
+
+function readGroups({ text, trimmed, flag }: MemberReader, { maxGroupSearchDepth }: LdapProviderConfig): GroupRule {
+  if (!/-(?:as-scopes|map-to-scopes)\.xml$/.test(text('ldapGroupFile') ?? '')) return { kind: 'none' }
+  const base = text('groupSearchBase') ?? ''
+  if (base === 'memberOf') return { kind: 'member-of' }
+  const depth = typeof maxGroupSearchDepth === 'number' ? maxGroupSearchDepth : 10
   return {
-    urls: [first, ...others],
-    verifiesCertificate: !flag('skipSSLVerification', false),
-    authorities: readAuthorities(config.caCertificates),
-    account: readAccount(trimmed('bindUserDn'), text('bindPassword')),
-    profile: howFound,
-    groups: groupRule,
-    refusesReferrals: text('referral') === 'throw',
-    attributes: readAttributes(config, [
-      mail.attribute,
-      ...login.attributes,
-      ...UNIQUE_ID_ATTRIBUTES,
-      ...(groupRule.kind === 'member-of' ? ['memberOf'] : []),
-    ]),
-    login,
-    mail,
+    kind: 'search',
+    base,
+    filter: withPlaceholder('groupSearchFilter', trimmed('groupSearchFilter') ?? 'member={0}', '{0}', '{1}'),
+    scope: flag('groupSearchSubTree', true) ? 'sub' : 'one',
+    depth: Math.min(Math.max(depth, 1), MAX_GROUP_DEPTH),
+    roleAttribute: trimmed('groupRoleAttribute') ?? 'description',
+    takesPartialResults: flag('groupsIgnorePartialResults', true),
   }
 }
+
+/** How users are found, and their passwords checked. */
+function readProfile(read: MemberReader, places: DirectoryPlaces | undefined): DirectoryProfile {
+  switch (read.text('ldapProfileFile') ?? 'ldap/ldap-simple-bind.xml') {
+    case 'ldap/ldap-simple-bind.xml':
+      return { kind: 'simple-bind', patterns: readPatterns(read, places) }
+    case 'ldap/ldap-search-and-bind.xml':
+      return { kind: 'search-and-bind', search: readSearch(read, places) }
+    case 'ldap/ldap-search-and-compare.xml':
+      return { kind: 'search-and-compare', search: readSearch(read, places), compare: readComparison(read) }
+    default:
+      throw new UnusableDirectory('ldapProfileFile is unknown')
+  }
+}
+
+function readPatterns({ text, trimmed }: MemberReader, places: DirectoryPlaces | undefined): readonly string[] {
+  const patterns = required('userDNPattern', text('userDNPattern') ?? places?.pattern)
+    .split(trimmed('userDNPatternDelimiter') ?? ';')
+    .map(pattern => pattern.trim())
+    .filter(pattern => pattern !== '')
+  if (patterns.length > MAX_PATTERNS) {
+    throw new UnusableDirectory(`userDNPattern has more than ${MAX_PATTERNS} patterns`)
+  }
+  if (patterns.length === 0) throw new UnusableDirectory('userDNPattern must be given')
+  for (const pattern of patterns) {
+    withPlaceholder('userDNPattern', pattern, '{0}')
+    // A name is escaped as an attribute value, so the placeholder must be part of one.
+    if (/(?:^|[,+])[^=,+]*\{0\}/.test(pattern)) {
+      throw new UnusableDirectory('userDNPattern must use {0} in an attribute value')
+    }
+  }
+  return patterns
+}
+
+const readSearch = ({ text, trimmed }: MemberReader, places: DirectoryPlaces | undefined): UserSearch => ({
+  base: required('userSearchBase', text('userSearchBase') ?? places?.searchBase),
+  filter: withPlaceholder('userSearchFilter', trimmed('userSearchFilter') ?? 'cn={0}', '{0}'),
+})
+
+const readComparison = ({ trimmed, flag }: MemberReader): PasswordComparison => ({
+  attribute: trimmed('passwordAttributeName') ?? 'userPassword',
+  by: flag('localPasswordCompare', true) ? 'server' : 'directory',
+})
+
+const loginOf = (profile: DirectoryProfile): DirectorySettings['login'] =>
+  profile.kind === 'simple-bind'
+    ? { attributes: profile.patterns.flatMap(namesInPattern), isUnambiguous: profile.patterns.length === 1 }
+    : { attributes: namesInFilter(profile.search.filter), isUnambiguous: true }
 
 /** Why a record cannot be used; undefined for a usable one, and for one without a URL, which is not configured yet. */
 export function directoryProblem(record: JsonRecord): string | undefined {
