@@ -10,6 +10,7 @@ import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { certificate } from './certificate.ts'
 import { clientSecretBasic, clientSecretPost } from './client-secret.ts'
+import { createRefusals } from './refusals.ts'
 import type { Attempt, ClientAuthDeps, ClientAuthMethod, ClientAuthMethodClaim, ClientAuthRequest } from './method.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
@@ -43,27 +44,12 @@ interface Chosen {
   readonly attempt: Attempt
 }
 
-/** The challenge of client authentication (RFC 7617 §2); UAA adds the failure, always under the same code. */
-export const basicChallenge = ({ clientRealm }: Service, failure?: string): string =>
-  `Basic realm="${clientRealm}"${failure === undefined ? '' : `, error="unauthorized", error_description="${failure}"`}`
-
 /** A wrong secret gets the same response after the same time whether or not the client exists. */
 export function createClientAuthenticator(
   deps: ClientAuthDeps & { service: Service; audit: Audit },
 ): ClientAuthenticator {
   const { store, behaviour, audit } = deps
-  const realm = basicChallenge(deps.service)
-  // UAA: the header says "Bad credentials" regardless of the body.
-  const challenge = basicChallenge(deps.service, 'Bad credentials')
-  const badClient = (description: string): OAuthError => new OAuthError('invalid_client', description, { challenge })
-
-  /** Adds the challenge of client authentication to a refusal, and the client to its detail; rethrows anything else. */
-  function challenged(cause: unknown, client?: Client): OAuthError {
-    if (!(cause instanceof OAuthError)) throw cause
-    const isNamed = client !== undefined && cause.detail !== undefined
-    const detail = isNamed ? `client ${client.clientId}: ${cause.detail}` : cause.detail
-    return new OAuthError('invalid_client', cause.message, { challenge, detail, cause })
-  }
+  const { badClient, challenged, missingCredential } = createRefusals(deps)
 
   function choose(request: ClientAuthRequest): Chosen | undefined {
     let chosen: ClientAuthMethod | undefined
@@ -92,28 +78,6 @@ export function createClientAuthenticator(
     if (client?.secrets.length !== 0) return request
     const raw = (name: string): string | undefined => (name === 'client_secret' ? undefined : params.raw(name))
     return { ...request, params: { get: name => params.get(name), raw } }
-  }
-
-  /** The refusal without a usable credential. That a client has no secret is public: /oauth/authorize shows it too. */
-  async function missingCredential(
-    { id }: AddressedZone,
-    { authorization, params, endpoint }: ClientAuthRequest,
-  ): Promise<OAuthError> {
-    const clientId = params.get('client_id')
-    if (clientId !== undefined && authorization === undefined) {
-      const client = await store.clients.find(id, clientId)
-      return badClient(client?.secrets.length === 0 ? 'Missing credentials' : 'Bad credentials')
-    }
-    const isToken = endpoint.path.startsWith('/oauth/token')
-    if (isToken && authorization === undefined && !behaviour.reportMissingCredentials) {
-      return badClient('Bad credentials')
-    }
-    const description = behaviour.reportMissingCredentials
-      ? 'The request has no client credentials'
-      : 'An Authentication object was not found in the SecurityContext'
-    return new OAuthError(behaviour.missingClientCredentials, description, {
-      challenge: behaviour.bareChallenge ? realm : basicChallenge(deps.service, description),
-    })
   }
 
   /** Verifies the credential, also of an unknown client, so that both take the same time. */

@@ -10,7 +10,7 @@ import type { Service } from '../../model/service.ts'
 import type { TokenFormat } from '../../model/tokens/token.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import { basicChallenge } from '../../clients/authentication/authentication.ts'
+import { basicChallenge } from '../../clients/authentication/refusals.ts'
 import type { DecidedRequest, DecisionDeps } from './grant.ts'
 import { requireAllowedProvider } from './grant.ts'
 
