@@ -327,6 +327,23 @@ describe('a first start', () => {
     assert.equal((await metadata('other'))?.showOnHomePage, false)
   })
 
+  it('shows no new client on the home page whose record says nothing (`uaa`, C13)', async () => {
+    const store = await open()
+    const file = (more: object) => ({
+      compatibility: 'uaa',
+      service: 'svc',
+      bootstrap: { clients: [{ ...app, ...more }] },
+    })
+    const metadata = () => store.clients.findMetadata('svc', 'app')
+    await start(store, file({}))
+    assert.deepEqual(await metadata(), { clientId: 'app', showOnHomePage: false, appIcon: '' })
+    const { revision = -1 } = (await store.clients.findForChange('svc', 'app')) ?? {}
+    const description = { showOnHomePage: true, appIcon: '' }
+    await store.clients.apply('svc', [{ kind: 'describe', clientId: 'app', description, revision }])
+    await start(store, file({ name: 'Renamed' }))
+    assert.equal((await metadata())?.showOnHomePage, true, 'set through the API')
+  })
+
   // Covers configuration file: bootstrap: groups; users
   // Covers configuration file: bootstrap.groups[]: displayName; description
   // Covers configuration file: bootstrap.users[]: userName; password; emails; name.givenName; name.familyName

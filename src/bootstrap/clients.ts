@@ -3,6 +3,7 @@ import { newSecret } from '../clients/secrets.ts'
 import type { ClientRecord } from '../config/records/records.ts'
 import type { ClientRules } from '../clients/client-rules.ts'
 import { clientFromJson } from '../clients/client-json.ts'
+import { behaviourOf } from '../model/compatibility.ts'
 import { takeHomePage } from '../model/clients/client-metadata.ts'
 import type { ClientDescription } from '../model/clients/client-metadata.ts'
 import type { Client, ClientSecret } from '../model/clients/client.ts'
@@ -23,12 +24,13 @@ const SECRET_SOURCE = 'client-secret'
 export async function applyClient(
   zoneId: string,
   record: ClientRecord,
-  { store, passwords, clock, random, rules }: BootstrapDeps & { readonly rules: ClientRules },
+  { store, passwords, clock, random, config, rules }: BootstrapDeps & { readonly rules: ClientRules },
 ): Promise<void> {
   const { rest, shown } = takeHomePage(record)
   const { definition, secrets } = clientFromJson(rest, rules)
   const { clientId } = definition
   const hashing = { clientSecrets: passwords, random }
+  let described = shown
 
   async function secretsAfter(before: Client): Promise<readonly ClientSecret[]> {
     const existing = before.secrets
@@ -49,6 +51,8 @@ export async function applyClient(
     find: () => store.clients.find(zoneId, clientId),
     async insert() {
       await store.clients.insert(zoneId, await newClient({ definition, secrets }, { zoneId }, { ...hashing, clock }))
+      // UAA: the configuration shows no client that does not ask for it. See docs/compatibility.md, C13.
+      if (!behaviourOf(config.compatibility).describedClientsOnly) described ??= NOT_SHOWN
     },
     async update(existing) {
       const { incarnation, createdAt } = existing
@@ -63,9 +67,11 @@ export async function applyClient(
       await store.clients.update(zoneId, client)
     },
   })
-  if (shown) await describeAs(zoneId, clientId, shown, store)
+  if (described) await describeAs(zoneId, clientId, described, store)
   await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
 }
+
+const NOT_SHOWN: ClientDescription = { showOnHomePage: false, appIcon: '' }
 
 type Rights = Pick<Client, 'scope' | 'authorities'>
 
