@@ -8,8 +8,11 @@ const { constants } = require('os')
 const path = require('path')
 const { isatty } = require('tty')
 
-/** The oldest version that runs the source. `engines` in package.json is what installs and starts it. */
-const MINIMUM = [24, 18, 1]
+/**
+ * The newest security release, when this was written, of the oldest line that runs the source. `engines` in package.json is what
+ * installs and starts it.
+ */
+const MINIMUM = [24, 22, 1]
 
 /** The package that carries the pinned binary, by platform and architecture. */
 const PACKAGES = {
