@@ -27,8 +27,8 @@ export interface FactorOwner {
 export const MAX_PASSKEYS = 20
 
 /**
- * Changes; those that answer false or undefined have changed nothing. None is added beside one that the owner's record does
- * not know yet: of two sessions that add a first factor at once, the second has to prove the other one.
+ * Changes; those that answer false or undefined have changed nothing. None is added while there is one that the owner's
+ * record does not know yet: of two sessions that add a first factor at once, the second has to prove the other one.
  */
 export interface FactorChanges {
   addPasskey(owner: FactorOwner, passkey: Passkey): Promise<boolean>

@@ -94,7 +94,7 @@ export function checkSecrets(
   refuse: Refuse,
 ): void {
   if (as === 'updated') return
-  // With a blank one beside another, every caller would authenticate.
+  // With a blank one and another, every caller would authenticate.
   if (second !== undefined && isBlank(second)) refuse('secondary_client_secret', 'A second secret must not be empty')
   else if (second !== undefined && first !== undefined && isBlank(first)) {
     refuse('client_secret', 'The first of two secrets must not be empty')

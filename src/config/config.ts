@@ -44,7 +44,7 @@ export interface Config {
   readonly playground: boolean
   /** The environment of programs that the server runs. */
   readonly programEnv: Environment
-  /** If absent, `masterKeysFor` reads or creates a file beside the database. */
+  /** If absent, `masterKeysFor` reads or creates a file next to the database. */
   readonly masterKey?: MasterKeySource
   readonly sessionSameSite: 'lax' | 'none'
   /** If absent, mails are kept and logged, not sent. */

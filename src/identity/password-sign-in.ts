@@ -61,7 +61,7 @@ export function createPasswordSignIn(deps: PasswordSignInDeps): SignInWithPasswo
       else if (relay) result = await checkUpstream(from, { provider, relay, signIn }, deps)
       else continue
       events.report(provider, { from, signIn }, result)
-      if (result.outcome === 'signed-in' || !goesOn(result, behaviour)) return withoutLockout(result, behaviour)
+      if (result.outcome === 'signed-in' || !mayTryNext(result, behaviour)) return withoutLockout(result, behaviour)
     }
     return result
   }
@@ -97,7 +97,7 @@ async function checkUpstream(
 }
 
 /** Whether to try the next provider. UAA: sends it a wrong password of an account here, too. */
-const goesOn = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>, behaviour: Behaviour): boolean =>
+const mayTryNext = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>, behaviour: Behaviour): boolean =>
   reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
 
 /** Hides lockouts from callers: one would reveal that the account exists, and when to resume guessing. */

@@ -244,7 +244,7 @@ const rows = {
   reportMissingCredentials: { id: 'C11', standard: true, uaa: false },
   /** C11: whether a missing or unknown grant is refused before the client is authenticated. */
   grantBeforeClient: { id: 'C11', standard: true, uaa: false },
-  /** C11: whether another client's id beside valid credentials gets a Basic challenge; otherwise Bearer. */
+  /** C11: whether another client's id with valid credentials gets a Basic challenge; otherwise Bearer. */
   basicForForeignId: { id: 'C11', standard: true, uaa: false },
   /** C11: whether the grant is checked before the scopes, for a client without scopes. */
   grantBeforeScope: { id: 'C11', standard: true, uaa: false },

@@ -1,4 +1,4 @@
-// Facts of this build: the version from package.json, and commit and time from build.json beside it, an optional file that
+// Facts of this build: the version from package.json, and commit and time from build.json next to it, an optional file that
 // packagers write. Missing facts stay undefined.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

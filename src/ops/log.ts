@@ -81,7 +81,7 @@ export function createLog(destination: { fd: number } = { fd: 1 }, requests?: Re
 }
 
 /**
- * What an error may have beside message and stack. Errors of libraries bring more: those of PostgreSQL the row that failed, or
+ * What an error may have besides message and stack. Errors of libraries bring more: those of PostgreSQL the row that failed, or
  * the connection with its certificates and its key for cancelling.
  */
 const ERROR_FACTS = [

@@ -45,6 +45,6 @@ ${Object.entries(fields).map(([name, value]) => hiddenField(name, value))}
 </form>
 <script src="${chrome.assets.formPostScript}"></script>
 `
-  // No other action here, and no value of ours beside a form that is posted to another server.
+  // No other action here, and no value of ours with a form that is posted to another server.
   return layout({ ...chrome, user: undefined, csrf: undefined }, { title, heading, body })
 }

@@ -144,7 +144,7 @@ export const limitOrFlag = v.union(
   'must be true, false or a whole number from -1',
 )
 
-/** An object, or JSON text; kept as text. What it must be is checked beside the record. */
+/** An object, or JSON text; kept as text. What it must be is checked next to the record. */
 export const jsonText = v.pipe(
   v.union([v.string(), v.looseObject({})], 'must be an object or JSON text'),
   keepable(),

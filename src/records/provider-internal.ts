@@ -1,7 +1,7 @@
 // The settings of the internal provider (§6.3): password and lockout policy.
 import * as v from 'valibot'
 import { readMoment } from './kinds.ts'
-import { commonMembers, number, truth } from './provider.ts'
+import { commonMembers, number, boolean } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -41,10 +41,10 @@ export const internalSettings = section({
         requireSpecialCharacter: count,
         expirePasswordInMonths: count,
         passwordNewerThan: moment,
-        refuseCommonPasswords: truth(undefined, {
+        refuseCommonPasswords: boolean(undefined, {
           about: 'Whether the most common passwords are refused, also with digits or marks before or after them.',
         }),
-        refuseOwnWords: truth(undefined, {
+        refuseOwnWords: boolean(undefined, {
           about:
             'Whether passwords are refused that are made of the user name, the e-mail address, the given or family name, or the name of the zone or the service.',
         }),
@@ -55,7 +55,7 @@ export const internalSettings = section({
       unknown: 'ignored',
       members: { countFailuresWithin: count, lockoutAfterFailures: count, lockoutPeriodSeconds: count },
     }),
-    disableInternalUserManagement: truth(false),
+    disableInternalUserManagement: boolean(false),
   },
 })
 

@@ -1,5 +1,5 @@
 // The settings of an LDAP directory (§6.4). Most are only checked at sign-in.
-import { choice, externalMembers, number, text, truth } from './provider.ts'
+import { choice, externalMembers, number, text, boolean } from './provider.ts'
 import { section } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -14,7 +14,7 @@ export const ldapSettings = section({
     ),
     baseUrl: text(null, { about: 'Addresses of the directory with ldap:// or ldaps://, with spaces in between.' }),
     referral: choice(['follow', 'ignore', 'throw'], null),
-    skipSSLVerification: truth(false),
+    skipSSLVerification: boolean(false),
     tlsConfiguration: choice(['none', 'simple', 'external'], 'none'),
     caCertificates: text(undefined, {
       about:
@@ -28,10 +28,10 @@ export const ldapSettings = section({
     userSearchFilter: text(null, { about: 'Filter in which {0} stands for the user name.' }),
     passwordAttributeName: text(null),
     passwordEncoder: choice(['org.cloudfoundry.identity.uaa.provider.ldap.DynamicPasswordComparator'], null),
-    localPasswordCompare: truth(null),
+    localPasswordCompare: boolean(null),
     mailAttributeName: text('mail'),
     mailSubstitute: text(null),
-    mailSubstituteOverridesLdap: truth(false),
+    mailSubstituteOverridesLdap: boolean(false),
     ldapGroupFile: choice(
       [
         'ldap/ldap-groups-null.xml',
@@ -43,9 +43,9 @@ export const ldapSettings = section({
     ),
     groupSearchBase: text(null),
     groupSearchFilter: text(null),
-    groupsIgnorePartialResults: truth(null),
-    autoAddGroups: truth(true),
-    groupSearchSubTree: truth(true),
+    groupsIgnorePartialResults: boolean(null),
+    autoAddGroups: boolean(true),
+    groupSearchSubTree: boolean(true),
     maxGroupSearchDepth: number(10),
     groupRoleAttribute: text(null),
   },

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { isJsonRecord, parseJson } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 import { string } from './kinds.ts'
-import { acrMapping, externalMembers, listOfTexts, text, textMap, texts, truth, url } from './provider.ts'
+import { acrMapping, externalMembers, listOfRecords, text, stringMap, stringList, boolean, url } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -71,7 +71,7 @@ const linkText = setting({
 
 const relyingParty = {
   logoutUrl: url(null),
-  performRpInitiatedLogout: truth(true),
+  performRpInitiatedLogout: boolean(true),
   issuer: text(null),
   relyingPartyId: text(null, { about: 'Client id of this server at the provider.' }),
   relyingPartySecret: text(undefined, { secret: true }),
@@ -79,19 +79,19 @@ const relyingParty = {
     about: 'How this server authenticates; by default by the secret or the key of the record.',
     schema: { examples: ['client_secret_basic', 'client_secret_post', 'none', 'private_key_jwt'] },
   }),
-  clientAuthInBody: truth(false),
-  pkce: truth(true),
-  scopes: texts(null),
+  clientAuthInBody: boolean(false),
+  pkce: boolean(true),
+  scopes: stringList(null),
   responseType: text('code', {
     about: 'code; or with tokens through the browser: id_token, id_token token, code id_token, code token.',
   }),
   linkText,
-  showLinkText: truth(true),
-  skipSslValidation: truth(false),
+  showLinkText: boolean(true),
+  skipSslValidation: boolean(false),
   userPropagationParameter: text(null, { about: 'Parameter of the authorization request that carries the user name.' }),
   groupMappingMode,
   acrMapping,
-  cacheJwks: truth(true, {
+  cacheJwks: boolean(true, {
     about: 'Whether its keys are cached; otherwise they are fetched every 30 seconds at most.',
   }),
 }
@@ -111,16 +111,16 @@ export const oidcSettings = section({
     ...addresses,
     ...relyingParty,
     jwtClientAuthentication,
-    authorizedParties: texts(undefined, {
+    authorizedParties: stringList(undefined, {
       about:
         'Values of azp besides relyingPartyId that a token of the provider may have when a client presents it as an assertion (jwt-bearer).',
     }),
-    passwordGrantEnabled: truth(false, {
+    passwordGrantEnabled: boolean(false, {
       about: 'Whether clients may send user names and passwords of its users (password grant).',
     }),
-    setForwardHeader: truth(false),
-    prompts: listOfTexts(['name', 'type', 'text'], undefined),
-    additionalAuthzParameters: textMap(undefined),
+    setForwardHeader: boolean(false),
+    prompts: listOfRecords(['name', 'type', 'text'], undefined),
+    additionalAuthzParameters: stringMap(undefined),
   },
 })
 

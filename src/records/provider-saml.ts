@@ -1,7 +1,7 @@
 // The settings of a SAML identity provider (§6.5).
 import * as v from 'valibot'
 import { string } from './kinds.ts'
-import { acrMapping, choice, externalMembers, image, number, text, texts, truth } from './provider.ts'
+import { acrMapping, choice, externalMembers, image, number, text, stringList, boolean } from './provider.ts'
 import { section, setting } from './settings.ts'
 import type { SettingsOf } from './settings.ts'
 
@@ -25,19 +25,19 @@ export const samlSettings = section({
     zoneId: text(null),
     nameID: text(null),
     assertionConsumerIndex: number(0),
-    metadataTrustCheck: truth(false, { about: 'Whether the metadata must be signed.' }),
+    metadataTrustCheck: boolean(false, { about: 'Whether the metadata must be signed.' }),
     metadataCertificates: text(undefined, {
       about:
         'Certificates in PEM, one of whose keys signs the metadata where `metadataTrustCheck` is true. Metadata in the record itself may be signed by one of its own keys instead.',
     }),
-    showSamlLink: truth(false),
+    showSamlLink: boolean(false),
     linkText: text(null),
     iconUrl: image(null),
     groupMappingMode: choice(['EXPLICITLY_MAPPED', 'AS_SCOPES'], 'EXPLICITLY_MAPPED'),
-    skipSslValidation: truth(false),
-    authnContext: texts(null),
+    skipSslValidation: boolean(false),
+    authnContext: stringList(null),
     acrMapping,
-    allowIdpInitiated: truth(undefined, {
+    allowIdpInitiated: boolean(undefined, {
       about:
         'Whether sign-ins may begin at the provider. Without it: with `compatibility: uaa`, and where the zone has `samlConfig.disableInResponseToCheck`.',
     }),

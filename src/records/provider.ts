@@ -1,5 +1,5 @@
 // The record of an identity provider, and what the settings of its types have in common (§6.2 of the interface's page). One
-// file beside this one describes the settings of each type.
+// file next to this one describes the settings of each type.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
@@ -84,12 +84,12 @@ export const text = <const U>(unset: U, more: More & { readonly secret?: Secret 
   setting({ kind: string, needs: 'a string', unset, ...more })
 
 /** A boolean, or the word for one. */
-export const truth = <const U>(unset: U, more: More = {}) =>
+export const boolean = <const U>(unset: U, more: More = {}) =>
   setting({ kind: flag, needs: 'true or false', unset, ...more })
 
 const whole = v.pipe(v.number(), v.integer(), v.minValue(-MAX_SECONDS), v.maxValue(MAX_SECONDS))
 
-/** A whole number of 32 bits; `needs` where a rule beside the description wants more of it. */
+/** A whole number of 32 bits; `needs` where a rule next to the description demands more. */
 export const number = <const U>(unset: U, { needs = 'a whole number' } = {}) => setting({ kind: whole, needs, unset })
 
 /** Each is compared at every sign-in. */
@@ -97,7 +97,7 @@ const MAX_STRINGS = 1000
 const listOfStrings = v.pipe(v.array(string), v.maxLength(MAX_STRINGS), v.readonly())
 
 /** A list of strings. */
-export const texts = <const U>(unset: U, more: More = {}) =>
+export const stringList = <const U>(unset: U, more: More = {}) =>
   setting({ kind: listOfStrings, needs: 'a list of strings', unset, ...more })
 
 /** One of the words. */
@@ -141,7 +141,7 @@ const object = <const U>(unset: U) =>
   setting({ kind: v.custom<JsonRecord>(isJsonRecord), needs: 'an object', unset, schema: { type: 'object' } })
 
 /** An object whose members are strings. */
-export const textMap = <const U>(unset: U) =>
+export const stringMap = <const U>(unset: U) =>
   setting({
     kind: objectOf(isText),
     needs: 'an object of strings',
@@ -199,7 +199,7 @@ const groupPatterns = setting({
 })
 
 /** A list of objects, each with exactly these strings. */
-export const listOfTexts = <const N extends string, const U>(names: readonly N[], unset: U) => {
+export const listOfRecords = <const N extends string, const U>(names: readonly N[], unset: U) => {
   const entries = Object.fromEntries(names.map(name => [name, string])) as { [K in N]: typeof string } // of all names
   return setting({
     kind: v.pipe(v.array(v.pipe(v.custom<JsonRecord>(isJsonRecord), v.object(entries))), v.readonly()),
@@ -217,7 +217,7 @@ export const listOfTexts = <const N extends string, const U>(names: readonly N[]
 
 /** Members of every type. */
 export const commonMembers = {
-  emailDomain: texts(null, { about: 'Domains of its users; * stands for one label.' }),
+  emailDomain: stringList(null, { about: 'Domains of its users; * stands for one label.' }),
   additionalConfiguration: object(null),
   providerDescription: text(null),
 }
@@ -227,9 +227,9 @@ export const externalMembers = {
   ...commonMembers,
   externalGroupsWhitelist: groupPatterns,
   attributeMappings: mappings,
-  addShadowUserOnLogin: truth(true, { about: 'Whether the first sign-in creates an account.' }),
-  storeCustomAttributes: truth(true, { about: 'Whether roles and mapped attributes are stored with the account.' }),
-  linkByEmail: truth(undefined, {
+  addShadowUserOnLogin: boolean(true, { about: 'Whether the first sign-in creates an account.' }),
+  storeCustomAttributes: boolean(true, { about: 'Whether roles and mapped attributes are stored with the account.' }),
+  linkByEmail: boolean(undefined, {
     about: 'Whether a verified e-mail address links to an account of this origin that was never signed in to.',
   }),
 }

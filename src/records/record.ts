@@ -1,5 +1,5 @@
 // Derives from a record's description: readers, output, rows, filters and sort orders. Independent of particular records;
-// rules across fields are plain functions beside the records.
+// rules across fields are plain functions next to the records.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'

@@ -1,5 +1,5 @@
 // Nested settings: one description yields the reader, the output with defaults, the type and the JSON Schema. Contains
-// no setting; rules across settings are plain functions beside the descriptions.
+// no setting; rules across settings are plain functions next to the descriptions.
 import * as v from 'valibot'
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'

@@ -69,7 +69,7 @@ export interface Transaction {
   /** Takes an exclusive lock by name until the transaction ends; waits an hour for it if `mayBeSlow`, else seconds. */
   lock(name: string, options?: { readonly mayBeSlow: true }): Promise<void>
   /**
-   * From now on a statement that waits for a table fails with `StoreLocked` after a moment: statements queued behind it
+   * From now on a statement that waits for a table fails with `StoreLocked` after a moment: statements queued after it
    * wait as well.
    */
   waitBriefly(): Promise<void>

@@ -129,7 +129,7 @@ export function refreshTokenClaims(
   }
 }
 
-/** Hashes of what is returned beside an ID token. */
+/** Hashes of what is returned with an ID token. */
 export interface TokenHashes {
   readonly accessTokenHash?: string | undefined
   readonly codeHash?: string | undefined

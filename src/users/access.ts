@@ -26,7 +26,7 @@ export interface AccessDeps {
 
 /**
  * Ends what the client holds for the user, or for any user: codes, stored tokens, and the JWTs that share a grant with one of
- * them. A JWT without a stored token beside it stays valid, but fails at every check of approvals.
+ * them. A JWT without a stored token stays valid, but fails at every check of approvals.
  */
 export async function endAccessOfClient(
   zone: Zone,

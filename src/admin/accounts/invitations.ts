@@ -14,7 +14,7 @@ import { requestedZoneOf } from '../../web/zones/zone-switch.ts'
 import { groupCallerOf } from '../resources/caller.ts'
 import type { InvitationRoute } from './routes.ts'
 
-/** Of one request. */
+/** Addresses in one request. */
 export const MAX_ADDRESSES = 1000
 const MAX_REDIRECT_LENGTH = 2048
 

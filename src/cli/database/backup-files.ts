@@ -96,7 +96,7 @@ function giveToOwner(path: string): void {
   chownSync(path, uid, gid)
 }
 
-/** Keeps the database under a name with the time, and returns it. A WAL file beside it belongs to a damaged database. */
+/** Keeps the database under a name with the time, and returns it. A WAL file next to it belongs to a damaged database. */
 function moveAside(path: string): string {
   const stamp = systemClock.now().toISOString().slice(0, 19).replace(/:/g, '-')
   const kept = `${path}.before-${stamp}Z`

@@ -24,7 +24,7 @@ export interface Storage {
 }
 
 /**
- * Opens the database and the master key of a server, for a command beside it. Makes neither, and changes no schema: throws
+ * Opens the database and the master key of a server, for a command that runs next to it. Creates neither, and changes no schema: throws
  * `CommandFailure` or `StoreUnavailable`.
  */
 export function openStorageBeside(config: StorageConfig): Promise<Storage> {

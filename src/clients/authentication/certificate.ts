@@ -7,7 +7,7 @@ import { none } from './none.ts'
 
 const checks = loadOnce(() => import('./certificate-check.ts'))
 
-/** Recognises a certificate beside a `client_id`; the client's record says which method it is. */
+/** Recognises a certificate with a `client_id`; the client's record says which method it is. */
 export const certificate: ClientAuthMethod = {
   name: 'tls_client_auth',
   recognises: isCertificateAlone,

@@ -29,7 +29,7 @@ export const clientSecretPost: ClientAuthMethod = {
 }
 
 /**
- * Whether credentials in the form count beside this Authorization header. Beside Basic they are a second method, which
+ * Whether credentials in the form count in addition to this Authorization header. With Basic they are a second method, which
  * the caller may refuse; another scheme, such as Bearer, authenticates another party.
  */
 export const allowsFormCredentials = (authorization: string | undefined): boolean =>

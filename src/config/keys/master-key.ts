@@ -34,7 +34,7 @@ export type MasterKeySource =
       readonly env: Environment
     }
 
-/** Locates the master keys; without a source they are in a file beside the database. */
+/** Locates the master keys; without a source they are in a file next to the database. */
 interface KeyLocation {
   readonly masterKey?: MasterKeySource | undefined
   readonly database: string
@@ -174,7 +174,7 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * The keys that open secrets, of which the first encrypts them: the configured ones, else those of `latchkey.key` beside the
+ * The keys that open secrets, of which the first encrypts them: the configured ones, else those of `latchkey.key` next to the
  * SQLite database (`./data/latchkey.key` for PostgreSQL), which is created if missing; random for a database in memory.
  * Throws `MasterKeyUnavailable`.
  */

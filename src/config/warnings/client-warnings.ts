@@ -82,8 +82,8 @@ function nameWarnings(record: ClientRecord): readonly string[] {
 /** Every grant but the implicit one requires the client to authenticate. */
 function credentialWarnings(definition: ClientDefinition, texts: readonly string[]): readonly string[] {
   const secrets = texts.map(() => ({})) // also an empty one: cf authenticates with it
-  const isAsked = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')
-  if (!isAsked || definition.allowPublic === true || hasCredential({ ...definition, secrets })) return []
+  const mustAuthenticate = definition.authorizedGrantTypes.some(grant => grant !== 'implicit')
+  if (!mustAuthenticate || definition.allowPublic === true || hasCredential({ ...definition, secrets })) return []
   return [
     'it has no client_secret, no keys and not allowpublic: true, so /oauth/token refuses it unless it gets a secret by the API',
   ]

@@ -129,7 +129,7 @@ function isEntry(bytes: Buffer, parts: readonly Element[]): boolean {
     if (attribute.tag !== SEQUENCE) return false
     const [type, values, ...others] = elementsIn(bytes, attribute)
     if (!type || !values || others.length > 0) return false
-    // The library gives attributes as members of the entry, beside its DN.
+    // The library gives attributes as members of the entry, next to its DN.
     if (bytes.toString('latin1', type.start, type.end) === 'dn') return false
     const each = elementsIn(bytes, values)
     count += 1 + each.length

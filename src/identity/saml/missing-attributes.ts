@@ -17,7 +17,7 @@ export function createMissingAttributes(log: {
 }): (record: IdentityProvider, statement: SamlStatement) => void {
   const logged = new Set<string>()
   return (record, { attributes }) => {
-    const { id, version, originKey }: IdentityProvider = record
+    const { id, version, originKey } = record
     const { attributeMappings }: SamlProviderConfig = record.config
     const isSent = (key: string, wanted: string): boolean =>
       attributes.some(({ name, friendlyName }) => name === wanted || (key === GROUPS && friendlyName === wanted))

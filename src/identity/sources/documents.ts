@@ -32,7 +32,7 @@ interface Documents<T> {
    * under way, or too many callers of the zone wait, and no earlier document counts.
    */
   read(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>
-  /** The cached document, even if it is stale, and fetches it beside the caller; undefined if it was never fetched. */
+  /** The cached document, even if it is stale, and fetches it in the background; undefined if it was never fetched. */
   peek(source: Source<T>): CachedDocument<T> | undefined
   /** The document, fetched now: at most once in 30 seconds, and undefined otherwise. Throws `OutboundBusy`. */
   renew(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined>

@@ -111,7 +111,7 @@ function kept(text: string, maxLength: number): string {
   return isStorable(short) ? short : short.toWellFormed().replaceAll('\0', '\uFFFD')
 }
 
-/** The part of an entry that its hash covers, beside the hash before it. */
+/** The part of an entry that its hash covers, in addition to the hash before it. */
 export const hashedText = (zoneId: string, number: number, record: AuditRecord): string =>
   JSON.stringify([
     zoneId,

@@ -113,7 +113,7 @@ function createParser(text: string, dialect: FilterDialect): Parser {
 
   function term(inside: Inside): Filter {
     const token = next()
-    // RFC 7644 §3.4.2.2: without a parenthesis behind it, `not` is the name of an attribute like any other.
+    // RFC 7644 §3.4.2.2: without a parenthesis after it, `not` is the name of an attribute like any other.
     if (isWord(token, 'not') && peek().kind === '(') return { kind: 'not', part: group(next(), inside) }
     if (token.kind === '(') return group(token, inside)
     if (token.kind !== 'word') throw expected('an attribute', token)
@@ -187,7 +187,7 @@ interface Inside {
   readonly brackets: boolean
 }
 
-/** The URN of a name, without its last colon, and the name behind it. */
+/** The URN of a name, without its last colon, and the name after it. */
 export function splitName(name: string): { readonly schema?: string; readonly name: string } {
   const colon = name.lastIndexOf(':')
   return colon === -1 ? { name } : { schema: name.slice(0, colon), name: name.slice(colon + 1) }

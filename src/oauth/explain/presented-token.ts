@@ -209,7 +209,7 @@ function plannedFrom(
   return { clientId, grantType, about, ...(user && { user: { id: user.id } }) }
 }
 
-/** The scopes of the token, and those that a new one would have beside them. */
+/** The scopes of the token, and those that a new one would have in addition. */
 function scopesIn(held: readonly string[], today: Explanation | undefined): readonly ExplainedScope[] {
   const now = new Map(today?.scopes.map(each => [each.scope, each]))
   const own = held.map((scope): ExplainedScope => {

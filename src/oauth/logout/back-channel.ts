@@ -93,6 +93,6 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
   }
 }
 
-/** Between the first attempt and the one after so many. */
+/** From the first attempt to the one after this many. */
 const delaysUntil = (attempts: number): number =>
   DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)

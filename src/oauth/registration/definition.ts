@@ -45,7 +45,7 @@ export async function defineClient(
   return definition
 }
 
-/** The client with the members that a registration sets; what an administrator set beside them stays. */
+/** The client with the members that a registration sets; what an administrator set in addition stays. */
 export function withMembersOf(existing: Client, definition: ClientDefinition): Client {
   const isRegistered = (name: string): boolean => {
     const field = Reflect.get(clientFields, name) as { readonly wire?: string } | undefined // a row of it

@@ -26,7 +26,7 @@ export interface FieldProps {
   readonly focus?: boolean | undefined
   /** A sentence below the label. */
   readonly hint?: Html | string | undefined
-  /** A link beside the label; its address is safe (`safeLink`). */
+  /** A link next to the label; its address is safe (`safeLink`). */
   readonly aside?: { readonly text: string; readonly url: string } | undefined
 }
 
@@ -81,7 +81,7 @@ export function initial(name: string): Html {
   return html`<span class="initial" aria-hidden="true">${first?.segment.toUpperCase()}</span>`
 }
 
-/** The icon of an application, a PNG in base64, or the initial of its name. The name itself is shown beside it. */
+/** The icon of an application, a PNG in base64, or the initial of its name. The name itself is shown next to it. */
 export function clientPicture(name: string, icon?: string): Html {
   const picture = pngDataUri(icon)
   if (picture === undefined) return initial(name)

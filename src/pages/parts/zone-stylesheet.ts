@@ -6,7 +6,7 @@ const DEFAULT_BACKGROUND = '#123f34'
 const MIN_CONTRAST = 4.5
 
 /**
- * The zone's own colours as a stylesheet, to be served beside the common one since pages carry no style attributes;
+ * The zone's own colours as a stylesheet, to be served with the common one since pages carry no style attributes;
  * undefined when the zone has none. Only `#rgb` and `#rrggbb` count, and a text colour that cannot be read on its
  * background gives way to black or white.
  */

@@ -73,7 +73,7 @@ export async function changeFactors(
   })
 }
 
-/** Whether one of `leaves` is there without a factor of this kind. */
+/** Whether one of the methods in `leaves` remains when a factor of the method `removed` is removed. */
 export async function leavesOne(
   within: Transaction,
   {
@@ -88,7 +88,7 @@ export async function leavesOne(
 ): Promise<boolean> {
   if (!leaves) return true
   const [passkeys] = (await within.run(COUNT_PASSKEYS, key)).rows
-  const staysKind = removed === 'passkey' && (passkeys?.count ?? 0) > 1
+  const hasAnother = removed === 'passkey' && (passkeys?.count ?? 0) > 1
   const methods = await methodsOf(within, key)
-  return methods.some(method => leaves.includes(method) && (method !== removed || staysKind))
+  return methods.some(method => leaves.includes(method) && (method !== removed || hasAnother))
 }

@@ -218,7 +218,7 @@ export const EARLY_MIGRATIONS: readonly Migration[] = [
   {
     id: '0008-profiles',
     kind: 'contract',
-    // What SCIM 2.0 and OpenID Connect know of a user beside names, address and state.
+    // What SCIM 2.0 and OpenID Connect know of a user besides names, address and state.
     statements: ({ text }) => [`alter table users add column profile ${text}`],
     after: { table: 'users', run: normalizeUserNames },
   },

@@ -39,7 +39,7 @@ const MEMBERS = new Map([
   ['primary', PRIMARY],
 ])
 
-// The origin is of no matter, but no index has it: see `Listing.uncovered`. SQLite keeps to the order of a `cross join`.
+// Any origin, but no index has this column: see `Listing.uncovered`. SQLite keeps to the order of a `cross join`.
 const USERS_OF_GROUPS = `group_members.zone_id = groups.zone_id and member_type = 'USER' and group_members.origin >= ''
   and groups.zone_id = :zone_id`
 

@@ -44,7 +44,7 @@ export interface ResourceType {
   readonly name: 'User' | 'Group'
   readonly endpoint: '/Users' | '/Groups'
   readonly description: string
-  /** Attributes beside those of `schema` that no schema lists. */
+  /** Attributes besides those of `schema` that no schema lists. */
   readonly common: readonly Attribute[]
   readonly schema: Schema
   readonly extensions: readonly Schema[]

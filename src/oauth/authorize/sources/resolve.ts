@@ -21,7 +21,7 @@ import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
 import { refusal } from '../refusal.ts'
 import { verifyRedirectUri } from '../checks/target.ts'
 
-/** Repeated beside the source for the sign-in pages, which do not read it; the endpoint uses those of the source. */
+/** Repeated next to the source for the sign-in pages, which do not read it; the endpoint uses those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']
 
 /** How a request first arrived. */

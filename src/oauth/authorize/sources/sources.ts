@@ -1,5 +1,5 @@
 // Where the parameters of an authorization request come from: the request itself, a request object (RFC 9101), or what the
-// client pushed before (RFC 9126). In the latter two the client asserts every parameter, so parameters beside them are ignored.
+// client pushed before (RFC 9126). In the latter two the client asserts every parameter, so all other parameters are ignored.
 import { loadOnce } from '../../../base/concurrency/load-once.ts'
 import type { OAuthErrorCode } from '../../../model/oauth-error.ts'
 import { demandsOn } from '../../../model/clients/client-demands.ts'

@@ -58,7 +58,7 @@ export async function vouchedContext(
 export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
   const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return
-  // The client signs the parameters, and the login server asserts the user beside them.
+  // The client signs the parameters, and the login server asserts the user in addition.
   const sent = source?.sent ?? form
   const result = await vouching.signIn(contextOf(request), {
     vouchedUser: vouchedUserOf(name => sent.get(name)),
