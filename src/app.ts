@@ -213,6 +213,7 @@ function createServices(deps: AppDeps, { shared, background, outbound, limits, k
     directories,
     serviceProviders,
     samlEntityId,
+    samlMaxAuthenticationAge: config.saml.maxAuthenticationAge,
     log,
   })
   const users = createUsers(shared)

@@ -247,6 +247,13 @@ export const CONFIG_SCHEMA = {
           ...text('Entity id; other zones prefix it (or the host, if it is a URL) with their subdomain and a dot.'),
           minLength: 1,
         },
+        max_authentication_age: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 315_360_000,
+          default: 864_000,
+          description: 'Seconds that a sign-in at a provider may be ago, also where the assertion is new.',
+        },
         active: text('The id of the key that signs and that providers encrypt for; the others only decrypt.'),
         keys: {
           type: 'object',

@@ -22,8 +22,19 @@ describe('the SAML service provider of the file', () => {
   })
 
   it('has an entity id and no keys unless it says so', async () => {
-    assert.deepEqual((await load(undefined)).saml, { entityId: 'latchkey' })
-    assert.deepEqual((await load({ entity_id: 'sp' })).saml, { entityId: 'sp' })
+    const maxAuthenticationAge = 864_000
+    assert.deepEqual((await load(undefined)).saml, { entityId: 'latchkey', maxAuthenticationAge })
+    assert.deepEqual((await load({ entity_id: 'sp' })).saml, { entityId: 'sp', maxAuthenticationAge })
+  })
+
+  it('may say how long ago a sign-in at a provider may be', async () => {
+    assert.equal((await load({ max_authentication_age: 7_776_000 })).saml.maxAuthenticationAge, 7_776_000)
+    for (const value of [0, 315_360_001, 1.5, 'x']) {
+      assert.match(
+        (await problemsOf(load({ max_authentication_age: value }))).join(),
+        /^saml\.max_authentication_age: /,
+      )
+    }
   })
 
   it('has keys, the only one of which is active, or the named one', async () => {

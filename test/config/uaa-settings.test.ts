@@ -121,16 +121,16 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 3600 } }`,
   },
   // Covers import-uaa: login and links: links.global.signup; links.global.passwd; links.global.homeRedirect
   // Covers import-uaa: login and links: login.aliasEntitiesEnabled
-  // Covers import-uaa: SAML service provider: login.entityID
+  // Covers import-uaa: SAML service provider: login.entityID; login.saml.maxAuthenticationAge
   {
     name: 'links, aliases and the SAML entity id',
-    text: 'links: { global: { signup: "https://a.example/", passwd: "https://b.example/", homeRedirect: "https://c.example/" } }\nlogin: { aliasEntitiesEnabled: true, entityID: sp }',
+    text: 'links: { global: { signup: "https://a.example/", passwd: "https://b.example/", homeRedirect: "https://c.example/" } }\nlogin: { aliasEntitiesEnabled: true, entityID: sp, saml: { maxAuthenticationAge: 7776000 } }',
     settings: {
       links: {
         global: { signup: 'https://a.example/', passwd: 'https://b.example/', homeRedirect: 'https://c.example/' },
       },
       login: { aliasEntitiesEnabled: true },
-      saml: { entity_id: 'sp' },
+      saml: { entity_id: 'sp', max_authentication_age: 7_776_000 },
     },
   },
   // Covers import-uaa: cors: cors.xhr.allowed.uris; cors.xhr.allowed.origins; cors.xhr.allowed.headers

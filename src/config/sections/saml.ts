@@ -3,6 +3,7 @@ import type { Problems } from '../problems.ts'
 /** As in the file. */
 export interface SamlFile {
   readonly entity_id?: string
+  readonly max_authentication_age?: number
   readonly active?: string
   readonly keys?: Readonly<
     Record<string, { readonly pem?: string; readonly passphrase?: string; readonly cert?: string }>
@@ -12,6 +13,8 @@ export interface SamlFile {
 /** The SAML service provider of the default zone in the configuration. */
 export interface SamlSettings {
   readonly entityId: string
+  /** Seconds that a sign-in at a provider may be ago. */
+  readonly maxAuthenticationAge: number
   /** Absent: what is in the database stays. */
   readonly keys?: SamlKeys
 }
@@ -30,15 +33,21 @@ interface SamlKeyPair {
   readonly certificate: string
 }
 
+/** UAA's. */
+const TEN_DAYS = 864_000
+
 /** Reads `saml`; an invalid key is a problem of its path. */
 export async function samlOf(file: SamlFile | undefined, problems: Problems): Promise<SamlSettings> {
-  const entityId = (problems.hasValidTypes('saml.entity_id') ? file?.entity_id : undefined) ?? 'latchkey'
-  if (!problems.hasValidTypes('saml.keys') || !problems.hasValidTypes('saml.active')) return { entityId }
+  const settings = {
+    entityId: (problems.hasValidTypes('saml.entity_id') ? file?.entity_id : undefined) ?? 'latchkey',
+    maxAuthenticationAge: file?.max_authentication_age ?? TEN_DAYS,
+  }
+  if (!problems.hasValidTypes('saml.keys') || !problems.hasValidTypes('saml.active')) return settings
   const { active, keys: given } = file ?? {}
   const ids = Object.keys(given ?? {})
   if (given === undefined || ids.length === 0) {
     if (active !== undefined) problems.add('saml.active', 'names a key, but there are no saml.keys')
-    return { entityId, ...(given && { keys: { active: '', pairs: {} } }) }
+    return { ...settings, ...(given && { keys: { active: '', pairs: {} } }) }
   }
   const [only = ''] = ids
   if (active === undefined && ids.length > 1) problems.add('saml.active', 'is missing')
@@ -58,5 +67,5 @@ export async function samlOf(file: SamlFile | undefined, problems: Problems): Pr
       problems.add(path, 'must be an RSA or EC key with its passphrase, if it has one, and its own certificate first')
     } else pairs.push([id, { privateKey, certificate }])
   }
-  return { entityId, keys: { active: active ?? only, pairs: Object.fromEntries(pairs) } }
+  return { ...settings, keys: { active: active ?? only, pairs: Object.fromEntries(pairs) } }
 }

@@ -65,6 +65,7 @@ const SAME_SECTIONS: ReadonlySet<string> = new Set([
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['issuer.uri', 'base_url'],
   ['login.entityID', 'saml.entity_id'],
+  ['login.saml.maxAuthenticationAge', 'saml.max_authentication_age'],
   ['smtp.from_address', 'smtp.from'],
   ['smtp.host', 'smtp.host'],
   ['smtp.port', 'smtp.port'],

@@ -40,6 +40,8 @@ interface SamlSignInDeps {
   readonly behaviour: Behaviour
   readonly providers: SamlProviders
   readonly serviceProviders: ServiceProviders
+  /** Seconds that a sign-in at a provider may be ago. */
+  readonly samlMaxAuthenticationAge: number
   readonly log: { refusal(message: string): void }
 }
 
@@ -121,6 +123,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       ownEntityId: own.entityId,
       decryptionKeys: [own.active, ...own.others].map(({ privateKey }) => privateKey),
       recipient,
+      maxAuthenticationAge: deps.samlMaxAuthenticationAge,
       ...(authnContext && authnContext.length > 0 && { authnContext }),
       now,
     }

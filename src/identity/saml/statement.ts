@@ -20,6 +20,8 @@ export interface Expectation {
   readonly recipient: string
   /** Id of our request; `any` does not look; `none`: it must not name one, because it is unsolicited. */
   readonly inResponseTo: { readonly id: string } | 'any' | 'none'
+  /** Seconds that the sign-in at the provider may be ago. */
+  readonly maxAuthenticationAge: number
   /** One of these classes must have been used. */
   readonly authnContext?: readonly string[]
   readonly now: Date
@@ -60,8 +62,6 @@ export interface SamlAttribute {
 export const SKEW_SECONDS = 60
 /** Maximum age of an assertion, regardless of its own conditions: how long its id has to be stored. */
 const MAX_AGE_SECONDS = 3000
-/** How long ago the user may have signed in at the provider: ten days, as in UAA. */
-const MAX_AUTHENTICATION_AGE_SECONDS = 864_000
 const MAX_NAME_LENGTH = 255
 const MAX_TEXT_LENGTH = 2048
 /** Of formats and entity ids (SAML Core §8.3.6). */
@@ -214,7 +214,7 @@ interface Authentication extends Pick<SamlStatement, 'authenticatedAt' | 'sessio
 /** SAML Core §2.7.2. The first statement is that of the session; each must be good. */
 function readAuthentication(
   assertion: XmlElement,
-  { now, authnContext }: Expectation,
+  { now, authnContext, maxAuthenticationAge }: Expectation,
   isNeeded: boolean,
 ): Authentication {
   const statements = inAssertion(assertion, 'AuthnStatement')
@@ -225,10 +225,11 @@ function readAuthentication(
     const until = instantOf(statement, 'SessionNotOnOrAfter')
     if (!at) throw new SamlProblem('subject', 'it has no time of the sign-in')
     if (at > addSeconds(now, SKEW_SECONDS))
-      throw new SamlProblem('not-yet-valid', 'the time of the sign-in is in the future')
-    if (addSeconds(at, MAX_AUTHENTICATION_AGE_SECONDS) <= now)
-      throw new SamlProblem('expired', 'the sign-in is too old')
-    if (until && addSeconds(until, SKEW_SECONDS) <= now) throw new SamlProblem('expired', 'the session has ended')
+      throw new SamlProblem('not-yet-valid', `the sign-in was at ${timeAndNow(at, now)}`)
+    if (addSeconds(at, maxAuthenticationAge) <= now)
+      throw new SamlProblem('expired', `the sign-in is too old: it was at ${timeAndNow(at, now)}`)
+    if (until && addSeconds(until, SKEW_SECONDS) <= now)
+      throw new SamlProblem('expired', `the session ended at ${timeAndNow(until, now)}`)
     if (until) ends.push(until)
     return at
   })

@@ -25,6 +25,8 @@ export interface SamlDeps extends Omit<SourceDeps, 'passwords'> {
   readonly serviceProviders: ServiceProviders
   /** The entity id of the default zone. */
   readonly samlEntityId: string
+  /** Seconds that a sign-in at a provider may be ago. */
+  readonly samlMaxAuthenticationAge: number
   readonly log: { refusal(message: string): void }
 }
 

@@ -22,6 +22,7 @@ const expected: Expectation = {
   decryptionKeys: [createPrivateKey(ours.privateKey)],
   recipient: to.recipient,
   inResponseTo: 'none',
+  maxAuthenticationAge: 864_000,
   now: clock.now(),
 }
 const attributes = [{ name: 'mail', values: ['person@example.org'] }]

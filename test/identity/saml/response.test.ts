@@ -29,6 +29,7 @@ const expected: Expectation = {
   decryptionKeys: [createPrivateKey(ours.privateKey)],
   recipient: to.recipient,
   inResponseTo: { id: '_request' },
+  maxAuthenticationAge: 864_000,
   now: clock.now(),
 }
 const inSeconds = (seconds: number): Date => new Date(clock.now().getTime() + seconds * 1000)
@@ -165,6 +166,14 @@ describe('a response', () => {
   it('is read without an expected request where that is not compared, or where there was no request', async () => {
     assert.equal(read(await response(), { inResponseTo: 'any' }).nameId.value, 'person-1')
     assert.equal(read(await idp.response(), { inResponseTo: 'none' }).nameId.value, 'person-1')
+  })
+
+  it('is read after a sign-in at the provider that is as long ago as it may be', async () => {
+    const longAgo = await response({ authnInstant: inSeconds(-863_999) })
+    assert.deepEqual(read(longAgo).authenticatedAt, inSeconds(-863_999))
+    refuses('expired', () => read(longAgo, { maxAuthenticationAge: 863_999 }))
+    const longer = await response({ authnInstant: inSeconds(-7_000_000) })
+    assert.equal(read(longer, { maxAuthenticationAge: 7_776_000 }).nameId.value, 'person-1')
   })
 
   it('keeps the qualifiers of the name', async () => {

@@ -556,3 +556,25 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('a sign-in at a SAML provider that is long ago', () => {
+  const clock = createTestClock()
+  const daysAgo = (days: number): Date => new Date(clock.now().getTime() - days * 86_400_000)
+  for (const { days, config } of [
+    { days: 10, config: {} },
+    { days: 90, config: { saml: { max_authentication_age: 90 * 86_400 } } },
+  ]) {
+    it(`is accepted for ${days} days: ${JSON.stringify(config)}`, async () => {
+      const server = await startServer({ clock, config: { bootstrap: samlBootstrap(clock), ...config } })
+      try {
+        const old = await signInAt(server, server.browser(), { authnInstant: daysAgo(days) })
+        assert.equal(old.status, 502)
+        assert.match(server.refusals.at(-1) ?? '', /expired: the sign-in is too old/)
+        const recent = await signInAt(server, server.browser(), { authnInstant: daysAgo(days - 1) })
+        assert.equal(recent.headers['location'], `${BASE}/`)
+      } finally {
+        await server.stop()
+      }
+    })
+  }
+})
