@@ -9,6 +9,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
+import { userNameKey } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { Store } from '../store/store.ts'
@@ -81,7 +82,10 @@ async function accountToVerify(
 ): Promise<User | undefined> {
   const origin = service.name
   const namesake = async (): Promise<User | undefined> => store.users.findByName(zone.id, origin, email)
-  const found = (await namesake()) ?? (await store.users.findByEmail(zone.id, origin, email))[0]
+  const owner = async (address: string): Promise<User | undefined> =>
+    (await store.users.findByEmail(zone.id, origin, address))[0]
+  // The name of the account is an address in every spelling, and the owner of one asks by it for a new password.
+  const found = (await namesake()) ?? (await owner(email)) ?? (await owner(userNameKey(email)))
   if (found) return isWaiting(found, email) ? found : undefined
   const draft = { userName: email, email, origin, active: true, verified: false }
   try {

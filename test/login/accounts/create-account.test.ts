@@ -234,6 +234,15 @@ for (const mode of MODES) {
       }
     })
 
+    // Its name would be the address by which the owner asks for a new password.
+    it('makes no account for another spelling of an address in use, and says so by mail', async () => {
+      const typed = '\uff4darissa@example.org' // a wide m
+      const answer = await signUpWith(server.browser(), typed)
+      assert.equal(answer.status, 302)
+      assert.equal((await mailTo(server, typed)).subject, 'You already have an account')
+      assert.equal(await server.store.users.findByName('svc', 'svc', typed), undefined)
+    })
+
     // Covers POST /create_account.do: error: username_exists
     it('answers the same for an address that has an account, and mails its owner', async () => {
       for (const [email, name] of [
