@@ -32,8 +32,8 @@ export async function accountToReset(
 }
 
 /**
- * The account for what a visitor entered: a user name, or an address that exactly one account of the internal provider has. Users
- * of other providers may have chosen their names, so theirs come last.
+ * The account for what a visitor entered: a user name, or an address that exactly one account of the internal provider has. The
+ * names of users elsewhere, and of sign-ups that nobody confirmed, come last: anyone may have chosen them.
  */
 export async function enteredAccountToReset(
   zone: Zone,
@@ -43,10 +43,13 @@ export async function enteredAccountToReset(
   if (entered === '') return undefined
   const { store, service } = deps
   const named = await store.users.findByName(zone.id, service.name, entered)
-  if (named) return { kept: 'here', user: named }
-  const [user, another] = entered.includes('@') ? await store.users.findByEmail(zone.id, service.name, entered) : []
-  return user && !another ? { kept: 'here', user } : accountElsewhere(zone, entered, deps)
+  if (named?.verified) return { kept: 'here', user: named }
+  const addressed = entered.includes('@') ? await store.users.findByEmail(zone.id, service.name, entered) : []
+  const user = only(addressed.filter(({ verified }) => verified)) ?? named ?? only(addressed)
+  return user ? { kept: 'here', user } : accountElsewhere(zone, entered, deps)
 }
+
+const only = (users: readonly User[]): User | undefined => (users.length === 1 ? users[0] : undefined)
 
 async function accountElsewhere(
   zone: Zone,

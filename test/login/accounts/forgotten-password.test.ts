@@ -33,6 +33,7 @@ const config = {
       user('twin1', { emails: [{ value: 'twin@shop.example' }] }),
       user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
+      user('sam@shop.example', { verified: false }),
       { userName: 'ugo@shop.example', origin: 'corp', emails: [{ value: 'impostor@corp.example' }] },
     ],
     identity_providers: [CORP],
@@ -130,6 +131,13 @@ for (const mode of MODES) {
       await ask('ugo@shop.example')
       assert.match(await linkTo(server, 'ugo@shop.example'), /^\/reset_password\?code=/)
       assert.ok(!(await server.mails()).some(({ to }) => to === 'impostor@corp.example'))
+    })
+
+    // Anyone can sign up with an address before its owner gets an account of another name.
+    it('may be asked for by that address, although a sign-up that nobody confirmed has it as its name', async () => {
+      await ask('sam@shop.example')
+      const page = await server.browser().send(await linkTo(server, 'sam@shop.example'))
+      assert.match(textOf(page.text), /sam(?!@)/)
     })
 
     // Covers POST /forgot_password.do: rule: mail for other origins
