@@ -16,8 +16,8 @@ export interface Connection {
 }
 
 /**
- * The SQL of a statement. The planner of SQLite 3.54 looks at a parameter that a join compares with a column, and then prepares
- * the statement again at every run, which takes up to ten times as long as running it. The sign hides the parameter from the
+ * The SQL of a statement. The planner of SQLite 3.54 looks at a parameter that is compared with a column, and the statement is
+ * then prepared again at every run, which takes up to ten times as long as running it. The sign hides the parameter from the
  * planner and does nothing else: https://www.sqlite.org/lang_expr.html
  */
 export const sqlOf = (of: Statement<never, unknown>): string => of.pieces.join(' +?')
