@@ -11,32 +11,52 @@ export type GrantedScopes = readonly string[] & { readonly [granted]: true }
 
 const grant = (scopes: readonly string[]): GrantedScopes => scopes as GrantedScopes // the one place of the brand
 
-/** Words of a `scope` parameter: separated by white space, `+` or commas; repetitions count once. */
+/** As many as a client can have. Each is compared with every scope of the client and every group of the user. */
+const MAX_REQUESTED = 1000
+
+/** Words of a `scope` parameter: separated by white space, `+` or commas; repetitions count once. Throws for too many. */
 export function parseScope(value: string | undefined): readonly string[] {
   if (value === undefined) return []
-  return [...new Set(value.split(/[\s+,]+/).filter(word => word !== ''))]
+  const words = new Set(value.split(/[\s+,]+/).filter(word => word !== ''))
+  if (words.size <= MAX_REQUESTED) return [...words]
+  throw new OAuthError('invalid_scope', `A request must not have more than ${MAX_REQUESTED} scopes`)
 }
 
 /**
  * Whether `scope` fits `pattern`, where `*` stands for one or more characters other than a dot and white space: in a token, the
  * group `cloud.x billing` reads as two scopes, one of which no pattern may allow.
  */
-export function scopeMatches(pattern: string, scope: string): boolean {
-  if (!pattern.includes('*')) return pattern === scope
-  if (/\s/.test(scope)) return false
-  const parts = pattern.split('.')
-  const words = scope.split('.')
-  return parts.length === words.length && parts.every((part, index) => wordMatches(part, words[index] ?? ''))
+export const scopeMatches = (pattern: string, scope: string): boolean => matcherOf([pattern])(scope)
+
+/** For each dot-free part of a pattern, the texts between its stars. */
+type WildPattern = readonly (readonly string[])[]
+
+type Matcher = (scope: string) => boolean
+
+/** Whether a scope fits one of the patterns, which are read only once. */
+function matcherOf(patterns: readonly string[]): Matcher {
+  const isWild = (pattern: string): boolean => pattern.includes('*')
+  const exact = new Set(patterns.filter(pattern => !isWild(pattern)))
+  const wild = patterns.filter(isWild).map((pattern): WildPattern => pattern.split('.').map(part => part.split('*')))
+  return scope => {
+    if (exact.has(scope)) return true
+    if (wild.length === 0 || /\s/.test(scope)) return false
+    const words = scope.split('.')
+    return wild.some(
+      parts => parts.length === words.length && parts.every((pieces, index) => wordMatches(pieces, words[index] ?? '')),
+    )
+  }
 }
 
-/** One dot-free part: the texts between the stars must follow one another, each star covering at least one character. */
-function wordMatches(pattern: string, word: string): boolean {
-  const [head = '', ...rest] = pattern.split('*')
-  if (rest.length === 0) return pattern === word
+/** The pieces must follow one another, each star between them covering at least one character. */
+function wordMatches(pieces: readonly string[], word: string): boolean {
+  const [head = ''] = pieces
+  if (pieces.length === 1) return head === word
   if (!word.startsWith(head)) return false
   let position = head.length
-  for (const [index, piece] of rest.entries()) {
-    const last = index === rest.length - 1
+  for (let index = 1; index < pieces.length; index += 1) {
+    const piece = pieces[index] ?? ''
+    const last = index === pieces.length - 1
     const found = last ? word.length - piece.length : word.indexOf(piece, position + 1)
     if (found < position + 1 || !word.startsWith(piece, found)) return false
     position = found + piece.length
@@ -44,8 +64,16 @@ function wordMatches(pattern: string, word: string): boolean {
   return true
 }
 
-const matchesAny = (patterns: readonly string[], scope: string): boolean =>
-  patterns.some(pattern => scopeMatches(pattern, scope))
+/** By list: those of a client are the same for each request. */
+const matchers = new WeakMap<readonly string[], Matcher>()
+
+function matcherFor(patterns: readonly string[]): Matcher {
+  const known = matchers.get(patterns)
+  if (known) return known
+  const matcher = matcherOf(patterns)
+  matchers.set(patterns, matcher)
+  return matcher
+}
 
 /**
  * Those that no rule removes. `removerOf` returns the rule, so that a decision and its explanation use the same code.
@@ -110,9 +138,10 @@ export function requestableScopes(
 ): readonly string[] {
   if (requested.length === 0) return client.scope
   const lenient = dropForeignOpenidScopes && requested.includes('openid')
+  const isOfClient = matcherFor(client.scope)
   const kept: string[] = []
   for (const scope of requested) {
-    if (matchesAny(client.scope, scope)) {
+    if (isOfClient(scope)) {
       kept.push(scope)
       continue
     }
@@ -144,8 +173,9 @@ export function userScopes(request: ScopeRequest, user: UserGroups, behaviour: O
   }
   const patterns = requestableScopes(request, behaviour)
   const barrier = barrierOf(client, user)
+  const isRequested = matcherFor(patterns)
   const removerOf = (group: string): Rule | undefined =>
-    barrier(group) ?? (matchesAny(patterns, group) ? undefined : 'requested-scope')
+    barrier(group) ?? (isRequested(group) ? undefined : 'requested-scope')
   const scopes = filterScopes(new Set(user.groups), removerOf, because)
   if (scopes.length === 0) {
     throw new OAuthError(
@@ -161,9 +191,10 @@ export function userScopes(request: ScopeRequest, user: UserGroups, behaviour: O
 /** What keeps a group of the user from the tokens of the client. */
 function barrierOf(client: Client, { allowed }: UserGroups): (group: string) => Rule | undefined {
   const names = allowed && new Set(allowed)
+  const isOfClient = matcherFor(client.scope)
   return group => {
     if (names && !names.has(group)) return 'zone-allowed-groups'
-    return matchesAny(client.scope, group) ? undefined : 'client-scope'
+    return isOfClient(group) ? undefined : 'client-scope'
   }
 }
 
@@ -231,8 +262,8 @@ export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string
 export const storedScopes = (scopes: readonly string[]): GrantedScopes => grant(scopes)
 
 /** Whether the client may be given the scope for its users. */
-export const isScopeOf = (client: Client, scope: string): boolean => matchesAny(client.scope, scope)
+export const isScopeOf = (client: Client, scope: string): boolean => matcherFor(client.scope)(scope)
 
 /** Whether the client approves the scope without asking the user. */
 export const isAutoApproved = (client: Client, scope: string): boolean =>
-  client.autoapprove === true || matchesAny(client.autoapprove, scope)
+  client.autoapprove === true || matcherFor(client.autoapprove)(scope)

@@ -17,6 +17,7 @@ import {
   userScopes,
 } from '../../../src/model/tokens/scopes.ts'
 import { bareClient as client } from '../../support/bare-client.ts'
+import { cpuStopwatch } from '../../support/cpu-time.ts'
 
 /** What a scope rule says: the scopes it grants, or the description it refuses with. */
 function outcome(rule: () => readonly string[]): readonly string[] | string {
@@ -45,6 +46,12 @@ describe('parseScope', () => {
   for (const { name, value, want } of cases) {
     it(name, () => assert.deepEqual(parseScope(value), want))
   }
+
+  it('refuses more words than a client can have', () => {
+    const words = (count: number): string => Array.from({ length: count }, (_, index) => `s${index}`).join(' ')
+    assert.equal(parseScope(words(1000)).length, 1000)
+    assert.match(String(outcome(() => parseScope(words(1001)))), /more than 1000/)
+  })
 })
 
 describe('scopeMatches', () => {
@@ -372,6 +379,15 @@ describe('userScopes', () => {
       )
     })
   }
+
+  it('takes little time for many requested patterns and many groups', () => {
+    const groups = Array.from({ length: 1000 }, (_, index) => `a.group${index}`)
+    const requested = Array.from({ length: 7000 }, (_, index) => `a.*${index}x`)
+    const elapsed = cpuStopwatch()
+    const refused = outcome(() => userScopes({ client: client({ scope: ['a.*'] }), requested }, { groups }, strict))
+    assert.match(String(refused), /not allowed any/)
+    assert.ok(elapsed() < 1500, `${elapsed()} ms`)
+  })
 
   it('drops OpenID scopes of others where the mode says so', () => {
     const app = client({ scope: ['openid'] })

@@ -347,10 +347,13 @@ for (const mode of MODES) {
       })
 
       it('returns other errors as without prompt=none', async () => {
-        const answer = await silently(await signedIn(server), { scope: 'nonsense' })
-        const { query } = responseOf(answer)
-        assert.equal(query['error'], 'invalid_scope')
-        assert.equal(query['state'], 's1')
+        const tooMany = Array.from({ length: 1001 }, (_, index) => `s${index}`).join(' ')
+        for (const scope of ['nonsense', tooMany]) {
+          const answer = await silently(await signedIn(server), { scope })
+          const { query } = responseOf(answer)
+          assert.equal(query['error'], 'invalid_scope')
+          assert.equal(query['state'], 's1')
+        }
       })
 
       // Covers GET /oauth/authorize: error: client without scopes

@@ -161,8 +161,8 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
 
 /** Reads `scope`: what the client may request at all, independent of the user. */
 export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
-  const namedScopes = parseScope(context.params.get('scope'))
   try {
+    const namedScopes = parseScope(context.params.get('scope'))
     const requestedScopes = requestableScopes(
       { client: found(context.asked.client), requested: namedScopes },
       deps.behaviour,
