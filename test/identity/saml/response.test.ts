@@ -119,6 +119,13 @@ describe('a response', () => {
     })
   }
 
+  it('is read where the encrypted key names no digest, which is SHA-1 then', async () => {
+    const xml = await response({ encrypts: { certificate: ours.certificate, digest: 'sha1' } })
+    const silent = xml.replace(/<DigestMethod [^>]*>(?:<\/DigestMethod>)?/, '')
+    assert.notEqual(silent, xml)
+    assert.equal(read(silent).nameId.value, 'person-1')
+  })
+
   it('is read with a key of elliptic curves, and with any of several keys', async () => {
     const key = samlTestKey('ec')
     const xml = await createSamlIdp({ clock, to, key }).response({ inResponseTo: '_request' })
@@ -677,7 +684,7 @@ describe('a response', () => {
       })
     }
 
-    it('is refused with too many encrypted keys', async () => {
+    it('is refused with too many encrypted keys, or none', async () => {
       const xml = await response({ encrypts: { certificate: ours.certificate } })
       refuses('decryption', () =>
         read(
@@ -687,6 +694,7 @@ describe('a response', () => {
           ),
         ),
       )
+      refuses('decryption', () => read(place(xml, [])))
     })
 
     it('takes no longer than with one encrypted key for a zone with many keys', async context => {
@@ -1007,13 +1015,16 @@ describe('a bearer assertion', () => {
   })
 
   // Covers unsafe behaviour: unsigned SAML is refused
-  it('is refused without a signature, for sign-in on a page, and as the answer to a request', async () => {
+  it('is refused without a signature, for sign-in on a page, as the answer to a request, and encrypted', async () => {
     refuses('no-signature', () => readBearerAssertion(base64UrlOf(idp.assertion({ recipient })), bearer))
     refuses('recipient', () => readBearerAssertion(base64UrlOf(idp.signedAssertion()), bearer))
     const answer = idp.signedAssertion({ recipient, inResponseTo: '_request' })
     refuses('in-response-to', () => readBearerAssertion(base64UrlOf(answer), bearer))
     const whole = await idp.response({ recipient })
     refuses('not-xml', () => readBearerAssertion(base64UrlOf(whole), bearer))
+    const sealed = await encrypted(idp.signedAssertion({ recipient }), { certificate: ours.certificate })
+    const hidden = `<saml:EncryptedAssertion xmlns:saml="${SAML.assertion}">${sealed}</saml:EncryptedAssertion>`
+    refuses('not-xml', () => readBearerAssertion(base64UrlOf(hidden), bearer))
   })
 })
 
