@@ -62,6 +62,7 @@ export const withoutComments = (css: string): string =>
     .replace(/ \{$/gm, '{')
     .replace(/^([\w-]+): /gm, '$1:')
     .replaceAll(';\n}', '}')
+    .replace(/([;{])\n/g, '$1')
     .trimStart()
 
 /** Reads the few files of the folder. */

@@ -126,8 +126,8 @@ const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, inpu
 const CLIPPED = `[...document.querySelectorAll('.button, .quiet')]
   .filter(element => element.checkVisibility() && element.scrollWidth > element.clientWidth)
   .map(element => element.outerHTML)`
-/** Words of buttons and headings that are broken in two although nobody chose names of that length. */
-const BROKEN_WORDS = `[...document.querySelectorAll('.button, .quiet, h1, h2')].flatMap(element => {
+/** Words in these elements that are broken in two although nobody chose names of that length. */
+const brokenWordsIn = (elements: string): string => `[...document.querySelectorAll('${elements}')].flatMap(element => {
   if (!element.checkVisibility()) return []
   const broken = []
   const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
@@ -143,6 +143,14 @@ const BROKEN_WORDS = `[...document.querySelectorAll('.button, .quiet, h1, h2')].
   }
   return broken
 })`
+
+const BROKEN_WORDS = brokenWordsIn('.button, .quiet, h1, h2')
+/** Labels too, where people chose no name that is part of the text. */
+const BROKEN_PLAIN_WORDS = brokenWordsIn(
+  ['.button', '.quiet', '.aside', '.field label', '.tile bdi', 'dt']
+    .concat(['h1', 'h2'].map(each => `${each}:not(:has(bdi))`))
+    .join(),
+)
 
 const LAYOUT = `({ hasPasskey: ${HAS_PASSKEY}, scripts: ${SCRIPTS}, overflow: ${OVERFLOW}, smallTargets: ${SMALL_TARGETS},
   clipped: ${CLIPPED}, brokenWords: ${BROKEN_WORDS} })`
@@ -201,6 +209,17 @@ describe('a drawn page', () => {
       for (const [text, count] of await lines('.brand bdi, .field label, .account > :last-child')) {
         assert.ok(count <= text.split(' ').length, `${name}: ${text} takes ${count} lines`)
       }
+    }
+    await page.context().close()
+  })
+
+  it('fits the width, and breaks no word, on a phone where the text is twice as large', async () => {
+    const { page } = await open({ viewport: phone })
+    for (const name of thinned(Object.keys(states), 3)) {
+      await page.goto(`${base}/en/${name}`)
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      assert.equal(await page.evaluate(OVERFLOW), 0, name)
+      if (!name.includes('-long')) assert.deepEqual(await page.evaluate(BROKEN_PLAIN_WORDS), [], name)
     }
     await page.context().close()
   })
