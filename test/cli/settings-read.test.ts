@@ -17,7 +17,6 @@ passwords: { cost: 999 }
 bootstrap: { clients: [{ client_id: a, client_secret: '\${NOT_SET}' }] }
 `
 
-// Covers latchkey: backup, restore, keys, master-key, migrate, audit, health, --config
 describe('The settings that a command reads', () => {
   const folder = temporaryFolder()
   let commands: CommandRunner

@@ -435,9 +435,37 @@ describe('back-channel logout beside applications that do not respond', () => {
     assert.deepEqual([healthy.tokens.length, faults], [3, []])
   })
 
+  it('notifies others although as many zones as there are workers have one', { timeout: 20_000 }, async t => {
+    const { receivers, arrived } = await hangingReceivers(t, 16)
+    const healthy = await startLogoutReceiver()
+    t.after(() => healthy.stop())
+    const { channel, end, endRequests, faults } = await senderFor(t, {
+      clients: [...defaultBootstrap.clients, ...clientsOf(new Map([['healthy', healthy.url]]))],
+      identity_zones: receivers.map(({ url }, index) => {
+        const id = `zone-${index}`
+        return { id, subdomain: id, name: id, bootstrap: { clients: clientsOf(new Map([[id, url]])) } }
+      }),
+    })
+    for (const index of receivers.keys()) await end(`zone-${index}`, `zone-${index}`)
+    const rounds = [channel.deliver()]
+    await arrived(16)
+    await end('healthy')
+    while (healthy.tokens.length === 0) {
+      rounds.push(channel.deliver())
+      await setTimeout(50)
+    }
+    await endRequests(rounds)
+    assert.deepEqual([healthy.tokens.length, faults], [1, []])
+  })
+
   for (const { name, zoneIds, count, most } of [
     { name: 'two requests to those of a zone', zoneIds: ['one'], count: 4, most: 2 },
-    { name: 'four requests to those of all zones', zoneIds: ['one', 'two', 'three'], count: 6, most: 4 },
+    {
+      name: 'twelve requests to those of all zones',
+      zoneIds: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+      count: 14,
+      most: 12,
+    },
   ]) {
     it(`sends at most ${name} once they have not responded`, { timeout: 20_000 }, async t => {
       const { receivers, arrived } = await hangingReceivers(t, count)

@@ -1,6 +1,7 @@
 // Notifies applications of ended sessions (OpenID Connect Back-Channel Logout §2.5). The queue is in the database
 // (`EndedSession`), so that a process that stops loses nothing, and any process can continue. No request waits for it.
 import { addSeconds } from '../../base/clock.ts'
+import { pauseUnless } from '../../base/concurrency/pause.ts'
 import type { EndedSession } from '../../model/sessions/ended-session.ts'
 import { createClientNotices } from './client-notices.ts'
 import type { ClientNoticeDeps } from './client-notices.ts'
@@ -9,7 +10,11 @@ import type { ClientNoticeDeps } from './client-notices.ts'
 const CLAIM_SECONDS = 300
 /** Delays before retrying clients that did not respond; after the last one, about six hours later, delivery is abandoned. */
 const DELAYS_SECONDS = [10, 60, 300, 900, 3600, 7200, 10_800]
-const SESSIONS_AT_ONCE = 16
+/** Workers that claim sessions. One that has waited for `PATIENCE_MS` for the clients of a session claims the next one meanwhile. */
+const WORKERS = 16
+const PATIENCE_MS = 250
+/** Sessions whose clients are being notified. */
+const MAX_SESSIONS = 1000
 /** Delay before retrying clients for which no connection was free; does not count as an attempt. */
 const BUSY_SECONDS = 5
 
@@ -40,9 +45,19 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
   const { store, log } = deps
   const notices = createClientNotices(deps)
   let atWork = 0
+  let underWay = 0
   const unsent = { failed: 0, given_up: 0 }
 
   async function settle(ended: EndedSession): Promise<void> {
+    underWay += 1
+    try {
+      await notifyOrRetry(ended)
+    } finally {
+      underWay -= 1
+    }
+  }
+
+  async function notifyOrRetry(ended: EndedSession): Promise<void> {
     const zone = await store.zones.find(ended.zoneId)
     const left = zone?.active ? await notices.send({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
     if (left.length === 0) return store.endedSessions.delete(ended)
@@ -65,21 +80,24 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
   return {
     async deliver(isStopping = () => false) {
       let count = 0
+      const unsettled: Promise<void>[] = []
       const work = async (): Promise<void> => {
         atWork += 1
         try {
-          while (!isStopping()) {
+          while (!isStopping() && underWay < MAX_SESSIONS) {
             const now = await store.now() // which is the same for every node
             const ended = await store.endedSessions.claim(now, addSeconds(now, CLAIM_SECONDS))
             if (!ended) return
             count += 1
-            await settle(ended)
+            const settled = settle(ended)
+            if (!(await isDoneWithin(settled, PATIENCE_MS))) unsettled.push(settled)
           }
         } finally {
           atWork -= 1
         }
       }
-      await Promise.all(Array.from({ length: SESSIONS_AT_ONCE - atWork }, work))
+      await Promise.all(Array.from({ length: WORKERS - atWork }, work))
+      await Promise.all(unsettled)
       return count
     },
     async totals() {
@@ -90,6 +108,16 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
       )
       return { outcomes: { ...notices.counts, ...unsent }, waiting: count, waitingMilliseconds: Math.max(0, ...ages) }
     },
+  }
+}
+
+/** Throws what the work throws. */
+async function isDoneWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  const done = new AbortController()
+  try {
+    return await Promise.race([work.then(() => true), pauseUnless(milliseconds, done.signal).then(() => false)])
+  } finally {
+    done.abort()
   }
 }
 

@@ -72,7 +72,7 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
         share,
       })
       breaker.report(key, 'answered')
-      slot.noteEnd('in time')
+      slot.noteEnd('ended')
       if (status < 300) return delivered()
       // §2.8: the application refused. Any other status may come from a proxy in front of it.
       if (status === 400) return refused(client, 'it responded with status 400')
@@ -83,7 +83,7 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
       breaker.report(key, 'failed')
-      slot.noteEnd(cause.failure === 'timeout' ? 'hung' : 'in time')
+      slot.noteEnd(cause.failure === 'timeout' ? 'hung' : 'ended')
       return failed(ended, left(cause.message))
     } finally {
       slot.leave()

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import { createHostSlots } from '../../../src/oauth/logout/host-slots.ts'
+import { createTestClock } from '../../support/clock.ts'
+
+type Slots = ReturnType<typeof createHostSlots>
+type Slot = NonNullable<Awaited<ReturnType<Slots['enter']>>>
+
+describe('the places of requests to the servers of applications', () => {
+  let clock: ReturnType<typeof createTestClock>
+  let slots: Slots
+  beforeEach(() => {
+    clock = createTestClock()
+    slots = createHostSlots({ clock })
+  })
+
+  const names = (count: number): readonly string[] =>
+    Array.from({ length: count }, (_, index) => `app-${index}.example`)
+  const enterAll = (zone: string, hosts: readonly string[]) => Promise.all(hosts.map(host => slots.enter(zone, host)))
+  const taken = (entered: readonly (Slot | undefined)[]): readonly Slot[] => entered.filter(each => each !== undefined)
+
+  /** One request that takes so many seconds. */
+  async function request(zone: string, host: string, seconds: number, outcome: 'ended' | 'hung' = 'ended') {
+    const slot = await slots.enter(zone, host)
+    assert.ok(slot)
+    clock.advance(seconds)
+    slot.noteEnd(outcome)
+    slot.leave()
+  }
+
+  it('are given to six unknown servers of a zone at once, and to the others as soon as those respond', async () => {
+    const entered: string[] = []
+    const open: Slot[] = []
+    const entering = names(40).map(async host => {
+      const slot = await slots.enter('one', host)
+      assert.ok(slot, host)
+      entered.push(host)
+      open.push(slot)
+    })
+    await new Promise(setImmediate)
+    assert.equal(entered.length, 6)
+    const [other] = taken(await enterAll('two', ['app-0.example'])) // another zone
+    assert.ok(other)
+    for (let slot = open.shift(); slot; slot = open.shift()) {
+      slot.noteEnd('ended')
+      slot.leave()
+      await new Promise(setImmediate)
+    }
+    await Promise.all(entering)
+    assert.deepEqual(entered, names(40)) // in their order
+  })
+
+  it('are never more than six, whoever asks when one becomes free', async () => {
+    const first = taken(await enterAll('one', names(6)))
+    const waiting = slots.enter('one', 'waiting.example')
+    first[0]?.leave()
+    const late = slots.enter('one', 'late.example')
+    assert.ok(await waiting)
+    assert.equal(await late, undefined) // after a second
+  })
+
+  it('are given up after a second, to be retried', async () => {
+    taken(await enterAll('one', names(6)))
+    assert.deepEqual(taken(await enterAll('one', ['a.example', 'b.example'])), [])
+  })
+
+  it('are given up at once where a hundred others of the zone wait', async () => {
+    const first = taken(await enterAll('one', names(6)))
+    const waiting = enterAll('one', names(106).slice(6))
+    assert.equal(await slots.enter('one', 'further.example'), undefined)
+    for (const slot of first) slot.leave()
+    assert.equal(taken(await waiting).length, 6)
+  })
+
+  it('are one at a time, and two of a zone, for servers that respond after more than a second', async () => {
+    for (const host of names(4)) await request('one', host, 4.9)
+    const entered = await enterAll('one', [...names(4), 'app-0.example'])
+    assert.equal(taken(entered).length, 2)
+    assert.ok(await slots.enter('one', 'unknown.example'))
+  })
+
+  it('are three for a server that responds in time, again after a late response', async () => {
+    for (const seconds of [2, 0.5]) await request('one', 'app.example', seconds)
+    assert.equal(taken(await Promise.all([1, 2, 3].map(() => slots.enter('one', 'app.example')))).length, 3)
+  })
+})
