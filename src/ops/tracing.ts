@@ -1,8 +1,8 @@
 // Traces by the API of OpenTelemetry only: operators install the SDK and its exporter; without them the spans are no-ops.
 // Spans hold no credentials, names or addresses of users. Loaded only where tracing is configured.
 import { SpanKind, SpanStatusCode, context, isSpanContextValid, propagation, trace } from '@opentelemetry/api'
-import type { Attributes, Context, Span } from '@opentelemetry/api'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { epochMilliseconds } from '../base/clock.ts'
 import type { OutboundExchange } from '../base/outbound.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -39,8 +39,61 @@ export function createTracing({
   readonly database: string
 }): Tracing {
   const tracer = trace.getTracer('latchkey', version)
-  const contexts = new WeakMap<FastifyRequest, Context>()
+  const requests = createRequestSpans(tracer, { scheme, basePath })
   const system = SYSTEMS[database.split(':', 1).join('')] ?? 'other_sql'
+
+  /** Adds a span for work that has just ended, as a child of the span of the request. */
+  function addSpan(name: string, kind: SpanKind, { milliseconds, isFailed = false, ...attributes }: Ended): void {
+    if (!isTraced()) return
+    const endTime = epochMilliseconds()
+    const span = tracer.startSpan(name, { kind, attributes, startTime: endTime - milliseconds })
+    if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(endTime)
+  }
+
+  return {
+    watch: requests.watch,
+    counted: audit => audit,
+    countQuery: milliseconds => addSpan('database', SpanKind.CLIENT, { milliseconds, 'db.system.name': system }),
+    /** The URL is not recorded: it may contain secrets. The trace is not propagated to other servers either. */
+    countOutbound({ method, purpose, address, milliseconds, outcome }) {
+      if (!isTraced()) return
+      const isFailed = typeof outcome === 'string' || outcome >= 400
+      addSpan(method, SpanKind.CLIENT, {
+        milliseconds,
+        isFailed,
+        'http.request.method': method,
+        ...serverAttributes(address),
+        ...(typeof outcome === 'number' && { 'http.response.status_code': outcome }),
+        ...(isFailed && { 'error.type': String(outcome) }),
+        'latchkey.purpose': purpose,
+      })
+    },
+    countSignature: ({ algorithm, place, milliseconds, isMade }) =>
+      addSpan('sign', SpanKind.INTERNAL, {
+        milliseconds,
+        isFailed: !isMade,
+        'latchkey.algorithm': algorithm,
+        'latchkey.place': place,
+      }),
+    get hasSdk() {
+      const span = tracer.startSpan('start')
+      span.end()
+      return isSpanContextValid(span.spanContext())
+    },
+    traceIdOf: requests.traceIdOf,
+  }
+}
+
+/** Only inside of a request: purges and health checks would each be a trace of their own. */
+const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
+
+/** The span of each request, from its first hook until its connection is closed or free. */
+function createRequestSpans(
+  tracer: Tracer,
+  { scheme, basePath }: { readonly scheme: string; readonly basePath: string },
+): Pick<Tracing, 'watch' | 'traceIdOf'> {
+  const contexts = new WeakMap<FastifyRequest, Context>()
 
   function onRequest(request: FastifyRequest, { raw }: FastifyReply, done: () => void): void {
     const parent = propagation.extract(context.active(), request.headers)
@@ -82,51 +135,11 @@ export function createTracing({
     done()
   }
 
-  /** Only inside of a request: purges and health checks would each be a trace of their own. */
-  const isTraced = (): boolean => trace.getActiveSpan()?.isRecording() === true
-
-  /** Adds a span for work that has just ended, as a child of the span of the request. */
-  function addSpan(name: string, kind: SpanKind, { milliseconds, isFailed = false, ...attributes }: Ended): void {
-    if (!isTraced()) return
-    const endTime = epochMilliseconds()
-    const span = tracer.startSpan(name, { kind, attributes, startTime: endTime - milliseconds })
-    if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
-    span.end(endTime)
-  }
-
   return {
-    watch(http: FastifyInstance) {
+    watch(http) {
       http.addHook('onRequest', onRequest)
       http.addHook('preValidation', afterBody)
       http.addHook('onError', onError)
-    },
-    counted: audit => audit,
-    countQuery: milliseconds => addSpan('database', SpanKind.CLIENT, { milliseconds, 'db.system.name': system }),
-    /** The URL is not recorded: it may contain secrets. The trace is not propagated to other servers either. */
-    countOutbound({ method, purpose, address, milliseconds, outcome }) {
-      if (!isTraced()) return
-      const isFailed = typeof outcome === 'string' || outcome >= 400
-      addSpan(method, SpanKind.CLIENT, {
-        milliseconds,
-        isFailed,
-        'http.request.method': method,
-        ...serverAttributes(address),
-        ...(typeof outcome === 'number' && { 'http.response.status_code': outcome }),
-        ...(isFailed && { 'error.type': String(outcome) }),
-        'latchkey.purpose': purpose,
-      })
-    },
-    countSignature: ({ algorithm, place, milliseconds, isMade }) =>
-      addSpan('sign', SpanKind.INTERNAL, {
-        milliseconds,
-        isFailed: !isMade,
-        'latchkey.algorithm': algorithm,
-        'latchkey.place': place,
-      }),
-    get hasSdk() {
-      const span = tracer.startSpan('start')
-      span.end()
-      return isSpanContextValid(span.spanContext())
     },
     traceIdOf(request) {
       const found = contexts.get(request)

@@ -83,51 +83,106 @@ const isOpen = ({ beganAt, endsAt }: Window, now: number): boolean =>
 
 /** One instance for each process. */
 export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
-  const { clock } = deps
   const reports = createReports(deps)
+  return {
+    open: (name, allowance) => createSharedLimit({ ...deps, name, reports }, allowance),
+    flush: () => reports.flush(),
+  }
+}
+
+type LimitDeps = SharedLimitDeps & { readonly name: string; readonly reports: Reports }
+
+function createSharedLimit({ name, clock, reports, onRefusal }: LimitDeps, allowance: Allowance): SharedLimit {
+  const { max } = allowance
+  const unreported = unreportedOf(allowance)
   const time = (): number => clock.now().getTime()
+  const windows = createWindows(name, allowance, time)
 
-  function open(name: string, allowance: Allowance): SharedLimit {
-    const { max, seconds, keys = DEFAULT_MAX_KEYS } = allowance
-    const unreported = unreportedOf(allowance)
-    // A reopened window moves to the end, so the first one is always the oldest.
-    const windows = new Map<string, Window>()
-    let latestEnd = 0
-    let shared = { until: 0, count: 0 }
+  const isFull = ({ known, added, returned }: Window): boolean => known + added - returned >= max
 
-    const isFull = ({ known, added, returned }: Window): boolean => known + added - returned >= max
+  function refuse({ endsAt }: Window): never {
+    onRefusal?.(name)
+    throw new TooManyRequests(Math.max(1, Math.ceil((endsAt - time()) / 1000)))
+  }
 
-    function refuse({ endsAt }: Window): never {
-      deps.onRefusal?.(name)
-      throw new TooManyRequests(Math.max(1, Math.ceil((endsAt - time()) / 1000)))
-    }
-
-    function windowOf(key: string): Window {
-      const now = time()
-      const current = windows.get(key)
-      if (current && isOpen(current, now)) return current
-      windows.delete(key)
-      const [oldest] = windows.size >= keys ? windows.keys() : []
-      if (oldest !== undefined) windows.delete(oldest)
-      const endsAt = now + seconds * 1000
-      const opened = {
-        limit: name,
-        key,
-        beganAt: now,
-        endsAt,
-        known: 0,
-        added: 0,
-        returned: 0,
-        checkedAt: now,
-        isShared: false,
+  async function take(key: string): Promise<Taken> {
+    const window = windows.of(key)
+    if (isFull(window) && window.isShared && time() >= window.checkedAt + RECHECK_MS) await reports.report(window)
+    if (isFull(window)) refuse(window)
+    window.added += 1
+    if (window.added - window.returned >= unreported && windows.share(window)) {
+      await reports.report(window)
+      // Counts that were added meanwhile are checked by their own report.
+      if (window.known - window.returned > max) {
+        release(window)
+        refuse(window)
       }
-      windows.set(key, opened)
-      latestEnd = Math.max(latestEnd, endsAt)
-      return opened
     }
+    let isTaken = true
+    return {
+      release() {
+        if (isTaken) release(window)
+        isTaken = false
+      },
+    }
+  }
 
+  function release(window: Window): void {
+    window.returned += 1
+    if (window.returned > window.added) reports.reportLater(window)
+  }
+
+  return {
+    take,
+    async attempt(key, work, hasFailed) {
+      const taken = await take(key)
+      let isCounted = false
+      try {
+        const result = await work()
+        isCounted = hasFailed(result)
+        return result
+      } finally {
+        if (!isCounted) taken.release()
+      }
+    },
+    check(key) {
+      if (windows.areOver()) return
+      const window = windows.find(key())
+      if (window && isFull(window)) refuse(window)
+    },
+  }
+}
+
+/** The windows of one limit by key: a bounded number, of which only some are shared with other processes. */
+function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allowance, time: () => number) {
+  // A reopened window moves to the end, so the first one is always the oldest.
+  const windows = new Map<string, Window>()
+  let latestEnd = 0
+  let shared = { until: 0, count: 0 }
+
+  function find(key: string): Window | undefined {
+    const window = windows.get(key)
+    return window && isOpen(window, time()) ? window : undefined
+  }
+
+  function open(key: string): Window {
+    windows.delete(key)
+    const [oldest] = windows.size >= keys ? windows.keys() : []
+    if (oldest !== undefined) windows.delete(oldest)
+    const now = time()
+    const endsAt = now + seconds * 1000
+    const counts = { known: 0, added: 0, returned: 0 }
+    const opened = { limit, key, beganAt: now, endsAt, ...counts, checkedAt: now, isShared: false }
+    windows.set(key, opened)
+    latestEnd = Math.max(latestEnd, endsAt)
+    return opened
+  }
+
+  return {
+    find,
+    of: (key: string): Window => find(key) ?? open(key),
     /** Whether the window has, or may have, a row. */
-    function isShared(window: Window): boolean {
+    share(window: Window): boolean {
       if (window.isShared) return true
       const now = time()
       if (now >= shared.until || shared.until > now + seconds * 1000) {
@@ -137,63 +192,26 @@ export function createSharedLimits(deps: SharedLimitDeps): SharedLimits {
       shared.count += 1
       window.isShared = true
       return true
-    }
-
-    async function take(key: string): Promise<Taken> {
-      const window = windowOf(key)
-      if (isFull(window) && window.isShared && time() >= window.checkedAt + RECHECK_MS) await reports.report(window)
-      if (isFull(window)) refuse(window)
-      window.added += 1
-      if (window.added - window.returned >= unreported && isShared(window)) {
-        await reports.report(window)
-        // Counts that were added meanwhile are checked by their own report.
-        if (window.known - window.returned > max) {
-          release(window)
-          refuse(window)
-        }
-      }
-      let isTaken = true
-      return {
-        release() {
-          if (isTaken) release(window)
-          isTaken = false
-        },
-      }
-    }
-
-    function release(window: Window): void {
-      window.returned += 1
-      if (window.returned > window.added) reports.reportLater(window)
-    }
-
-    return {
-      take,
-      async attempt(key, work, hasFailed) {
-        const taken = await take(key)
-        let isCounted = false
-        try {
-          const result = await work()
-          isCounted = hasFailed(result)
-          return result
-        } finally {
-          if (!isCounted) taken.release()
-        }
-      },
-      check(key) {
-        if (windows.size === 0) return
-        const now = time()
-        if (now >= latestEnd + CLOCKS_AGREE_WITHIN_MS) return windows.clear()
-        const window = windows.get(key())
-        if (window && isOpen(window, now) && isFull(window)) refuse(window)
-      },
-    }
+    },
+    /** Whether no window is open; forgets them then. */
+    areOver(): boolean {
+      if (windows.size > 0 && time() >= latestEnd + CLOCKS_AGREE_WITHIN_MS) windows.clear()
+      return windows.size === 0
+    },
   }
+}
 
-  return { open, flush: () => reports.flush() }
+/** Brings the counts of windows to the database. */
+interface Reports {
+  /** Resolves when the count of all processes is known, or the database is unavailable. */
+  report(window: Window): Promise<void>
+  /** For counts that were given back: they are reported together, a moment later. */
+  reportLater(window: Window): void
+  flush(): Promise<void>
 }
 
 /** Reports windows, one batch at a time; each batch has everything that was added during the one before. */
-function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
+function createReports({ clock, store, vault, onError }: SharedLimitDeps): Reports {
   const pendingReturns = new Set<Window>()
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
@@ -225,7 +243,6 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps) {
     }
   }
 
-  /** Resolves when the count of all processes is known, or the database is unavailable. */
   function report(window: Window): Promise<void> {
     const now = clock.now().getTime()
     if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) {

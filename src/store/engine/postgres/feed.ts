@@ -98,18 +98,20 @@ export function createFeed(deps: FeedDeps): Feed {
     if (isUnreachable && !before) onUnreachable()
   }
 
+  function hear(payload: string): void {
+    const change = readChange(payload)
+    if (change === undefined) listener.missed()
+    else listener.changed(change)
+    const id = changeNumberOf(payload)
+    if (id !== undefined) tail.received(id)
+  }
+
   async function open(): Promise<void> {
     const opened = connect()
     client = opened
     opened.on('error', error => lose(opened, error))
     opened.on('end', () => lose(opened, new StoreUnreachable('the connection that hears of changes has ended')))
-    opened.on('notification', ({ payload }) => {
-      const change = readChange(payload ?? '')
-      if (change === undefined) listener.missed()
-      else listener.changed(change)
-      const id = changeNumberOf(payload ?? '')
-      if (id !== undefined) tail.received(id)
-    })
+    opened.on('notification', ({ payload = '' }) => hear(payload))
     const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreUnreachable('the database does not answer')))
     try {
       await opened.connect()
