@@ -510,14 +510,14 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an approval for another user',
-    'admin/approvals/approvals.ts',
+    'admin/approvals/requests.ts',
     ' && values.userId !== userId',
     ' && false',
     'admin/approvals/approvals',
   ),
   mutant(
     'an approval for a client that is not in the path',
-    'admin/approvals/approvals.ts',
+    'admin/approvals/requests.ts',
     'ofClient !== undefined && clientId !== ofClient',
     'false',
     'admin/approvals/approvals',

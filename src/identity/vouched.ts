@@ -89,19 +89,58 @@ const refuse = (description: string, reason: 'unauthorized' | 'provider-barred' 
 
 const BAD_CREDENTIALS = refuse('Bad Credentials')
 
+interface VouchingDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+  readonly users: Pick<Users, 'create'>
+  readonly aliases: Pick<Aliases, 'follow'>
+  readonly serviceName: string
+  readonly findOutstandingDemand: DemandFinder
+}
+
 /** One instance serves every zone. */
-export function createVouching(deps: {
-  store: Store
-  clock: Clock
-  random: Random
-  behaviour: Behaviour
-  audit: Audit
-  users: Pick<Users, 'create'>
-  aliases: Pick<Aliases, 'follow'>
-  serviceName: string
-  findOutstandingDemand: DemandFinder
-}): Vouching {
-  const { store, clock, audit, users, behaviour, serviceName } = deps
+export function createVouching(deps: VouchingDeps): Vouching {
+  const { store, clock, audit } = deps
+  const enter = createVouchedAccounts(deps)
+
+  return {
+    async signIn(from, signIn) {
+      const { zone, remoteAddress } = from
+      const { vouchedUser, client, server } = signIn
+      const entered = await enter(from, signIn)
+      const facts = {
+        zoneId: zone.id,
+        remoteAddress,
+        authenticationType: LOGIN_SERVER_ORIGIN,
+        clientId: (client ?? server).clientId,
+        data: `vouched for by ${server.clientId}`,
+      }
+      if ('outcome' in entered) {
+        const origin = vouchedUser.origin ?? LOGIN_SERVER_ORIGIN
+        const principal = hashedName(vouchedUser.userId ?? vouchedUser.userName ?? '')
+        audit({ type: 'IdentityProviderAuthenticationFailure', principal, origin: printable(origin), ...facts })
+        return entered
+      }
+      const { id: principal, origin } = entered
+      if ((await deps.findOutstandingDemand(zone, entered, {}))?.name === 'second-factor') {
+        audit({ type: 'UserAuthenticationFailure', principal, origin, ...facts })
+        return { outcome: 'refused', reason: 'second-factor-required', description: 'A second factor is required.' }
+      }
+      await store.users.recordLogon(zone.id, principal, clock.now())
+      auditSuccess(audit, { principal, origin, ...facts })
+      return { outcome: 'signed-in', user: entered, amr: AMR }
+    },
+  }
+}
+
+/** Finds or creates the account of an asserted user, or says why the login server may not assert them. */
+function createVouchedAccounts(
+  deps: VouchingDeps,
+): (from: RequestOrigin, signIn: VouchedSignIn) => Promise<User | VouchedResult> {
+  const { store, users, behaviour, serviceName } = deps
   const accounts = createAccounts(deps)
 
   /** Why the login server may not assert users of this origin; an origin that resembles a provider's is refused too. */
@@ -156,7 +195,7 @@ export function createVouching(deps: {
     }
   }
 
-  async function enter(from: RequestOrigin, signIn: VouchedSignIn): Promise<User | VouchedResult> {
+  return async (from, signIn) => {
     const { zone } = from
     const { vouchedUser, addNew, client, server } = signIn
     const { userId, origin = LOGIN_SERVER_ORIGIN } = vouchedUser
@@ -175,35 +214,6 @@ export function createVouching(deps: {
     const found = await findByName(zone, named)
     if (found === 'not-usable') return BAD_CREDENTIALS
     return found ?? (addNew ? await create(from, named, server) : undefined) ?? BAD_CREDENTIALS
-  }
-
-  return {
-    async signIn(from, signIn) {
-      const { zone, remoteAddress } = from
-      const { vouchedUser, client, server } = signIn
-      const entered = await enter(from, signIn)
-      const facts = {
-        zoneId: zone.id,
-        remoteAddress,
-        authenticationType: LOGIN_SERVER_ORIGIN,
-        clientId: (client ?? server).clientId,
-        data: `vouched for by ${server.clientId}`,
-      }
-      if ('outcome' in entered) {
-        const origin = vouchedUser.origin ?? LOGIN_SERVER_ORIGIN
-        const principal = hashedName(vouchedUser.userId ?? vouchedUser.userName ?? '')
-        audit({ type: 'IdentityProviderAuthenticationFailure', principal, origin: printable(origin), ...facts })
-        return entered
-      }
-      const { id: principal, origin } = entered
-      if ((await deps.findOutstandingDemand(zone, entered, {}))?.name === 'second-factor') {
-        audit({ type: 'UserAuthenticationFailure', principal, origin, ...facts })
-        return { outcome: 'refused', reason: 'second-factor-required', description: 'A second factor is required.' }
-      }
-      await store.users.recordLogon(zone.id, principal, clock.now())
-      auditSuccess(audit, { principal, origin, ...facts })
-      return { outcome: 'signed-in', user: entered, amr: AMR }
-    },
   }
 }
 

@@ -2,28 +2,23 @@
 import type { ClientSummary } from '../../token/client-summary.ts'
 import { findClientSummary } from '../../token/client-summary.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addSeconds } from '../../base/clock.ts'
-import type { JsonRecord } from '../../base/json.ts'
-import { REQUESTED_APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import type { Approval } from '../../model/users/approval.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved, isScopeOf } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
-import { approvalFields } from '../../records/approval.ts'
-import { readRecord, wireNames } from '../../records/record.ts'
 import { approvalToJson, replaceApprovals } from '../../users/approvals.ts'
 import type { ApprovalDeps, ApprovalOwner } from '../../users/approvals.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { jsonList, sendJson } from '../../web/requests/json.ts'
-import { queryForm, repeatedName } from '../../web/requests/query.ts'
+import { queryForm } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { refuseUnreadable, UNREADABLE } from './refusal.ts'
+import { createApprovalReader } from './requests.ts'
 import type { ApprovalRoute } from './routes.ts'
 
 /** Maximum per request; more than a user decides on. */
 const MAX_APPROVALS = 1000
-const MAX_SCOPE_LENGTH = 255
 /** Longer ones belong to no client. */
 const MAX_SHOWN = 255
 
@@ -33,7 +28,8 @@ interface OfClient {
 
 /** The handlers of `/approvals` and `/approvals/{clientId}`. */
 export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): void {
-  const { store, clock, behaviour } = deps
+  const { store, behaviour } = deps
+  const { approvalIn, pageOf, refuseRepeated } = createApprovalReader(deps)
 
   on('GET /approvals', async (request, reply) => {
     const { zone } = request
@@ -90,25 +86,6 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     return sendJson(reply, approvals.map(approvalToJson))
   }
 
-  function approvalIn(json: JsonRecord, { zone, userId }: ApprovalOwner, ofClient: string | undefined): Approval {
-    const { values, problems } = readRecord(approvalFields, withExactNames(json))
-    const [problem] = problems
-    if (problem) throw refuse(problem.message)
-    const { scope, status, clientId = ofClient } = values
-    if (values.userId !== undefined && values.userId !== '' && values.userId !== userId) {
-      const message = 'Cannot update approvals for another user. Set user_id to null to update for existing user.'
-      throw refuseResource('uaa', message, { status: 401 })
-    }
-    if (clientId === undefined || clientId === '') throw refuse('clientId is missing')
-    if (ofClient !== undefined && clientId !== ofClient) throw refuse('clientId is not that of the path')
-    if (scope === undefined || scope === '') throw refuse('scope is missing')
-    if (scope.length > MAX_SCOPE_LENGTH) throw refuse(`scope must have at most ${MAX_SCOPE_LENGTH} characters`)
-    if (status === undefined) throw refuse('status is missing')
-    const now = clock.now()
-    const { updatedAt = now, expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS) } = values
-    return { zoneId: zone.id, userId, clientId, scope, status, updatedAt, expiresAt }
-  }
-
   /** A decision made in advance would take effect when the client gets the scope, without asking the user. */
   async function checkScopes(request: FastifyRequest, approvals: readonly Approval[]): Promise<void> {
     const { zone } = request
@@ -129,27 +106,11 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): voi
     if (!(await findClientSummary(store, zone, clientId))) throw noClient(clientId)
   }
 
-  const noClient = (clientId: string): OAuthError =>
-    refuseResource('uaa', `No client with requested id: ${clientId.slice(0, MAX_SHOWN)}`, { status: 404 })
-
-  function pageOf(request: FastifyRequest): { startIndex: number; count: number } {
-    refuseRepeated(request, ['startIndex', 'count'])
-    const query = queryForm(request)
-    const number = (name: string, fallback: number): number => {
-      const text = query.get(name) || String(fallback)
-      if (!/^\d{1,9}$/.test(text)) throw refuse(`The parameter ${name} must be a whole number`)
-      return Number(text)
-    }
-    return { startIndex: Math.max(1, number('startIndex', 1)), count: number('count', 100) }
-  }
-
-  function refuseRepeated(request: FastifyRequest, names: readonly string[]): void {
-    const repeated = repeatedName(queryForm(request), names, behaviour)
-    if (repeated !== undefined) throw refuse(`The parameter ${repeated} must not be repeated`)
-  }
-
   const refuse = (problem: string): OAuthError => refuseUnreadable(problem, behaviour)
 }
+
+const noClient = (clientId: string): OAuthError =>
+  refuseResource('uaa', `No client with requested id: ${clientId.slice(0, MAX_SHOWN)}`, { status: 404 })
 
 function userOf({ bearer }: FastifyRequest): User {
   if (bearer?.user) return bearer.user
@@ -161,12 +122,6 @@ const ownerOf = (request: FastifyRequest): ApprovalOwner => ({
   userId: userOf(request).id,
   origin: auditOriginOf(request),
 })
-
-const EXACT_NAMES = new Map([...wireNames(approvalFields)].map(name => [name.toLowerCase(), name]))
-
-/** UAA: the case of names does not count. */
-const withExactNames = (json: JsonRecord): JsonRecord =>
-  Object.fromEntries(Object.entries(json).map(([name, value]) => [EXACT_NAMES.get(name.toLowerCase()) ?? name, value]))
 
 function byClientAndScope(a: Approval, b: Approval): number {
   if (a.clientId !== b.clientId) return a.clientId < b.clientId ? -1 : 1
