@@ -8,7 +8,8 @@ import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
-import { noSuchResource, refuseResource } from '../../users/refusal.ts'
+import { findUser } from '../../users/user-changes.ts'
+import { refuseResource } from '../../users/refusal.ts'
 import { bare, textIn } from './body.ts'
 
 /** Dependencies of the endpoints. */
@@ -28,8 +29,7 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
     const userId = textIn(body, 'userId')
     const email = textIn(body, 'email')
     if (userId === undefined) throw refuseResource('scim', 'A userId must be provided.')
-    const user = await store.users.find(zone.id, userId)
-    if (!user) throw noSuchResource('User', userId)
+    const user = await findUser(store, zone, userId)
     if (user.origin !== service.name)
       throw refuseResource('scim', 'Can only manage users from the internal user store.')
     const problem = await emailProblem(zone, { user, email: email ?? '' }, deps)

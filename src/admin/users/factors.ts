@@ -12,6 +12,7 @@ import { asksForSecondFactor, isAbout, secondFactorPolicy } from '../../model/us
 import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
+import { findUser } from '../../users/user-changes.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
@@ -47,12 +48,7 @@ export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps
   const { changes }: Factors = createFactors(deps)
   const rights = createGroupRights(deps)
 
-  async function userOf(request: FastifyRequest<OfUser>): Promise<User> {
-    const { zone, params } = request
-    const user = await store.users.find(zone.id, params.id)
-    if (!user) throw noSuchResource('User', params.id)
-    return user
-  }
+  const userOf = ({ zone, params }: FastifyRequest<OfUser>): Promise<User> => findUser(store, zone, params.id)
 
   /** Refuses changes of factors of users with more rights than the caller, and of the caller's own. */
   async function ownerOf(request: FastifyRequest<OfUser>): Promise<FactorOwner> {

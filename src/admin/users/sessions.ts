@@ -6,8 +6,8 @@ import type { Service } from '../../model/service.ts'
 import { isLive, mayContinue } from '../../model/sessions/session.ts'
 import type { PageSettings } from '../../model/zones/settings.ts'
 import type { Store } from '../../store/store.ts'
+import { findUser } from '../../users/user-changes.ts'
 import { endAccessOfUser } from '../../users/access.ts'
-import { noSuchResource } from '../../users/refusal.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { callerOf } from '../resources/caller.ts'
@@ -33,8 +33,7 @@ export function userSessionHandlers(on: On<UserRoute>, deps: UserSessionDeps): v
 
   on<OfUser>('GET /Users/:id/sessions', async (request, reply) => {
     const { zone, params } = request
-    const user = await store.users.find(zone.id, params.id)
-    if (!user) throw noSuchResource('User', params.id)
+    const user = await findUser(store, zone, params.id)
     const now = clock.now()
     const sessions = await store.sessions.listOfUser(zone.id, user.id, now)
     const shown = sessions.flatMap(session => {

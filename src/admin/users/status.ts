@@ -3,11 +3,12 @@ import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Service } from '../../model/service.ts'
 import type { Store } from '../../store/store.ts'
+import { findUser } from '../../users/user-changes.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
-import { noSuchResource, refuseResource } from '../../users/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
 
@@ -25,8 +26,7 @@ export function statusHandler(
     const body = jsonBody(request)
     const locked = flagIn(body, 'locked')
     const passwordChangeRequired = flagIn(body, 'passwordChangeRequired')
-    const user = await store.users.find(zone.id, params.id)
-    if (!user) throw noSuchResource('User', params.id)
+    const user = await findUser(store, zone, params.id)
     if (user.origin !== service.name) throw refuse('Can only manage users from the internal user store.')
     if (locked === true) {
       throw refuse(

@@ -12,6 +12,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
+import { findUser } from '../../users/user-changes.ts'
 import { createDefaultGroupFilter } from '../../users/groups/default-group-filter.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
@@ -25,7 +26,7 @@ import { queryForm } from '../../web/requests/query.ts'
 import { escapedFilter, findPage, readListParameters, selected, wants } from '../resources/list.ts'
 import type { ListParameters, ListRules, Resource } from '../resources/list.ts'
 import { sendListPieces } from '../resources/pieces.ts'
-import { noSuchResource, refuseResource } from '../../users/refusal.ts'
+import { refuseResource } from '../../users/refusal.ts'
 import { expectedVersion, requiredVersion, sendVersioned } from '../resources/versions.ts'
 import type { ExpectedVersion } from '../resources/versions.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
@@ -182,8 +183,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
   })
 
   on<OfUser>('GET /Users/:id', async (request, reply) => {
-    const user = await store.users.find(request.zone.id, request.params.id)
-    if (!user) throw noSuchResource('User', request.params.id)
+    const user = await findUser(store, request.zone, request.params.id)
     return sendVersioned(reply, await views.of(request.zone, user), user)
   })
 
@@ -230,8 +230,7 @@ function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserV
   on<OfUser>('DELETE /Users/:id', async (request, reply) => {
     const { zone, params } = request
     const expected = versionOf(expectedVersion(request))
-    const before = await store.users.find(zone.id, params.id)
-    if (!before) throw noSuchResource('User', params.id)
+    const before = await findUser(store, zone, params.id)
     const view = await views.of(zone, before)
     await users
       .delete(zone, params.id, { expected, by: by(request) })
@@ -269,8 +268,7 @@ function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
     const query = queryForm(request)
     const redirectUri = query.get('redirect_uri')
     if (redirectUri === undefined) throw refuseResource('scim', 'The parameter redirect_uri is missing')
-    const user = await store.users.find(zone.id, params.id)
-    if (!user) throw noSuchResource('User', params.id)
+    const user = await findUser(store, zone, params.id)
     if (user.verified) throw refuseResource('user_already_verified', 'This user has already been verified.')
     await rights.checkUser(user, groupCallerOf(request, service))
     // The URL is checked when the code is used.

@@ -5,6 +5,7 @@ import type { Service } from '../../../model/service.ts'
 import { hasPrimaryEmail } from '../../../model/users/user.ts'
 import type { User } from '../../../model/users/user.ts'
 import type { CursorPage, Page, Store } from '../../../store/store.ts'
+import { findUser } from '../../../users/user-changes.ts'
 import type { DefaultGroupFilter } from '../../../users/groups/default-group-filter.ts'
 import type { GroupsShown } from '../../../users/groups/default-groups.ts'
 import { noSuchResource } from '../../../users/refusal.ts'
@@ -77,8 +78,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
       check?.(writable(names, before), writable(names, changed))
       return changed
     }
-    const current = await store.users.find(zone.id, id)
-    if (!current) throw noSuchResource('User', id)
+    const current = await findUser(store, zone, id)
     const wanted = after(current)
     const definition = definitionOf(wanted, current)
     const { password, passwordHash } = definition
@@ -99,8 +99,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     names,
 
     async read(context, id, selection) {
-      const user = await store.users.find(context.zone.id, id)
-      if (!user) throw noSuchResource('User', id)
+      const user = await findUser(store, context.zone, id)
       return shownOne(context, user, selection)
     },
 
@@ -119,12 +118,7 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
     async create(context, body, selection) {
       const definition = definitionOf(readResource(names, body))
       const { password, passwordHash, origin = internalOrigin, ...record } = definition
-      if (passwordHash !== undefined) {
-        if (!context.by.scopes.includes(adminScope)) throw new ScimError(403, `passwordHash needs ${adminScope}`)
-        if (password !== undefined) throw new ScimError('invalidValue', 'password and passwordHash exclude each other')
-        const problem = passwordHashProblem(passwordHash)
-        if (problem !== undefined) throw new ScimError('invalidValue', `passwordHash ${problem}`)
-      }
+      if (passwordHash !== undefined) checkPasswordHash(passwordHash, { password, by: context.by, adminScope })
       const user = await users.create(context.zone, {
         draft: { active: true, verified: true, ...record, origin },
         password,
@@ -147,12 +141,26 @@ export function createScimUsers(deps: ScimUserDeps): Resources {
 
     async delete(context, id, condition) {
       const { zone, by } = context
-      const user = await store.users.find(zone.id, id)
-      if (!user) throw noSuchResource('User', id)
+      const user = await findUser(store, zone, id)
       checkMatch(condition, user.version)
       await users.delete(zone, id, { by, ...(condition !== undefined && { expected: user.version }) })
     },
   }
+}
+
+/** Only an administrator of the server may bring a hash, without a password, and only one that can be verified here. */
+function checkPasswordHash(
+  passwordHash: string,
+  {
+    password,
+    by,
+    adminScope,
+  }: { readonly password: string | undefined; readonly by: Context['by']; readonly adminScope: string },
+): void {
+  if (!by.scopes.includes(adminScope)) throw new ScimError(403, `passwordHash needs ${adminScope}`)
+  if (password !== undefined) throw new ScimError('invalidValue', 'password and passwordHash exclude each other')
+  const problem = passwordHashProblem(passwordHash)
+  if (problem !== undefined) throw new ScimError('invalidValue', `passwordHash ${problem}`)
 }
 
 /** The resource after a PUT, which replaces everything except attributes that every account has (RFC 7644 §3.5.1). */
