@@ -1,26 +1,20 @@
 // A database from before external ids were unique: what becomes of its accounts.
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { openStore } from '../../src/store/open.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { createTestClock } from '../support/clock.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
-import { administer } from '../support/postgres.ts'
 import { at, user } from './records.ts'
 
 /** Takes the migration back. */
-async function revertMigration({ url }: TestDatabase): Promise<void> {
-  const statements = [
+const revertMigration = (database: TestDatabase): Promise<void> =>
+  runStatements(
+    database,
     `drop index users_by_external_id`,
     `delete from migrations where id = '0005-one-account-for-each-external-id'`,
-  ]
-  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
-  const raw = new DatabaseSync(url.slice('sqlite:'.length))
-  for (const statement of statements) raw.exec(statement)
-  raw.close()
-}
+  )
 
 for (const kind of DATABASE_KINDS) {
   describe(`external ids of an earlier database, on ${kind}`, () => {

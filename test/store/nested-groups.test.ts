@@ -1,30 +1,24 @@
 // A database from before nested groups were kept as pairs, which may hold cycles.
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { openStore } from '../../src/store/open.ts'
 import { InvalidNesting } from '../../src/store/store.ts'
 import { createTestClock } from '../support/clock.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
-import { administer } from '../support/postgres.ts'
 import { group } from './records.ts'
 
 /** Takes the migration back. */
-async function revertMigration({ url }: TestDatabase): Promise<void> {
-  const statements = [
+const revertMigration = (database: TestDatabase): Promise<void> =>
+  runStatements(
+    database,
     `drop table group_nesting`,
     `drop index group_members_nested`,
     `drop index group_members_of_member`,
     `create index group_members_by_member on group_members (zone_id, member_id)`,
     `alter table external_groups drop column created_at`,
     `delete from migrations where id = '0010-nested-groups'`,
-  ]
-  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
-  const raw = new DatabaseSync(url.slice('sqlite:'.length))
-  for (const statement of statements) raw.exec(statement)
-  raw.close()
-}
+  )
 
 for (const kind of DATABASE_KINDS) {
   describe(`nested groups of an earlier database, on ${kind}`, () => {

@@ -1,13 +1,11 @@
 // A database from before there were second factors: everything in it stays, and nothing in it is taken for a factor or a level.
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { classesOf, levelOf } from '../../src/model/sessions/assurance.ts'
 import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from '../support/clock.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
-import { administer } from '../support/postgres.ts'
 import { at, client, fullClient, fullUser, fullZone, session, signIn, user, zone } from './records.ts'
 
 /** The words that a provider said at a sign-in, and what they are after the upgrade. */
@@ -21,20 +19,16 @@ const CLASSES: readonly (readonly string[])[] = [
 ]
 
 /** Takes the migrations back. */
-async function revertMigration({ url }: TestDatabase): Promise<void> {
-  const statements = [
+const revertMigration = (database: TestDatabase): Promise<void> =>
+  runStatements(
+    database,
     ...['passkeys', 'totp_secrets', 'factor_codes'].map(table => `drop table ${table}`),
     `alter table users drop column factors`,
     ...CLASSES.map(
       (words, number) => `update sessions set acr = '${JSON.stringify(words)}' where id_digest = 's${number}'`,
     ),
     `delete from migrations where id in ('0020-second-factors', '0035-passkeys-that-verified', '0036-backup-eligibility')`,
-  ]
-  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
-  const raw = new DatabaseSync(url.slice('sqlite:'.length))
-  for (const statement of statements) raw.exec(statement)
-  raw.close()
-}
+  )
 
 for (const kind of DATABASE_KINDS) {
   describe(`a database from before second factors, on ${kind}`, () => {

@@ -1,31 +1,25 @@
 // A database from before user names were compared by their Unicode form: who is still found by name.
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { openStore } from '../../src/store/open.ts'
 import { AlreadyExists } from '../../src/store/store.ts'
 import { createTestClock } from '../support/clock.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databases.ts'
 import type { TestDatabase } from '../support/databases.ts'
-import { administer } from '../support/postgres.ts'
 import { user } from './records.ts'
 
 const COMPOSED = 'Z\u00e9lie'
 const DECOMPOSED = 'Ze\u0301lie'
 
 /** Takes the migration back; the name of `u2` gets the key that it had before. */
-async function revertMigration({ url }: TestDatabase): Promise<void> {
-  const statements = [
+const revertMigration = (database: TestDatabase): Promise<void> =>
+  runStatements(
+    database,
     `alter table users drop column profile`,
     `update users set user_name = '${DECOMPOSED}', user_name_lower = 'ze\u0301lie' where id = 'u2'`,
     `update users set user_name = 'Ze\u0301bulon', user_name_lower = 'ze\u0301bulon' where id = 'u3'`,
     `delete from migrations where id = '0008-profiles'`,
-  ]
-  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
-  const raw = new DatabaseSync(url.slice('sqlite:'.length))
-  for (const statement of statements) raw.exec(statement)
-  raw.close()
-}
+  )
 
 for (const kind of DATABASE_KINDS) {
   describe(`user names of an earlier database, on ${kind}`, () => {

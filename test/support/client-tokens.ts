@@ -1,5 +1,5 @@
 import { tokensOf } from './oauth.ts'
-import type { TestServer } from './server.ts'
+import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 
 /** Gives tokens of clients with the secret `<id>-secret`, fetched once for each client and Host header. */
 export function clientTokens(server: TestServer): (id: string, host?: string) => Promise<string> {
@@ -17,3 +17,25 @@ export function clientTokens(server: TestServer): (id: string, host?: string) =>
     return token
   }
 }
+
+/** A request by a caller whose token `tokenOf` gives. */
+export type CallerRequest<C extends string> = TestRequest & { readonly by?: C }
+
+/** Sends requests with a JSON body, or a string as it is, by default with the token of `root`. */
+export const callerRequests =
+  <C extends string>(server: TestServer, tokenOf: (id: C | 'root') => Promise<string>) =>
+  async (
+    method: string,
+    path: string,
+    body?: unknown,
+    { by = 'root', ...request }: CallerRequest<C | 'root'> = {},
+  ): Promise<TestAnswer> => {
+    const bearer = request.bearer ?? (await tokenOf(by))
+    return server.send(path, {
+      method,
+      ...request,
+      bearer,
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...request.headers },
+    })
+  }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Client } from '../../src/model/clients/client.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
-import { clientTokens } from './client-tokens.ts'
+import { callerRequests, clientTokens } from './client-tokens.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { startServer, defaultBootstrap } from './server.ts'
 
@@ -102,21 +102,7 @@ export async function startClientServer(
   })
   const tokenOf = clientTokens(server)
 
-  async function send(
-    method: string,
-    path: string,
-    body?: unknown,
-    { by = 'root', ...request }: TestRequest & { by?: Caller } = {},
-  ): Promise<TestAnswer> {
-    const bearer = request.bearer ?? (await tokenOf(by))
-    return server.send(path, {
-      method,
-      ...request,
-      bearer,
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...request.headers },
-    })
-  }
+  const send = callerRequests<Caller>(server, tokenOf)
 
   return {
     server,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { administer, postgresUrl } from './postgres.ts'
 
 const ALL_KINDS = ['sqlite', 'postgres'] as const
@@ -41,4 +42,12 @@ export async function freshDatabaseOn(server: string): Promise<TestDatabase> {
   const url = new URL(server)
   url.pathname = `/${name}`
   return { url: url.href, drop: () => administer(server, `drop database ${name} with (force)`) }
+}
+
+/** Runs statements past the store, to bring a database to the state of an earlier version. */
+export async function runStatements({ url }: TestDatabase, ...statements: readonly string[]): Promise<void> {
+  if (!url.startsWith('sqlite:')) return administer(url, ...statements)
+  const raw = new DatabaseSync(url.slice('sqlite:'.length))
+  for (const statement of statements) raw.exec(statement)
+  raw.close()
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
-import { clientTokens } from './client-tokens.ts'
+import { callerRequests, clientTokens } from './client-tokens.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { startServer, defaultBootstrap } from './server.ts'
 
@@ -103,24 +103,15 @@ export async function startGroupServer(
   })
   const tokenOf = clientTokens(server)
 
-  async function send(
+  const sendPlain = callerRequests<GroupCallerName>(server, tokenOf)
+  const send = (
     method: string,
     path: string,
     body?: unknown,
-    { by = 'root', ifMatch, ...request }: GroupRequest = {},
-  ): Promise<TestAnswer> {
-    const bearer = request.bearer ?? (await tokenOf(by))
-    return server.send(path, {
-      method,
-      ...request,
-      bearer,
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-        ...request.headers,
-      },
-    })
+    { ifMatch, ...request }: GroupRequest = {},
+  ): Promise<TestAnswer> => {
+    const headers = { ...(ifMatch !== undefined && { 'if-match': ifMatch }), ...request.headers }
+    return sendPlain(method, path, body, { ...request, headers })
   }
 
   return {

@@ -1,4 +1,5 @@
 // What tests of the zone API share: a server whose default zone has a client for each right, and requests to it.
+import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
@@ -97,4 +98,28 @@ export function isStatusAlone(answer: TestAnswer, mode: CompatibilityMode): bool
   if (mode === 'uaa' || text === '') return mode === 'uaa' && text === ''
   const { error, error_description: description } = answer.json<{ error?: string; error_description?: string }>()
   return error !== undefined && STATUS_ALONE[error] === description
+}
+
+/** Creates and replaces zones with a configuration, by the token of a caller. */
+export function zoneWrites(server: () => TestServer, bearer: () => string) {
+  let count = 0
+  const post = (config: unknown): Promise<TestAnswer> => {
+    count += 1
+    const body = { id: `c${count}`, subdomain: `c${count}`, name: 'x', ...(config !== undefined && { config }) }
+    return sendJson(server(), 'POST', '/identity-zones', body, { bearer: bearer() })
+  }
+  return {
+    /** Posts a new zone. */
+    post,
+    /** The zone that was posted, which has to be accepted. */
+    created: async (config?: unknown): Promise<ZoneAnswer> => {
+      const answer = await post(config)
+      assert.equal(answer.status, 201, answer.text)
+      return answer.json<ZoneAnswer>()
+    },
+    put: ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<TestAnswer> =>
+      sendJson(server(), 'PUT', `/identity-zones/${id}`, { id, subdomain, name, config }, { bearer: bearer() }),
+    /** The id of the last posted zone. */
+    lastId: (): string => `c${count}`,
+  }
 }

@@ -69,6 +69,14 @@ const client = (more: TestRow = {}): TestRow => ({
   additional_information: '{}',
   ...more,
 })
+const approval = (more: TestRow = {}): TestRow => ({
+  user_id: '11111111-1111-4111-8111-111111111111',
+  client_id: 'app',
+  scope: 'openid',
+  expiresat: '2999-01-01',
+  identity_zone_id: 'uaa',
+  ...more,
+})
 const zone = (config: unknown, more: TestRow = {}): TestRow => ({
   id: 'z1',
   subdomain: 'z1',
@@ -405,16 +413,7 @@ const CASES: readonly {
     rows: [
       ['users', user()],
       ['oauth_client_details', client()],
-      [
-        'authz_approvals',
-        {
-          user_id: '11111111-1111-4111-8111-111111111111',
-          client_id: 'app',
-          scope: 'openid',
-          expiresat: '2999-01-01',
-          identity_zone_id: 'z9',
-        },
-      ],
+      ['authz_approvals', approval({ identity_zone_id: 'z9' })],
     ],
     says: /^left out: approval of user 1.*: its zone is not that of its user$/m,
     isAccepted: true,
@@ -448,17 +447,7 @@ const CASES: readonly {
     rows: [
       ['users', user()],
       ['oauth_client_details', client()],
-      [
-        'authz_approvals',
-        {
-          user_id: '11111111-1111-4111-8111-111111111111',
-          client_id: 'app',
-          scope: 'openid',
-          status: 'MAYBE',
-          expiresat: '2999-01-01',
-          identity_zone_id: 'uaa',
-        },
-      ],
+      ['authz_approvals', approval({ status: 'MAYBE' })],
     ],
     says: /^refused: approval of user 1.*: its status must be APPROVED or DENIED/m,
   },

@@ -3,9 +3,9 @@ import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isJsonRecord } from '../../../src/base/json.ts'
 import { MODES } from '../../support/oauth.ts'
-import type { TestAnswer, TestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
-import { sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+import { startZoneServer, tokenOf, zoneWrites } from '../../support/zones.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -171,7 +171,6 @@ for (const mode of MODES) {
   describe(`the settings of a zone in ${mode}`, () => {
     let server: TestServer
     let bearer: string
-    let count = 0
     before(async () => {
       server = await startZoneServer({ mode })
       bearer = await tokenOf(server, 'writer')
@@ -181,18 +180,10 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const post = (config: unknown): Promise<TestAnswer> => {
-      count += 1
-      const body = { id: `c${count}`, subdomain: `c${count}`, name: 'x', ...(config !== undefined && { config }) }
-      return sendJson(server, 'POST', '/identity-zones', body, { bearer })
-    }
-    async function created(config: unknown): Promise<ZoneAnswer> {
-      const answer = await post(config)
-      assert.equal(answer.status, 201, answer.text)
-      return answer.json<ZoneAnswer>()
-    }
-    const put = ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<TestAnswer> =>
-      sendJson(server, 'PUT', `/identity-zones/${id}`, { id, subdomain, name, config }, { bearer })
+    const { post, created, put, lastId } = zoneWrites(
+      () => server,
+      () => bearer,
+    )
     const read = async (id: string): Promise<ZoneAnswer> =>
       (await server.send(`/identity-zones/${id}`, { bearer })).json<ZoneAnswer>()
 
@@ -397,8 +388,8 @@ for (const mode of MODES) {
 
       it('leave no zone behind', async () => {
         await post({ tokenPolicy: 7 })
-        assert.equal(await server.store.zones.read(`c${count}`), undefined)
-        assert.deepEqual(await server.store.zones.groupNames(`c${count}`), [])
+        assert.equal(await server.store.zones.read(lastId()), undefined)
+        assert.deepEqual(await server.store.zones.groupNames(lastId()), [])
       })
     })
 

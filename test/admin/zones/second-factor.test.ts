@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
-import { HOST_OF_Z1, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+import { HOST_OF_Z1, sendJson, startZoneServer, tokenOf, zoneWrites } from '../../support/zones.ts'
 
 const many = (count: number): readonly string[] => Array.from({ length: count }, (_, number) => `g${number}`)
 
@@ -11,7 +11,6 @@ for (const mode of MODES) {
   describe(`the policy of second factors of a zone in ${mode}`, () => {
     let server: TestServer
     let bearer: string
-    let count = 0
     before(async () => {
       server = await startZoneServer({ mode })
       bearer = await tokenOf(server, 'writer')
@@ -21,18 +20,12 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    const post = (config: unknown): Promise<TestAnswer> => {
-      count += 1
-      const body = { id: `p${count}`, subdomain: `p${count}`, name: 'x', config }
-      return sendJson(server, 'POST', '/identity-zones', body, { bearer })
-    }
-    async function created(secondFactor?: unknown): Promise<ZoneAnswer> {
-      const answer = await post(secondFactor === undefined ? {} : { secondFactor })
-      assert.equal(answer.status, 201, answer.text)
-      return answer.json<ZoneAnswer>()
-    }
-    const put = ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<TestAnswer> =>
-      sendJson(server, 'PUT', `/identity-zones/${id}`, { id, subdomain, name, config }, { bearer })
+    const { post, put, ...zones } = zoneWrites(
+      () => server,
+      () => bearer,
+    )
+    const created = (secondFactor?: unknown): Promise<ZoneAnswer> =>
+      zones.created(secondFactor === undefined ? {} : { secondFactor })
     const shown = (answer: TestAnswer): unknown => {
       assert.equal(answer.status, 200, answer.text)
       return answer.json<ZoneAnswer>().config['secondFactor']
@@ -129,7 +122,7 @@ for (const mode of MODES) {
       it(`is refused with ${name}`, async () => {
         const answer = await post({ secondFactor })
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
-        assert.equal(await server.store.zones.read(`p${count}`), undefined)
+        assert.equal(await server.store.zones.read(zones.lastId()), undefined)
       })
     }
 
