@@ -645,6 +645,13 @@ for (const mode of MODES) {
           { name: 'as no XML', send: () => post('x') },
           { name: 'as both a request and a response', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
           { name: 'twice', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
+          ...(['SAMLResponse=x', 'SAMLRequest=x', 'RelayState=a&RelayState=b'] as const).map(more => ({
+            name: `in a form with ${more} beside it`,
+            send: () =>
+              server.send(PATH, {
+                form: `SAMLRequest=${encodeURIComponent(base64Of(idp.sign(requestOf())))}&${more}`,
+              }),
+          })),
           // Covers any /saml/SingleLogout/alias/{alias}: signature required
           { name: 'without a signature', send: () => post(requestOf()) },
           {

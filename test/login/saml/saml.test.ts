@@ -329,15 +329,41 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), false)
       })
 
-      const elsewhere: readonly { name: string; query: Record<string, string> }[] = [
-        { name: 'a target that the client did not register', query: { redirect_uri: 'https://evil.example/cb' } },
-        { name: 'an unknown client', query: { client_id: 'none' } },
-        { name: 'no redirect URI', query: { redirect_uri: '' } },
-        { name: 'another response type', query: { response_type: 'token' } },
+      const elsewhere: readonly { name: string; change: (query: URLSearchParams) => void }[] = [
+        {
+          name: 'a target that the client did not register',
+          change: query => query.set('redirect_uri', 'https://evil.example/cb'),
+        },
+        { name: 'an unknown client', change: query => query.set('client_id', 'none') },
+        { name: 'no client', change: query => query.delete('client_id') },
+        {
+          name: 'a client without the grant',
+          change: query => {
+            query.set('client_id', 'password')
+            query.set('redirect_uri', 'https://password.example/cb')
+          },
+        },
+        { name: 'an empty redirect URI', change: query => query.set('redirect_uri', '') },
+        { name: 'no redirect URI', change: query => query.delete('redirect_uri') },
+        ...['client_id', 'redirect_uri', 'state'].map(each => ({
+          name: `${each} twice`,
+          change: (query: URLSearchParams) => query.append(each, query.get(each) ?? ''),
+        })),
+        { name: 'another response type', change: query => query.set('response_type', 'token') },
+        ...(isUaa
+          ? []
+          : [
+              {
+                name: 'another response mode',
+                change: (query: URLSearchParams) => query.set('response_mode', 'fragment'),
+              },
+            ]),
       ]
-      for (const { name, query } of elsewhere) {
+      for (const { name, change } of elsewhere) {
         it(`are shown here with ${name}`, async () => {
-          const target = `${BASE}/oauth/authorize?${new URLSearchParams({ ...AUTO_REQUEST, ...query }).toString()}`
+          const query = new URLSearchParams(AUTO_REQUEST)
+          change(query)
+          const target = `${BASE}/oauth/authorize?${query.toString()}`
           const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri: target }).toString()}`
           const browser = server.browser()
           const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody', start })
@@ -345,6 +371,17 @@ for (const mode of MODES) {
           await assertRefused(answer, 403, words, browser)
         })
       }
+
+      it('send the client no state that it did not send, and with UAA whatever the response mode', async () => {
+        const query = new URLSearchParams(AUTO_REQUEST)
+        query.delete('state')
+        if (isUaa) query.set('response_mode', 'fragment')
+        const form_redirect_uri = `${BASE}/oauth/authorize?${query.toString()}`
+        const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri }).toString()}`
+        const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'nobody', start })
+        const { searchParams } = answer.location()
+        assert.deepEqual([searchParams.get('error'), searchParams.has('state')], ['access_denied', false])
+      })
 
       it('are shown where nothing waits', async () => {
         const browser = server.browser()
