@@ -1,5 +1,5 @@
 // Changes the record of a user, for every API. A change reads the user and replaces the version that it read; when another
-// change was faster, it is computed again.
+// process was faster, it is computed again.
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import { taken as takenInAliasZone } from './aliases.ts'
 import type { Aliases } from './aliases.ts'
 import type { Caller } from './caller.ts'
+import { MAX_ATTEMPTS } from './change-queue.ts'
 import type { GroupCaller, GroupRights } from './groups/group-rights.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { checkPassword } from './password-rules.ts'
@@ -47,9 +48,6 @@ interface ChangeDeps extends PasswordRuleDeps {
   readonly rights: GroupRights
   readonly report: UserReport
 }
-
-/** Attempts of a change that loses against others. */
-const MAX_ATTEMPTS = 8
 
 /** What a user signs in by or gets a new password by, and the salt: one of before makes revoked JWTs valid again. */
 const IDENTITY = ['userName', 'email', 'externalId', 'salt'] as const satisfies readonly (keyof User)[]

@@ -5,6 +5,7 @@ import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { createAliases } from './aliases.ts'
 import type { Caller } from './caller.ts'
+import { createChangeQueue } from './change-queue.ts'
 import { createGroupRights } from './groups/group-rights.ts'
 import { noSuchResource, staleVersion } from './refusal.ts'
 import { checkManageable } from './rules.ts'
@@ -48,13 +49,15 @@ export function createUsers(deps: UserDeps): Users {
   const rights = createGroupRights(deps)
   const report = createUserEvents(deps.audit)
   const parts = { ...deps, aliases, rights, report }
+  const inTurn = createChangeQueue()
 
   return {
     checkManageable: (zone, origin) => checkManageable(store, zone.id, origin, service.name),
 
     create: (zone, user) => createUser(zone, user, parts),
 
-    change: (zone, id, compute, change) => changeUser({ zone, id, compute, change }, parts),
+    change: (zone, id, compute, change) =>
+      inTurn(JSON.stringify([zone.id, id]), () => changeUser({ zone, id, compute, change }, parts)),
 
     async delete(zone, id, { expected, by }) {
       const user = await findUser(store, zone, id)

@@ -1,5 +1,5 @@
 // Changes and deletes a group, for every API. A change reads the group and replaces the version that it read; when another
-// change was faster, it is computed again.
+// process was faster, it is computed again.
 import type { Clock } from '../../base/clock.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Service } from '../../model/service.ts'
@@ -7,6 +7,7 @@ import type { Group, Member } from '../../model/users/group.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
 import type { MemberChange, Store } from '../../store/store.ts'
+import { createChangeQueue, MAX_ATTEMPTS } from '../change-queue.ts'
 import { noSuchResource, refuseResource, tooManyConflicts } from '../refusal.ts'
 import { isDefaultGroup } from './default-groups.ts'
 import { memberFacts } from './group-events.ts'
@@ -25,13 +26,14 @@ export interface GroupChange {
 
 /** Groups of every zone. */
 export interface GroupChanges {
-  /** Replaces what `compute` gives; it may run again if others change the group meanwhile. */
+  /** Replaces what `compute` gives, if anything; it may run again if others change the group meanwhile. */
   change(zone: Zone, id: string, compute: Compute, change: GroupChange): Promise<Group>
   /** Deletes the group with its memberships and mappings, and returns its last state; members are not among it. */
   delete(zone: Zone, id: string, change: GroupChange): Promise<Group>
 }
 
-type Compute = (group: Group) => GroupDraft & { readonly members: MemberChange }
+type Wanted = GroupDraft & { readonly members: MemberChange }
+type Compute = (group: Group) => Wanted | Promise<Wanted | undefined>
 
 interface ChangeDeps {
   readonly store: Store
@@ -42,19 +44,12 @@ interface ChangeDeps {
   readonly report: GroupReport
 }
 
-/** Attempts of a change that loses against others. */
-const MAX_ATTEMPTS = 8
-
 /** One instance serves every zone. */
 export function createGroupChanges(deps: ChangeDeps): GroupChanges {
   const { store, rights, report, clock } = deps
+  const inTurn = createChangeQueue()
 
-  async function replace(
-    zone: Zone,
-    before: Group,
-    { members, ...draft }: ReturnType<Compute>,
-    by: GroupCaller,
-  ): Promise<Group> {
+  async function replace(zone: Zone, before: Group, { members, ...draft }: Wanted, by: GroupCaller): Promise<Group> {
     checkDraft(zone, draft, deps)
     checkMembers(members.add)
     if (draft.displayName !== before.displayName) {
@@ -70,28 +65,35 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
     return written
   }
 
-  /** The answer to a failed write; `ChangedMeanwhile` unchanged. */
-  async function failureOf(cause: unknown, zone: Zone, id: string, compute: Compute): Promise<unknown> {
-    if (!(cause instanceof AlreadyExists)) return refusalOf(cause, { group: id, code: 'scim' })
-    const { displayName } = compute(await findGroup(store, zone, id))
-    const message = `A group with displayName: ${displayName} already exists`
-    return refuseResource('invalid_scim_resource', message, { cause })
-  }
+  /** Repeats an attempt that lost against another change. */
+  const repeated = <T>(zone: Zone, id: string, attempt: () => Promise<T>): Promise<T> =>
+    inTurn(JSON.stringify([zone.id, id]), async () => {
+      for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
+        try {
+          return await attempt()
+        } catch (cause) {
+          if (!(cause instanceof ChangedMeanwhile)) throw cause
+        }
+      }
+      throw tooManyConflicts('group', id)
+    })
 
   return {
     change: (zone, id, compute, { expected, by }) =>
-      repeated(id, async () => {
+      repeated(zone, id, async () => {
+        let wanted: Wanted | undefined
         try {
           const before = await findGroup(store, zone, id)
           if (expected !== undefined && before.version !== expected) throw staleGroup('updating', id)
-          return await replace(zone, before, compute(before), by)
+          wanted = await compute(before)
+          return wanted ? await replace(zone, before, wanted, by) : before
         } catch (cause) {
-          throw await failureOf(cause, zone, id, compute)
+          throw failureOf(cause, id, wanted)
         }
       }),
 
     delete: (zone, id, { expected, by }) =>
-      repeated(id, async () => {
+      repeated(zone, id, async () => {
         const group = await findGroup(store, zone, id)
         if (expected !== undefined && group.version !== expected) throw staleGroup('deleting', id)
         await store.groups.delete(zone.id, id, group.version)
@@ -101,23 +103,18 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
   }
 }
 
+/** The answer to a failed attempt; `ChangedMeanwhile` unchanged. */
+function failureOf(cause: unknown, id: string, wanted: Wanted | undefined): unknown {
+  if (!(cause instanceof AlreadyExists) || !wanted) return refusalOf(cause, { group: id, code: 'scim' })
+  const message = `A group with displayName: ${wanted.displayName} already exists`
+  return refuseResource('invalid_scim_resource', message, { cause })
+}
+
 /** Refuses an id that the zone does not have. */
 export async function findGroup(store: Store, zone: Zone, id: string): Promise<Group> {
   const group = await store.groups.find(zone.id, id)
   if (!group) throw noSuchResource('Group', id)
   return group
-}
-
-/** Repeats an attempt that lost against another change. */
-async function repeated<T>(id: string, attempt: () => Promise<T>): Promise<T> {
-  for (let count = 0; count < MAX_ATTEMPTS; count += 1) {
-    try {
-      return await attempt()
-    } catch (cause) {
-      if (!(cause instanceof ChangedMeanwhile)) throw cause
-    }
-  }
-  throw tooManyConflicts('group', id)
 }
 
 function changed(group: Group, draft: GroupDraft): Group {

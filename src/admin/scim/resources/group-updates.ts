@@ -1,10 +1,7 @@
-// Computes what a request changes of a group and its members, and repeats it after concurrent changes.
-import { OAuthError } from '../../../model/oauth-error.ts'
+// Computes what a request changes of a group and its members.
 import type { Group } from '../../../model/users/group.ts'
-import type { MemberChange, Store } from '../../../store/store.ts'
-import { findGroup } from '../../../users/groups/group-changes.ts'
+import type { MemberChange } from '../../../store/store.ts'
 import type { Groups } from '../../../users/groups/groups.ts'
-import { tooManyConflicts } from '../../../users/refusal.ts'
 import type { Names } from '../schemas/attribute.ts'
 import type { GroupMembers } from './group-members.ts'
 import { groupDefinitionOf, groupToJson, memberToJson } from './group-resource.ts'
@@ -16,13 +13,10 @@ import { applyPatch } from '../patch/patch.ts'
 import type { Change, Context } from './resources.ts'
 
 interface GroupUpdateDeps {
-  readonly store: Store
   readonly groups: Groups
   readonly members: GroupMembers
   readonly names: Names
 }
-
-const MAX_ATTEMPTS = 8
 
 interface ComputedChange {
   readonly definition: GroupDefinition
@@ -30,29 +24,22 @@ interface ComputedChange {
 }
 
 /** One instance serves every zone. */
-export function createGroupUpdates({ store, groups, members, names }: GroupUpdateDeps) {
-  /** Computes a change of the current group; repeats it after concurrent changes. */
+export function createGroupUpdates({ groups, members, names }: GroupUpdateDeps) {
+  /** Changes the group by what is computed of it, again after a concurrent change. */
   async function change(
     { zone, by }: Context,
     { id, condition }: Pick<Change, 'id' | 'condition'>,
     compute: (group: Group) => Promise<ComputedChange>,
   ): Promise<Group> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const group = await findGroup(store, zone, id)
+    const wanted = async (group: Group) => {
       checkMatch(condition, group.version)
       const { definition, memberChange } = await compute(group)
-      if (isSame(group, definition) && memberChange.add.length === 0 && memberChange.remove.length === 0) return group
+      if (isSame(group, definition) && memberChange.add.length === 0 && memberChange.remove.length === 0)
+        return undefined
       const { displayName, description, externalId = null } = definition
-      try {
-        return await groups.change(zone, id, () => ({ displayName, description, externalId, members: memberChange }), {
-          expected: group.version,
-          by,
-        })
-      } catch (cause) {
-        if (!isStale(cause)) throw cause
-      }
+      return { displayName, description, externalId, members: memberChange }
     }
-    throw tooManyConflicts('group', id)
+    return groups.change(zone, id, wanted, { by })
   }
 
   /** Reads only the members that the operations concern. */
@@ -80,7 +67,3 @@ export function createGroupUpdates({ store, groups, members, names }: GroupUpdat
 
 const isSame = (group: Group, { displayName, description, externalId }: GroupDefinition): boolean =>
   group.displayName === displayName && group.description === description && group.externalId === externalId
-
-/** Whether the group was changed since its version was read; that of the condition, if there is one, is checked again. */
-const isStale = (cause: unknown): boolean =>
-  cause instanceof OAuthError && cause.status === 409 && cause.error === 'scim'

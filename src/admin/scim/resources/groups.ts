@@ -29,7 +29,7 @@ export interface ScimGroupDeps {
 export function createScimGroups({ store, groups, service }: ScimGroupDeps): Resources {
   const names = namesOf(GROUP)
   const members = createGroupMembers({ store, service })
-  const { change, patched } = createGroupUpdates({ store, groups, members, names })
+  const { change, patched } = createGroupUpdates({ groups, members, names })
 
   /** The group with its members, which are read when they are sent. */
   function shownOne(context: Context, group: Group, selection: Selection): Resource {
