@@ -1,5 +1,5 @@
 // The schema of the configuration file, used by the loader and, through editor-schema.ts, by editors. Types and keys
-// only; rules across keys are checked in records.ts and signing-keys.ts.
+// only; rules across keys are checked in records/ and keys/.
 import { SIGNING_ALGORITHMS } from '../model/tokens/signing-key.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
 import { sentSchemas, settingsSchema } from '../records/json-schema.ts'

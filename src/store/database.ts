@@ -1,5 +1,5 @@
 // The interface between the areas of the store and the two databases: statements, writes and transactions. Contains no
-// table. Both databases run the same SQL but for the few differences of `Dialect`; sqlite.ts and postgres.ts implement `Database`.
+// table. Both databases run the same SQL but for the few differences of `Dialect`; engine/sqlite/ and engine/postgres/ implement `Database`.
 // Statements are parsed once, when their module is loaded, and prepared by name.
 import type { Clock } from '../base/clock.ts'
 import { isStorable } from '../base/text/storable-text.ts'

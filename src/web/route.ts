@@ -81,15 +81,15 @@ declare module 'fastify' {
     zone: AddressedZone
     /** Overrides the audience of the route for this request. */
     audience: Audience | undefined
-    /** The Basic credentials form-encoded, for clients that send them unencoded; see plain-basic.ts. */
+    /** The Basic credentials form-encoded, for clients that send them unencoded; see requests/plain-basic.ts. */
     encodedBasic: string | undefined
     /** Whether it has a proof or a token of DPoP (RFC 9449), in a zone that supports it. */
     usesDpop: boolean
     /** Whether the token may follow `Bearer` directly; the same for all requests. */
     readonly bearerSpaceOptional: boolean
-    /** For challenges; see resource-metadata-url.ts. */
+    /** For challenges; see callers/resource-metadata-url.ts. */
     readonly resourceMetadata: string | undefined
-    /** The certificate of the caller, as a trusted proxy wrote it; see client-certificate.ts. */
+    /** The certificate of the caller, as a trusted proxy wrote it; see requests/client-certificate.ts. */
     clientCertificate: string | undefined
     /** The verified token; set on routes with bearer access. */
     bearer: VerifiedToken | undefined

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -173,6 +173,17 @@ describe('latchkey', () => {
       assert.equal(got.status, status)
     })
   }
+
+  it('explains every command, as docs/operate.md does', () => {
+    const documented = readFileSync(new URL('../../docs/operate.md', import.meta.url), 'utf8')
+    const inTable = [...documented.matchAll(/^\| `latchkey ([a-z-]+)/gm)].map(([, name = '']) => name)
+    const inHelp = [...latchkey(['--help']).stdout.matchAll(/^ {2}([a-z][a-z-]+) {2,}\S/gm)].map(
+      ([, name = '']) => name,
+    )
+    const commands = inTable.filter(name => !name.startsWith('--'))
+    assert.ok(inHelp.includes('serve'))
+    assert.deepEqual([...new Set(commands)].toSorted(), inHelp.toSorted())
+  })
 
   it('takes the file from the environment', () => {
     const { status, stderr } = latchkey(['check-config'], { LATCHKEY_CONFIG: 'bad.yml' })
