@@ -388,6 +388,33 @@ describe('a drawn page', () => {
     }
   })
 
+  it('prints in dark ink, also from a dark screen', async () => {
+    const { page } = await open({ viewport: desktop, colorScheme: 'dark' })
+    await page.goto(`${base}/en/recovery-codes`)
+    const inkOf = (): Promise<string> => page.evaluate('getComputedStyle(document.querySelector("h1")).color')
+    assert.equal(await inkOf(), 'rgb(232, 238, 235)')
+    await page.emulateMedia({ media: 'print' })
+    assert.equal(await inkOf(), 'rgb(20, 32, 27)')
+    await page.context().close()
+  })
+
+  it('keeps a long user name beside the brand, and the way out at the edge', async () => {
+    for (const width of [768, 1280]) {
+      const { page } = await open({ viewport: { width, height: 800 } })
+      await page.goto(`${base}/en/home`)
+      const placed = await page.evaluate<readonly boolean[]>(`(() => {
+        const box = selector => document.querySelector(selector).getBoundingClientRect()
+        const places = () => [box('.person button').top < box('.brand').bottom, box('.person button').right === box('.tiles').right]
+        document.querySelector('.person .name').textContent = 'a-long-user-name.'.repeat(12)
+        const beside = places()
+        document.querySelector('.brand bdi').textContent = 'a long name of a site '.repeat(4)
+        return [...beside, ...places()]
+      })()`)
+      assert.deepEqual(placed, [true, true, false, true], String(width))
+      await page.context().close()
+    }
+  })
+
   it('has the rules of its stylesheet, which is served without comments and blanks', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/login`)
