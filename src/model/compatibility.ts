@@ -192,7 +192,7 @@ const rows = {
   missingAssertion: { id: 'C11', standard: invalidRequest, uaa: refusal('unauthorized', 401) },
   /** C11: verification of the assertion failed: signature, audience, time or revocation. */
   untrustedAssertion: { id: 'C11', standard: invalidGrant, uaa: refusal('invalid_token', 401) },
-  /** C14: whether a directory is used only for names without an internal account; otherwise after every wrong password. */
+  /** C14: whether a directory is used only for names without an internal password; otherwise after every wrong one. */
   directoryForUnknownNames: { id: 'C14', standard: true, uaa: false },
   /** C15: where the users of a directory are if its record does not say it; otherwise such a record cannot be used. */
   directoryPlaces: {

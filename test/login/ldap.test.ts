@@ -5,6 +5,7 @@ import { hiddenFields } from '../support/forms.ts'
 import type { LdapServer } from '../support/ldap-server.ts'
 import { LDAP_HINT, SEARCH, startLdapServer } from '../support/ldap-server.ts'
 import { MODES } from '../support/oauth.ts'
+import { linkTo, signUpWith } from '../support/self-service.ts'
 import type { Browser, TestAnswer } from '../support/server.ts'
 import type { Slapd } from '../support/slapd.ts'
 import { PASSWORD, startSlapd } from '../support/slapd.ts'
@@ -51,6 +52,20 @@ for (const mode of MODES) {
         [user?.origin, user?.lastLogonAt, user?.previousLogonAt],
         ['ldap', api.server.clock.now(), undefined],
       )
+    })
+
+    // In uaa each of them counts toward the lockout of the internal account, as after a wrong password (C14).
+    const times = mode === 'uaa' ? 1 : 6
+    it('signs in a user of the directory although somebody signed up with the same name', async () => {
+      await api.configure({ ...SEARCH, baseUrl: slapd.url, userSearchFilter: '(|(cn={0})(mail={0}))' })
+      const name = 'loner@example.org'
+      await signUpWith(api.server.browser(), name)
+      await linkTo(api.server, name)
+      for (let time = 0; time < times; time += 1) {
+        assert.equal(landsAt(await signIn(api.server.browser(), { username: name })), '302 /')
+      }
+      assert.ok(await api.server.store.users.findByName('svc', 'svc', name))
+      await api.configure({ ...SEARCH, baseUrl: slapd.url })
     })
 
     // Covers POST /login.do: login_hint; rule: LDAP after internal

@@ -70,7 +70,8 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     await store.events.recordNothing(now)
     await store.events.failures(zone.id, '', failuresSince)
   }
-  if (!found?.user.active) {
+  // An account that has no password yet leaves the name to the directory: anyone can sign up with the name of one of its users.
+  if (!found?.user.active || (behaviour.directoryForUnknownNames && !found.user.passwordHash)) {
     await takeAsLong()
     return refused('bad-credentials')
   }
