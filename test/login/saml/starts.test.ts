@@ -133,6 +133,11 @@ for (const mode of MODES) {
           want: { status: 400, words: NOT_HERE },
         },
         {
+          name: 'an entity id that is too long to be repeated',
+          path: `/saml/login/alias/latchkey?idp=${'x'.repeat(201)}`,
+          want: { status: 400, words: NOT_HERE },
+        },
+        {
           name: 'an unknown alias',
           path: '/saml/login/alias/none?idp=https://corp.example/saml',
           want: {
