@@ -180,7 +180,7 @@ for (const mode of MODES) {
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, ...to })
         const words = isUaa ? /No SAML identity provider found in zone for alias:other/ : NOT_HERE
         await assertRefused(await browser.send(path, { form: answerForm(xml, relayState) }), 404, words, browser)
-        for (const alias of ['none', 'latchkey2', 'z1.latchkey', 'LATCHKEY']) {
+        for (const alias of ['none', 'svc', 'latchkey2', 'z1.latchkey', 'LATCHKEY']) {
           const answer = await browser.send(`/saml/SSO/alias/${alias}`, { form: answerForm(xml, relayState) })
           await assertRefused(answer, 404, isUaa ? /No SAML identity provider found in zone\./ : NOT_HERE, browser)
         }
@@ -399,6 +399,19 @@ for (const mode of MODES) {
           const answer = await comeBack(server, browser, answerForm(xml, relayState))
           const words = isUaa ? /Identity Provider has been disabled by administrator for alias:other/ : NOT_HERE
           await assertRefused(answer, 404, words, browser)
+        } finally {
+          await server.store.providers.update('svc', { ...provider, version: provider.version + 1 })
+        }
+      })
+
+      it('name no provider whose entity id is not known, where the response names no issuer', async () => {
+        const provider = (await server.store.providers.findByOrigin('svc', 'other')) ?? assert.fail()
+        const { externalKey, ...unnamed } = provider
+        assert.ok(externalKey)
+        await server.store.providers.update('svc', { ...unnamed, active: false })
+        try {
+          const answer = await server.send(CONSUMER, { form: { SAMLResponse: base64Of('<a/>') } })
+          await assertRefused(answer, 404, isUaa ? /No SAML identity provider found in zone\./ : NOT_HERE)
         } finally {
           await server.store.providers.update('svc', { ...provider, version: provider.version + 1 })
         }

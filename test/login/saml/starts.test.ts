@@ -55,6 +55,19 @@ for (const mode of MODES) {
         assert.ok(url.searchParams.has('Signature'))
       })
 
+      it('lead at once to a provider whose entity id is not known yet', async () => {
+        const record = (await server.store.providers.findByOrigin('svc', 'hidden')) ?? assert.fail()
+        const { externalKey, ...unnamed } = record
+        assert.ok(externalKey)
+        await server.store.providers.update('svc', unnamed)
+        try {
+          const { url } = requestIn(await server.browser().send(discovery('hidden')))
+          assert.equal(url.origin + url.pathname, 'https://hidden.example/sso')
+        } finally {
+          await server.store.providers.update('svc', { ...record, version: record.version + 1 })
+        }
+      })
+
       for (const start of ['/login/external/corp', '/saml2/authenticate/corp']) {
         // Covers GET /saml2/authenticate/{alias}: alias
         it(`lead to the provider from ${start}`, async () => {
