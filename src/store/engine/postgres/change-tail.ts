@@ -24,7 +24,7 @@ const NEWS = `select clock.now, news.id, news.change from (select ${DATABASE_NOW
   select id, change from changes where id > $1 or id = any($2::bigint[]) order by id limit ${MAX_ROWS}) news on true`
 
 /** The reader of one process. */
-interface ChangeTail {
+export interface ChangeTail {
   /** Everything that is committed before it resolves counts as known. */
   begin(client: Client): Promise<void>
   /** Reports what was committed since. */

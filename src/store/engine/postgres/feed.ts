@@ -6,6 +6,7 @@ import { type Client, DatabaseError } from 'pg'
 import { stopwatch } from '../../../base/clock.ts'
 import { type ChangeListener, changeNumberOf, readChange } from '../../changes.ts'
 import { createChangeTail } from './change-tail.ts'
+import type { ChangeTail } from './change-tail.ts'
 import type { Outage } from '../../database.ts'
 import { StoreUnreachable } from '../../store.ts'
 
@@ -98,20 +99,12 @@ export function createFeed(deps: FeedDeps): Feed {
     if (isUnreachable && !before) onUnreachable()
   }
 
-  function hear(payload: string): void {
-    const change = readChange(payload)
-    if (change === undefined) listener.missed()
-    else listener.changed(change)
-    const id = changeNumberOf(payload)
-    if (id !== undefined) tail.received(id)
-  }
-
   async function open(): Promise<void> {
     const opened = connect()
     client = opened
     opened.on('error', error => lose(opened, error))
     opened.on('end', () => lose(opened, new StoreUnreachable('the connection that hears of changes has ended')))
-    opened.on('notification', ({ payload = '' }) => hear(payload))
+    opened.on('notification', ({ payload = '' }) => hear(payload, listener, tail))
     const timer = afterStalls(FEED_CONNECT_MS, () => lose(opened, new StoreUnreachable('the database does not answer')))
     try {
       await opened.connect()
@@ -174,6 +167,15 @@ export function createFeed(deps: FeedDeps): Feed {
       await last?.end()
     },
   }
+}
+
+/** Passes on a notification of a change, or that one was missed because it cannot be read. */
+function hear(payload: string, listener: ChangeListener, tail: Pick<ChangeTail, 'received'>): void {
+  const change = readChange(payload)
+  if (change === undefined) listener.missed()
+  else listener.changed(change)
+  const id = changeNumberOf(payload)
+  if (id !== undefined) tail.received(id)
 }
 
 /** Runs the action after so many milliseconds. After a stall of this process, input that arrived meanwhile is read first. */
