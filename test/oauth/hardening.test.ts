@@ -78,6 +78,7 @@ for (const mode of MODES) {
         { mode, config: { zone_config: { tokenPolicy: { refreshTokenFormat: 'jwt', refreshTokenUnique: true } } } },
         async server => {
           const first = await logIn(server)
+          server.clock.advance(1)
           const second = await logIn(server)
           assert.notEqual((await refresh(server, first)).status, 200)
           assert.equal((await refresh(server, second)).status, 200)

@@ -435,6 +435,7 @@ describe('the policies of refresh tokens', () => {
       const first = await passwordTokens(server)
       const other = await passwordTokens(server, {}, AUTO)
       const joel = await passwordTokens(server, { username: 'joel', password: 'wombat' })
+      server.clock.advance(1)
       const second = await passwordTokens(server)
       await refused(server, 'standard', () => refresh(server, first.refresh_token), {
         want: '400 invalid_grant',
@@ -447,6 +448,17 @@ describe('the policies of refresh tokens', () => {
       ] as const) {
         tokensOf(await refresh(server, token.refresh_token, {}, basic))
       }
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('keep at least one of several that are issued at once', async () => {
+    const server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenUnique: true } } } })
+    try {
+      const issued = await Promise.all(Array.from({ length: 4 }, () => passwordTokens(server)))
+      const refreshed = await Promise.all(issued.map(({ refresh_token: token }) => refresh(server, token)))
+      assert.ok(refreshed.some(({ status }) => status === 200))
     } finally {
       await server.stop()
     }

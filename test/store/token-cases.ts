@@ -105,7 +105,8 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'user', userId: 'u2' }))
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'client', clientId: 'other' }))
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'access', kind: 'access_token' }))
-      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'another', others: 0 })
+      await store().tokens.insert(z, token({ ...refresh, idDigest: 'kept', issuedAt: at(5) }))
+      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'kept', others: 0 })
       const left = await Promise.all(['gone', 'user', 'client', 'access'].map(id => store().tokens.find(z, id)))
       assert.deepEqual(
         left.map(found => found?.idDigest),
@@ -122,13 +123,31 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
         await store().tokens.insert(z, token({ ...refresh, idDigest, issuedAt: at(second) }))
       }
       await store().tokens.use(z, 'used', at(6))
-      await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept: 'oldest', others: 2 })
       const ids = ['oldest', 'older', 'newer', 'used', 'kept']
-      const left = await Promise.all(ids.map(id => store().tokens.find(z, id)))
+      const leftBeside = async (kept: string, others: number): Promise<readonly (string | undefined)[]> => {
+        await store().tokens.deleteRefreshTokens(z, { clientId: 'app', userId: 'u1', kept, others })
+        return (await Promise.all(ids.map(id => store().tokens.find(z, id)))).map(found => found?.idDigest)
+      }
+      assert.deepEqual(await leftBeside('oldest', 0), ids, 'an older one deletes no newer ones')
+      assert.deepEqual(await leftBeside('kept', 2), [undefined, 'older', 'newer', 'used', 'kept'])
       assert.deepEqual(
-        left.map(found => found?.idDigest),
-        ['oldest', undefined, 'newer', 'used', 'kept'],
+        await leftBeside('oldest', 0),
+        [undefined, 'older', 'newer', 'used', 'kept'],
+        'a deleted one none',
       )
+      assert.deepEqual(await leftBeside('newer', 0), [undefined, undefined, 'newer', 'used', 'kept'])
+    })
+
+    it('that refresh are never all deleted by concurrent requests, of which each keeps its own', async () => {
+      const z = newZone()
+      const ids = ['a', 'b', 'c', 'd']
+      for (const idDigest of ids) {
+        await store().tokens.insert(z, token({ zoneId: z, kind: 'refresh_token', userId: 'u1', idDigest }))
+      }
+      const pair = { clientId: 'app', userId: 'u1' }
+      await Promise.all(ids.map(kept => store().tokens.deleteRefreshTokens(z, { ...pair, kept, others: 0 })))
+      const left = await Promise.all(ids.map(id => store().tokens.find(z, id)))
+      assert.equal(left.filter(found => found !== undefined).length, 1)
     })
 
     it('remember when they were used', async () => {

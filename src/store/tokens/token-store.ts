@@ -51,8 +51,8 @@ export interface TokenStore {
   /** Deletes a batch of the client's tokens; returns the number, 0 when none is left. */
   deleteSomeOfClient(zoneId: string, clientId: string): Promise<number>
   /**
-   * Deletes the oldest unused refresh tokens of this client and user, except the one with the digest `kept` and the number
-   * `others` of the newest others (`refreshTokenUnique`). Used ones stay, for reuse detection.
+   * Deletes the unused refresh tokens of this client and user that are older than the one with the digest `kept`, except for
+   * the number `others` of the newest others (`refreshTokenUnique`). Used ones stay, for reuse detection.
    */
   deleteRefreshTokens(
     zoneId: string,

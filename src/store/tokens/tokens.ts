@@ -39,7 +39,8 @@ const UNDO_USE = statement<TokenKey & { seen: number; before: number | null }>(
    where zone_id = :zone_id and id_digest = :id_digest and used_at = :seen`,
 )
 const DELETE = statement<TokenKey>(`delete from tokens where zone_id = :zone_id and id_digest = :id_digest`)
-// Used ones stay, for reuse detection.
+// Used ones stay, for reuse detection. The order of all tokens decides: of concurrent requests, which see the tokens of each
+// other, one must keep its own.
 const DELETE_REFRESH_TOKENS = statement<{
   zone_id: string
   client_id: string
@@ -50,6 +51,8 @@ const DELETE_REFRESH_TOKENS = statement<{
   `delete from tokens
    where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
    and used_at is null and id_digest <> :kept
+   and exists (select 1 from tokens own where own.zone_id = :zone_id and own.id_digest = :kept
+     and (own.issued_at > tokens.issued_at or (own.issued_at = tokens.issued_at and own.id_digest < tokens.id_digest)))
    and id_digest not in (select id_digest from tokens
      where zone_id = :zone_id and client_id = :client_id and user_id = :user_id and kind = 'refresh_token'
      and used_at is null and id_digest <> :kept
