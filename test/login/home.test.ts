@@ -62,7 +62,8 @@ describe('GET / and /home', () => {
       const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
         const description = { showOnHomePage: true, appIcon: '', appLaunchUrl: 'https://app.example/start?a=b&c' }
-        await server.store.clients.apply('svc', [{ kind: 'describe', clientId: 'app', description, revision: 0 }])
+        const { revision = 0 } = (await server.store.clients.findForChange('svc', 'app')) ?? {}
+        await server.store.clients.apply('svc', [{ kind: 'describe', clientId: 'app', description, revision }])
         await changeClient(server, 'app', { initiateLoginUri: 'https://app.example/begin?x=1' })
         await changeClient(server, 'auto', { initiateLoginUri: 'https://auto.example/begin' })
         const { text } = await (await signedIn(server)).send('/home')
