@@ -15,6 +15,42 @@ const metadata: Operation = {
   answers: { 200: json('The metadata.', ref('Metadata')) },
 }
 
+const resourceMetadata: Operation = {
+  summary: 'Read the protected resource metadata of the server',
+  about: 'RFC 9728.',
+  answers: {
+    200: json(
+      'The description.',
+      open({
+        resource: text,
+        authorization_servers: listOf(text),
+        bearer_methods_supported: listOf(text),
+        resource_documentation: text,
+        dpop_signing_alg_values_supported: listOf(text),
+        tls_client_certificate_bound_access_tokens: { type: 'boolean' },
+      }),
+    ),
+    404: 'The zone does not have it.',
+  },
+}
+
+const RATE_LIMITER = closed(
+  {
+    current: closed(
+      {
+        status: { enum: ['ACTIVE', 'DISABLED'] },
+        asOf: text,
+        credentialIdExtractor: text,
+        loggingLevel: text,
+        limiterMappings: { type: 'integer' },
+      },
+      ['credentialIdExtractor', 'loggingLevel', 'limiterMappings'],
+    ),
+    fromSource: text,
+  },
+  ['fromSource'],
+)
+
 const keySet = (facts: Facts, summary: string, schema: ReturnType<typeof ref>): Operation => ({
   summary,
   headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
@@ -89,25 +125,7 @@ export const serverArea = (facts: Facts): Area => ({
       summary: 'Read the settings of the rate limiter',
       credentials: ['bearer'],
       answers: {
-        200: json(
-          'The state of the limiter.',
-          closed(
-            {
-              current: closed(
-                {
-                  status: { enum: ['ACTIVE', 'DISABLED'] },
-                  asOf: text,
-                  credentialIdExtractor: text,
-                  loggingLevel: text,
-                  limiterMappings: { type: 'integer' },
-                },
-                ['credentialIdExtractor', 'loggingLevel', 'limiterMappings'],
-              ),
-              fromSource: text,
-            },
-            ['fromSource'],
-          ),
-        ),
+        200: json('The state of the limiter.', RATE_LIMITER),
         403: `The caller lacks ${facts.service.scope('admin')} of the default zone.`,
       },
     },
@@ -115,24 +133,7 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /token_key': keySet(facts, 'Read the active signing key', ref('Key')),
     'GET /.well-known/openid-configuration': metadata,
     'GET /oauth/token/.well-known/openid-configuration': metadata,
-    'GET /.well-known/oauth-protected-resource': {
-      summary: 'Read the protected resource metadata of the server',
-      about: 'RFC 9728.',
-      answers: {
-        200: json(
-          'The description.',
-          open({
-            resource: text,
-            authorization_servers: listOf(text),
-            bearer_methods_supported: listOf(text),
-            resource_documentation: text,
-            dpop_signing_alg_values_supported: listOf(text),
-            tls_client_certificate_bound_access_tokens: { type: 'boolean' },
-          }),
-        ),
-        404: 'The zone does not have it.',
-      },
-    },
+    'GET /.well-known/oauth-protected-resource': resourceMetadata,
     'GET /.well-known/oauth-authorization-server': metadata,
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
     'GET /square-logo.png': {

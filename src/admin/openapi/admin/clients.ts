@@ -76,6 +76,8 @@ const result = json('The result.', closed({ status: { const: 'ok' }, message: te
 /** Which secret or keys to change. */
 const CHANGE_MODES = oneOfOrNull(['UPDATE', 'ADD', 'DELETE'])
 
+type Operations = Area['operations']
+
 /** `/oauth/clients` and below, and `/clientinfo`. */
 export function clientsArea({ behaviour }: Facts): Area {
   return {
@@ -128,144 +130,157 @@ export function clientsArea({ behaviour }: Facts): Area {
         json: { schema: ref('ClientToMake'), example: { ...example, client_id: 'kiosk' } },
       },
       'PUT /oauth/clients/restricted/:client_id': { ...update, summary: 'Update a client without restricted scopes' },
-      'POST /oauth/clients/tx': batch({
-        summary: 'Create clients',
-        json: { schema: filledList(ref('ClientToMake')), example: [{ ...example, client_id: 'shop-1' }] },
-        answers: { 201: clients, 400: INVALID, 404: statusAlone('The list is empty.'), 409: CHANGED, 503: overload },
-      }),
-      'PUT /oauth/clients/tx': batch({
-        summary: 'Update clients',
-        json: { schema: filledList(ref('ClientToChange')), example: [{ ...example, client_secret: undefined }] },
-      }),
-      'POST /oauth/clients/tx/delete': batch({
-        summary: 'Delete clients',
-        json: { schema: listOrNull(open({ client_id: filled }, ['client_id'])), example: [{ client_id: 'shop-1' }] },
-      }),
-      'POST /oauth/clients/tx/secret': batch({
-        summary: 'Change the secrets of clients',
-        json: {
-          schema: listOrNull(
-            open({ clientId: filled, secret: textOrNull, oldSecret: textOrNull }, ['clientId', 'secret']),
-          ),
-          example: [{ clientId: 'shop', secret: 'another-secret' }],
-        },
-      }),
-      'POST /oauth/clients/tx/modify': batch({
-        summary: 'Create, update and delete clients',
-        json: {
-          schema: listOrNull({
-            type: 'object',
-            properties: {
-              client_id: clientId,
-              action: oneOf(['add', 'update', 'update,secret', 'secret', 'delete']),
-            },
-            required: ['client_id', 'action'],
-            allOf: [
-              actionIs(['add', 'update', 'update,secret'], ref('ClientToMake')),
-              actionIs(['update,secret', 'secret'], { required: ['client_secret'] }),
-            ],
-          }),
-          example: [{ ...example, client_id: 'shop-2', action: 'add' }],
-        },
-        answers: {
-          200: json('The changed clients.', listOf({ type: 'object' })),
-          400: INVALID,
-          404: missing,
-          409: CHANGED,
-          503: overload,
-        },
-      }),
-      'PUT /oauth/clients/:client_id/secret': {
-        summary: 'Change the secret of a client',
-        about: 'A client that changes its own secret must send the old one; an administrator does not.',
-        path,
-        json: {
-          schema: {
-            ...open({ secret: textOrNull, oldSecret: textOrNull, changeMode: CHANGE_MODES }),
-            anyOf: [
-              { required: ['secret'] },
-              { properties: { changeMode: { const: 'DELETE' } }, required: ['changeMode'] },
-            ],
-          },
-          example: { secret: 'another-secret' },
-        },
-        answers: {
-          200: result,
-          400: 'The old secret is wrong, the new one violates the policy, or the client has too many or too few secrets.',
-          404: missing,
-          409: CHANGED,
-          429: 'Too many wrong old secrets.',
-          503: overload,
-        },
-      },
-      'PUT /oauth/clients/:client_id/clientjwt': {
-        summary: 'Change the public keys of a client, or whose JWTs it trusts',
-        path,
-        json: {
-          schema: open({
-            jwks: textOrNull,
-            jwks_uri: textOrNull,
-            kid: textOrNull,
-            iss: { ...textOrNull, description: 'Of an entry of `jwt_creds`, with `sub`; not together with keys.' },
-            sub: textOrNull,
-            aud: textOrNull,
-            changeMode: oneOfOrNull(['ADD', 'UPDATE', 'DELETE']),
-          }),
-          example: { jwks_uri: 'https://shop.example/keys', changeMode: 'UPDATE' },
-        },
-        answers: {
-          200: result,
-          400: 'The keys or the entry are invalid, or the caller may not change them.',
-          404: missing,
-          409: CHANGED,
-        },
-      },
-      'GET /oauth/clients/meta': {
-        summary: 'List client metadata for the home page',
-        answers: { 200: json('The display settings of the clients.', listOf(ref('ClientMetadata'))) },
-      },
-      'GET /oauth/clients/:client_id/meta': {
-        summary: 'Read client metadata for the home page',
-        path,
-        answers: { 200: json('The display settings.', ref('ClientMetadata')), 404: 'No metadata found.' },
-      },
-      'PUT /oauth/clients/:client_id/meta': {
-        summary: 'Update client metadata for the home page',
-        path,
-        json: {
-          schema: open({
-            clientId: textOrNull,
-            clientName: textOrNull,
-            showOnHomePage: { type: ['boolean', 'null'] },
-            appLaunchUrl: { type: ['string', 'null'], pattern: '^(?:[Hh][Tt][Tt][Pp][Ss]?://|$)' },
-            appIcon: { type: ['string', 'null'], pattern: BASE64, description: 'An image in base64.' },
-          }),
-          example: { clientName: 'The shop', showOnHomePage: true, appLaunchUrl: 'https://shop.example/' },
-        },
-        answers: {
-          200: json('The new display settings.', ref('ClientMetadata')),
-          400: 'Invalid member.',
-          404: 'Client not found.',
-          409: CHANGED,
-        },
-      },
-      'GET /oauth/clients/:client_id/profile': {
-        summary: 'Report what a client lacks for its FAPI 2.0 profile',
-        path,
-        answers: {
-          200: json(
-            'The profile of the client or its zone, null for none, and what is missing.',
-            open({
-              client_id: text,
-              profile: oneOfOrNull(PROFILES),
-              missing: listOf(open({ of: oneOf(['client', 'zone', 'server']), key: text, message: text })),
-            }),
-          ),
-          404: missing,
-        },
-      },
+      ...BATCH_OPERATIONS,
+      ...CREDENTIAL_OPERATIONS,
+      ...METADATA_OPERATIONS,
       ...Object.fromEntries(['GET', 'POST', 'PUT', 'DELETE', 'PATCH'].map(method => [`${method} /clientinfo`, info])),
     },
     schemas: clientSchemas(behaviour),
   }
+}
+
+/** Several clients at once. */
+const BATCH_OPERATIONS: Operations = {
+  'POST /oauth/clients/tx': batch({
+    summary: 'Create clients',
+    json: { schema: filledList(ref('ClientToMake')), example: [{ ...example, client_id: 'shop-1' }] },
+    answers: { 201: clients, 400: INVALID, 404: statusAlone('The list is empty.'), 409: CHANGED, 503: overload },
+  }),
+  'PUT /oauth/clients/tx': batch({
+    summary: 'Update clients',
+    json: { schema: filledList(ref('ClientToChange')), example: [{ ...example, client_secret: undefined }] },
+  }),
+  'POST /oauth/clients/tx/delete': batch({
+    summary: 'Delete clients',
+    json: { schema: listOrNull(open({ client_id: filled }, ['client_id'])), example: [{ client_id: 'shop-1' }] },
+  }),
+  'POST /oauth/clients/tx/secret': batch({
+    summary: 'Change the secrets of clients',
+    json: {
+      schema: listOrNull(open({ clientId: filled, secret: textOrNull, oldSecret: textOrNull }, ['clientId', 'secret'])),
+      example: [{ clientId: 'shop', secret: 'another-secret' }],
+    },
+  }),
+  'POST /oauth/clients/tx/modify': batch({
+    summary: 'Create, update and delete clients',
+    json: {
+      schema: listOrNull({
+        type: 'object',
+        properties: {
+          client_id: clientId,
+          action: oneOf(['add', 'update', 'update,secret', 'secret', 'delete']),
+        },
+        required: ['client_id', 'action'],
+        allOf: [
+          actionIs(['add', 'update', 'update,secret'], ref('ClientToMake')),
+          actionIs(['update,secret', 'secret'], { required: ['client_secret'] }),
+        ],
+      }),
+      example: [{ ...example, client_id: 'shop-2', action: 'add' }],
+    },
+    answers: {
+      200: json('The changed clients.', listOf({ type: 'object' })),
+      400: INVALID,
+      404: missing,
+      409: CHANGED,
+      503: overload,
+    },
+  }),
+}
+
+/** Secrets and keys of a client. */
+const CREDENTIAL_OPERATIONS: Operations = {
+  'PUT /oauth/clients/:client_id/secret': {
+    summary: 'Change the secret of a client',
+    about: 'A client that changes its own secret must send the old one; an administrator does not.',
+    path,
+    json: {
+      schema: {
+        ...open({ secret: textOrNull, oldSecret: textOrNull, changeMode: CHANGE_MODES }),
+        anyOf: [
+          { required: ['secret'] },
+          { properties: { changeMode: { const: 'DELETE' } }, required: ['changeMode'] },
+        ],
+      },
+      example: { secret: 'another-secret' },
+    },
+    answers: {
+      200: result,
+      400: 'The old secret is wrong, the new one violates the policy, or the client has too many or too few secrets.',
+      404: missing,
+      409: CHANGED,
+      429: 'Too many wrong old secrets.',
+      503: overload,
+    },
+  },
+  'PUT /oauth/clients/:client_id/clientjwt': {
+    summary: 'Change the public keys of a client, or whose JWTs it trusts',
+    path,
+    json: {
+      schema: open({
+        jwks: textOrNull,
+        jwks_uri: textOrNull,
+        kid: textOrNull,
+        iss: { ...textOrNull, description: 'Of an entry of `jwt_creds`, with `sub`; not together with keys.' },
+        sub: textOrNull,
+        aud: textOrNull,
+        changeMode: oneOfOrNull(['ADD', 'UPDATE', 'DELETE']),
+      }),
+      example: { jwks_uri: 'https://shop.example/keys', changeMode: 'UPDATE' },
+    },
+    answers: {
+      200: result,
+      400: 'The keys or the entry are invalid, or the caller may not change them.',
+      404: missing,
+      409: CHANGED,
+    },
+  },
+}
+
+/** What pages show of a client, and what its profile demands. */
+const METADATA_OPERATIONS: Operations = {
+  'GET /oauth/clients/meta': {
+    summary: 'List client metadata for the home page',
+    answers: { 200: json('The display settings of the clients.', listOf(ref('ClientMetadata'))) },
+  },
+  'GET /oauth/clients/:client_id/meta': {
+    summary: 'Read client metadata for the home page',
+    path,
+    answers: { 200: json('The display settings.', ref('ClientMetadata')), 404: 'No metadata found.' },
+  },
+  'PUT /oauth/clients/:client_id/meta': {
+    summary: 'Update client metadata for the home page',
+    path,
+    json: {
+      schema: open({
+        clientId: textOrNull,
+        clientName: textOrNull,
+        showOnHomePage: { type: ['boolean', 'null'] },
+        appLaunchUrl: { type: ['string', 'null'], pattern: '^(?:[Hh][Tt][Tt][Pp][Ss]?://|$)' },
+        appIcon: { type: ['string', 'null'], pattern: BASE64, description: 'An image in base64.' },
+      }),
+      example: { clientName: 'The shop', showOnHomePage: true, appLaunchUrl: 'https://shop.example/' },
+    },
+    answers: {
+      200: json('The new display settings.', ref('ClientMetadata')),
+      400: 'Invalid member.',
+      404: 'Client not found.',
+      409: CHANGED,
+    },
+  },
+  'GET /oauth/clients/:client_id/profile': {
+    summary: 'Report what a client lacks for its FAPI 2.0 profile',
+    path,
+    answers: {
+      200: json(
+        'The profile of the client or its zone, null for none, and what is missing.',
+        open({
+          client_id: text,
+          profile: oneOfOrNull(PROFILES),
+          missing: listOf(open({ of: oneOf(['client', 'zone', 'server']), key: text, message: text })),
+        }),
+      ),
+      404: missing,
+    },
+  },
 }

@@ -87,6 +87,8 @@ const memberId: Schema = { type: 'string', minLength: 1, maxLength: 255 }
 /** A member in a list: the id of a user may stand alone. */
 const listedMember: Schema = { anyOf: [ref('GroupMemberToStore'), memberId] }
 
+type Operations = Area['operations']
+
 /** `/Groups` and below. */
 export function groupsArea(): Area {
   const { displayName = {}, description = {} } = sentSchemas(groupFields, { nullable: true })
@@ -106,152 +108,10 @@ export function groupsArea(): Area {
     about:
       'The name of a group is the scope that its members can have. A group can be a member of another one: its members are in both. The API is UAA’s SCIM 1; `/scim/v2/Groups` has the same groups in SCIM 2.0.',
     operations: {
-      'GET /Groups': {
-        summary: 'List groups',
-        query: {
-          filter: mayBe(
-            'A SCIM filter over id, displayName, description, meta.created, meta.lastModified, meta.version.',
-          ),
-          sortBy: mayBe('Attribute to sort by; `created` unless given.'),
-          sortOrder: mayBe('`ascending`; any other value means descending.'),
-          startIndex: number('Index of the first result, from 1.', { minimum: 1, maximum: MAX_INT32 }),
-          count: number('Results per page, at most 500.', { minimum: 0, maximum: MAX_INT32 }),
-          attributes: mayBe('Comma-separated names of the members to return.'),
-        },
-        answers: { 200: page({ type: 'object' }), 400: 'Invalid filter, order or number.' },
-      },
-      'POST /Groups': {
-        summary: 'Create a group',
-        json: { schema: ref('GroupToStore'), example },
-        answers: { 201: aGroup, 400: INVALID, 403: NOT_GIVEN, 409: 'The name is taken.', 413: LARGE },
-      },
-      'GET /Groups/:id': { summary: 'Read a group', path, answers: { 200: aGroup, 404: NO_GROUP } },
-      'PUT /Groups/:id': {
-        summary: 'Replace a group and all of its members',
-        path,
-        headers: { 'If-Match': ifMatch },
-        json: { schema: ref('GroupToStore'), example },
-        answers: changed,
-      },
-      'PATCH /Groups/:id': {
-        summary: 'Change a group',
-        about:
-          'Changes the given attributes. Members are added, or removed with `"operation": "delete"`; attributes in `meta.attributes` are cleared first.',
-        path,
-        headers: { 'If-Match': ifMatch },
-        json: { schema: ref('GroupToChange'), example },
-        answers: changed,
-      },
-      'DELETE /Groups/:id': {
-        summary: 'Delete a group with its memberships and mappings',
-        path,
-        headers: { 'If-Match': { ...ifMatch, required: false } },
-        answers: { 200: aGroup, 400: INVALID, 404: NO_GROUP, 409: 'The version is another one.' },
-      },
-      'GET /Groups/:id/members': {
-        summary: 'List the members of a group',
-        path,
-        query: {
-          returnEntities: mayBe('`true` to get each with its record.'),
-          filter: mayBe('Ignored.'),
-        },
-        answers: { 200: json('All members.', listOf(ref('GroupMember'))), 404: NO_GROUP },
-      },
-      'POST /Groups/:id/members': {
-        summary: 'Add a member to a group',
-        path,
-        json: { schema: ref('GroupMemberToStore'), example: exampleMember },
-        answers: {
-          201: aMember,
-          400: INVALID,
-          403: NOT_GIVEN,
-          404: 'There is no such group, or no such user or group to be a member.',
-          409: 'It is a member already: `member_already_exists`.',
-        },
-      },
-      'GET /Groups/:id/members/:memberId': {
-        summary: 'Read a member of a group',
-        path: memberPath,
-        answers: { 200: aMember, 404: NO_MEMBER },
-      },
-      'PUT /Groups/:id/members/:memberId': {
-        summary: 'Read a member of a group, with the right to change it',
-        path: memberPath,
-        json: { schema: { type: 'object' }, example: {} },
-        answers: { 200: aMember, 404: NO_MEMBER },
-      },
-      'DELETE /Groups/:id/members/:memberId': {
-        summary: 'Remove a member from a group',
-        path: memberPath,
-        answers: { 200: aMember, 404: NO_MEMBER },
-      },
-      'GET /Groups/External': {
-        summary: 'List mappings of external groups',
-        query: {
-          ...listQuery,
-          origin: mayBe('Those of this identity provider only.'),
-          externalGroup: mayBe('Those of this external group only; case counts.'),
-        },
-        answers: { 200: mappings, 400: 'Invalid filter or number.' },
-      },
-      'GET /Groups/External/list': {
-        summary: 'List mappings of external groups (deprecated)',
-        query: listQuery,
-        answers: { 200: mappings, 400: 'Invalid filter or number.' },
-      },
-      'POST /Groups/External': {
-        summary: 'Map an external group to a group',
-        json: { schema: ref('ExternalGroupToStore'), example: exampleMapping },
-        answers: {
-          201: aMapping,
-          400: 'A member is invalid: `scim`.',
-          403: NOT_GIVEN,
-          404: 'There is no such group.',
-          412: 'The external group is missing.',
-        },
-      },
-      'DELETE /Groups/External/groupId/:groupId/externalGroup/:externalGroup/origin/:origin': unmapping(
-        'Delete a mapping',
-        ['groupId', 'externalGroup', 'origin'],
-      ),
-      'DELETE /Groups/External/displayName/:displayName/externalGroup/:externalGroup/origin/:origin': unmapping(
-        'Delete a mapping by the name of the group',
-        ['displayName', 'externalGroup', 'origin'],
-      ),
-      'DELETE /Groups/External/groupId/:groupId/externalGroup/:externalGroup': unmapping(
-        'Delete a mapping of `ldap` (deprecated)',
-        ['groupId', 'externalGroup'],
-      ),
-      'DELETE /Groups/External/displayName/:displayName/externalGroup/:externalGroup': unmapping(
-        'Delete a mapping of `ldap` by the name of the group (deprecated)',
-        ['displayName', 'externalGroup'],
-      ),
-      'DELETE /Groups/External/id/:groupId/:externalGroup': unmapping('Delete a mapping of `ldap` (older form)', [
-        'groupId',
-        'externalGroup',
-      ]),
-      'DELETE /Groups/External/:displayName/:externalGroup': unmapping(
-        'Delete a mapping of `ldap` by the name of the group (older form)',
-        ['displayName', 'externalGroup'],
-      ),
-      'POST /Groups/zones': {
-        summary: 'Grant users rights in another zone',
-        about: 'Creates the group `zones.<id>.<right>` if it does not exist, and adds the members.',
-        json: {
-          schema: ref('ZoneGroup'),
-          example: { displayName: 'zones.shop.admin', members: [exampleMember] },
-        },
-        answers: { 201: aGroup, 400: INVALID, 413: LARGE },
-      },
-      'DELETE /Groups/zones/:userId/:zoneId': takeFromZone('Revoke the administration of a zone from a user', [
-        'userId',
-        'zoneId',
-      ]),
-      'DELETE /Groups/zones/:userId/:zoneId/:scope': takeFromZone('Revoke a right in a zone from a user', [
-        'userId',
-        'zoneId',
-        'scope',
-      ]),
+      ...GROUP_OPERATIONS,
+      ...MEMBER_OPERATIONS,
+      ...MAPPING_OPERATIONS,
+      ...ZONE_OPERATIONS,
     },
     schemas: {
       Group: closed(
@@ -326,4 +186,164 @@ export function groupsArea(): Area {
       ),
     },
   }
+}
+
+/** Groups. */
+const GROUP_OPERATIONS: Operations = {
+  'GET /Groups': {
+    summary: 'List groups',
+    query: {
+      filter: mayBe('A SCIM filter over id, displayName, description, meta.created, meta.lastModified, meta.version.'),
+      sortBy: mayBe('Attribute to sort by; `created` unless given.'),
+      sortOrder: mayBe('`ascending`; any other value means descending.'),
+      startIndex: number('Index of the first result, from 1.', { minimum: 1, maximum: MAX_INT32 }),
+      count: number('Results per page, at most 500.', { minimum: 0, maximum: MAX_INT32 }),
+      attributes: mayBe('Comma-separated names of the members to return.'),
+    },
+    answers: { 200: page({ type: 'object' }), 400: 'Invalid filter, order or number.' },
+  },
+  'POST /Groups': {
+    summary: 'Create a group',
+    json: { schema: ref('GroupToStore'), example },
+    answers: { 201: aGroup, 400: INVALID, 403: NOT_GIVEN, 409: 'The name is taken.', 413: LARGE },
+  },
+  'GET /Groups/:id': { summary: 'Read a group', path, answers: { 200: aGroup, 404: NO_GROUP } },
+  'PUT /Groups/:id': {
+    summary: 'Replace a group and all of its members',
+    path,
+    headers: { 'If-Match': ifMatch },
+    json: { schema: ref('GroupToStore'), example },
+    answers: changed,
+  },
+  'PATCH /Groups/:id': {
+    summary: 'Change a group',
+    about:
+      'Changes the given attributes. Members are added, or removed with `"operation": "delete"`; attributes in `meta.attributes` are cleared first.',
+    path,
+    headers: { 'If-Match': ifMatch },
+    json: { schema: ref('GroupToChange'), example },
+    answers: changed,
+  },
+  'DELETE /Groups/:id': {
+    summary: 'Delete a group with its memberships and mappings',
+    path,
+    headers: { 'If-Match': { ...ifMatch, required: false } },
+    answers: { 200: aGroup, 400: INVALID, 404: NO_GROUP, 409: 'The version is another one.' },
+  },
+}
+
+/** Members of a group. */
+const MEMBER_OPERATIONS: Operations = {
+  'GET /Groups/:id/members': {
+    summary: 'List the members of a group',
+    path,
+    query: {
+      returnEntities: mayBe('`true` to get each with its record.'),
+      filter: mayBe('Ignored.'),
+    },
+    answers: { 200: json('All members.', listOf(ref('GroupMember'))), 404: NO_GROUP },
+  },
+  'POST /Groups/:id/members': {
+    summary: 'Add a member to a group',
+    path,
+    json: { schema: ref('GroupMemberToStore'), example: exampleMember },
+    answers: {
+      201: aMember,
+      400: INVALID,
+      403: NOT_GIVEN,
+      404: 'There is no such group, or no such user or group to be a member.',
+      409: 'It is a member already: `member_already_exists`.',
+    },
+  },
+  'GET /Groups/:id/members/:memberId': {
+    summary: 'Read a member of a group',
+    path: memberPath,
+    answers: { 200: aMember, 404: NO_MEMBER },
+  },
+  'PUT /Groups/:id/members/:memberId': {
+    summary: 'Read a member of a group, with the right to change it',
+    path: memberPath,
+    json: { schema: { type: 'object' }, example: {} },
+    answers: { 200: aMember, 404: NO_MEMBER },
+  },
+  'DELETE /Groups/:id/members/:memberId': {
+    summary: 'Remove a member from a group',
+    path: memberPath,
+    answers: { 200: aMember, 404: NO_MEMBER },
+  },
+}
+
+/** Mappings of groups of other providers. */
+const MAPPING_OPERATIONS: Operations = {
+  'GET /Groups/External': {
+    summary: 'List mappings of external groups',
+    query: {
+      ...listQuery,
+      origin: mayBe('Those of this identity provider only.'),
+      externalGroup: mayBe('Those of this external group only; case counts.'),
+    },
+    answers: { 200: mappings, 400: 'Invalid filter or number.' },
+  },
+  'GET /Groups/External/list': {
+    summary: 'List mappings of external groups (deprecated)',
+    query: listQuery,
+    answers: { 200: mappings, 400: 'Invalid filter or number.' },
+  },
+  'POST /Groups/External': {
+    summary: 'Map an external group to a group',
+    json: { schema: ref('ExternalGroupToStore'), example: exampleMapping },
+    answers: {
+      201: aMapping,
+      400: 'A member is invalid: `scim`.',
+      403: NOT_GIVEN,
+      404: 'There is no such group.',
+      412: 'The external group is missing.',
+    },
+  },
+  'DELETE /Groups/External/groupId/:groupId/externalGroup/:externalGroup/origin/:origin': unmapping(
+    'Delete a mapping',
+    ['groupId', 'externalGroup', 'origin'],
+  ),
+  'DELETE /Groups/External/displayName/:displayName/externalGroup/:externalGroup/origin/:origin': unmapping(
+    'Delete a mapping by the name of the group',
+    ['displayName', 'externalGroup', 'origin'],
+  ),
+  'DELETE /Groups/External/groupId/:groupId/externalGroup/:externalGroup': unmapping(
+    'Delete a mapping of `ldap` (deprecated)',
+    ['groupId', 'externalGroup'],
+  ),
+  'DELETE /Groups/External/displayName/:displayName/externalGroup/:externalGroup': unmapping(
+    'Delete a mapping of `ldap` by the name of the group (deprecated)',
+    ['displayName', 'externalGroup'],
+  ),
+  'DELETE /Groups/External/id/:groupId/:externalGroup': unmapping('Delete a mapping of `ldap` (older form)', [
+    'groupId',
+    'externalGroup',
+  ]),
+  'DELETE /Groups/External/:displayName/:externalGroup': unmapping(
+    'Delete a mapping of `ldap` by the name of the group (older form)',
+    ['displayName', 'externalGroup'],
+  ),
+}
+
+/** Rights in zones. */
+const ZONE_OPERATIONS: Operations = {
+  'POST /Groups/zones': {
+    summary: 'Grant users rights in another zone',
+    about: 'Creates the group `zones.<id>.<right>` if it does not exist, and adds the members.',
+    json: {
+      schema: ref('ZoneGroup'),
+      example: { displayName: 'zones.shop.admin', members: [exampleMember] },
+    },
+    answers: { 201: aGroup, 400: INVALID, 413: LARGE },
+  },
+  'DELETE /Groups/zones/:userId/:zoneId': takeFromZone('Revoke the administration of a zone from a user', [
+    'userId',
+    'zoneId',
+  ]),
+  'DELETE /Groups/zones/:userId/:zoneId/:scope': takeFromZone('Revoke a right in a zone from a user', [
+    'userId',
+    'zoneId',
+    'scope',
+  ]),
 }

@@ -41,6 +41,39 @@ const shownProvider: Schema = {
   additionalProperties: false,
 }
 
+const EXAMPLE = {
+  type: 'oidc1.0',
+  originKey: 'partner',
+  name: 'The partner',
+  active: true,
+  config: {
+    authUrl: 'https://partner.example/authorize',
+    tokenUrl: 'https://partner.example/token',
+    tokenKeyUrl: 'https://partner.example/keys',
+    issuer: 'https://partner.example',
+    relyingPartyId: 'latchkey',
+    relyingPartySecret: 'partner-secret',
+    linkText: 'The partner',
+  },
+}
+
+const CREDENTIALS = { username: 'somebody', password: 'the password' }
+
+const DIRECTORY = {
+  type: 'ldap',
+  originKey: 'ldap',
+  name: 'The directory',
+  config: {
+    // An address reserved for documentation (RFC 5737).
+    baseUrl: 'ldaps://192.0.2.1',
+    ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
+    bindUserDn: 'cn=reader,dc=example,dc=org',
+    bindPassword: 'reader-secret',
+    userSearchBase: 'ou=people,dc=example,dc=org',
+    userSearchFilter: 'uid={0}',
+  },
+}
+
 /** `/identity-providers` and below. */
 export function providersArea({ service }: Facts): Area {
   const described = providerTypes(service.name)
@@ -51,36 +84,6 @@ export function providersArea({ service }: Facts): Area {
       [sentConfigOf(type), sent(settingsSchema(settings, { nullable: true }))],
     ]),
   )
-  const example = {
-    type: 'oidc1.0',
-    originKey: 'partner',
-    name: 'The partner',
-    active: true,
-    config: {
-      authUrl: 'https://partner.example/authorize',
-      tokenUrl: 'https://partner.example/token',
-      tokenKeyUrl: 'https://partner.example/keys',
-      issuer: 'https://partner.example',
-      relyingPartyId: 'latchkey',
-      relyingPartySecret: 'partner-secret',
-      linkText: 'The partner',
-    },
-  }
-  const credentials = { username: 'somebody', password: 'the password' }
-  const directory = {
-    type: 'ldap',
-    originKey: 'ldap',
-    name: 'The directory',
-    config: {
-      // An address reserved for documentation (RFC 5737).
-      baseUrl: 'ldaps://192.0.2.1',
-      ldapProfileFile: 'ldap/ldap-search-and-bind.xml',
-      bindUserDn: 'cn=reader,dc=example,dc=org',
-      bindPassword: 'reader-secret',
-      userSearchBase: 'ou=people,dc=example,dc=org',
-      userSearchFilter: 'uid={0}',
-    },
-  }
   return {
     name: 'Identity providers',
     about: 'The identity providers of a zone.',
@@ -107,7 +110,7 @@ export function providersArea({ service }: Facts): Area {
       'POST /identity-providers': {
         summary: 'Create a provider',
         query: rawConfig,
-        json: { schema: ref('IdentityProviderToMake'), example },
+        json: { schema: ref('IdentityProviderToMake'), example: EXAMPLE },
         answers: { 201: provider, 400: UNUSABLE, 409: TAKEN, 422: INVALID },
       },
       'POST /identity-providers/test': {
@@ -115,7 +118,7 @@ export function providersArea({ service }: Facts): Area {
         about:
           'Verifies a user name and a password with the record in the body. The record is checked as on creation and not stored. It needs its own `bindPassword`, even if a stored provider has one.',
         query: rawConfig,
-        json: { schema: ref('ProviderTest'), example: { provider: directory, credentials } },
+        json: { schema: ref('ProviderTest'), example: { provider: DIRECTORY, credentials: CREDENTIALS } },
         answers: {
           200: json('The credentials are valid.', { const: 'ok' }),
           400: refusal('The body is malformed, the record has another type, or it lacks a setting.'),
@@ -130,7 +133,7 @@ export function providersArea({ service }: Facts): Area {
         about: 'Omitted secrets, and omitted settings that UAA does not have, are kept; null removes such a setting.',
         path,
         query: rawConfig,
-        json: { schema: ref('IdentityProviderToMake'), example: { ...example, name: 'Our partner' } },
+        json: { schema: ref('IdentityProviderToMake'), example: { ...EXAMPLE, name: 'Our partner' } },
         answers: { 200: provider, 400: UNUSABLE, 404: MISSING, 409: TAKEN, 422: INVALID },
       },
       'DELETE /identity-providers/:id': {

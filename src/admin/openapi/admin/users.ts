@@ -110,6 +110,8 @@ const lookup: Pick<Operation, 'summary' | 'about' | 'answers'> = {
   },
 }
 
+type Operations = Area['operations']
+
 /** `/Users` and below, and `/ids/Users`. */
 export function usersArea(): Area {
   return {
@@ -167,91 +169,7 @@ export function usersArea(): Area {
           422: STALE,
         },
       },
-      'PATCH /Users/:id/status': {
-        summary: 'Unlock a user, or require a new password',
-        about: 'Accounts of the internal provider only.',
-        path,
-        json: {
-          schema: open({ locked: someFlag, passwordChangeRequired: someFlag }),
-          example: { locked: false, passwordChangeRequired: true },
-        },
-        answers: {
-          200: json(
-            'What was done.',
-            closed({ locked: flag, passwordChangeRequired: flag }, ['locked', 'passwordChangeRequired']),
-          ),
-          400: 'Only `locked: false` and `passwordChangeRequired: true` are possible, and for internal accounts.',
-          404: missing,
-        },
-      },
-      'GET /Users/:id/verify': {
-        summary: 'Verify the e-mail address of a user without a mail',
-        path,
-        headers: { 'If-Match': ifMatch },
-        answers: {
-          200: json('The user, without groups and approvals.', ref('User'), { headers: version }),
-          400: 'Invalid version.',
-          403: KEPT_ELSEWHERE,
-          404: missing,
-          422: STALE,
-        },
-      },
-      'GET /Users/:id/verify-link': {
-        summary: 'Create a link that verifies a user',
-        about: 'For a mail that the caller sends. Valid for one hour and one use; opens a page with a button.',
-        path,
-        query: {
-          redirect_uri: must('Where the user goes afterwards, if the client has registered it.'),
-          client_id: may('The client; that of the token unless given.'),
-        },
-        answers: {
-          200: json('The link.', closed({ verify_link: text })),
-          400: 'The parameter `redirect_uri` is missing.',
-          403: KEPT_ELSEWHERE,
-          404: missing,
-          405: 'The user is verified already.',
-        },
-      },
-      'PUT /Users/:id/password': {
-        summary: 'Change the password of a user',
-        about:
-          'Users must send their old password, clients and administrators for other users need not. Ends all tokens and sessions.',
-        path,
-        json: {
-          schema: sent(open({ password: someText, oldPassword: someText })),
-          example: { password: 'another long password', oldPassword: null },
-        },
-        answers: {
-          200: json('Changed.', closed({ status: { const: 'ok' }, message: text })),
-          400: 'The password violates the policy, the old one is missing, or it is the password of another user.',
-          401: 'The old password is wrong, or there is no such user.',
-          403: KEPT_ELSEWHERE,
-          409: 'The password was changed concurrently.',
-          422: 'The password is the same as before.',
-          429: 'Too many wrong old passwords.',
-          503: overload,
-        },
-      },
-      'GET /ids/Users': {
-        ...lookup,
-        query: {
-          filter: must('Such as `userName eq "nadia"`.'),
-          sortOrder: mayBe('`ascending` in any case; any other value means descending. By user name.'),
-          startIndex: index,
-          count,
-          includeInactive: mayBe('`true` includes users of inactive providers.'),
-        },
-      },
-      'POST /ids/Users': {
-        ...lookup,
-        form: {
-          filter: must('Such as `userName eq "nadia"`.'),
-          sortOrder: may('`ascending` in any case; any other value means descending.'),
-          startIndex: may('Index of the first result.'),
-          count: may('Results per page, at most 500.'),
-          includeInactive: may('`true` includes users of inactive providers.'),
-        },
-      },
+      ...ACCOUNT_OPERATIONS,
     },
     schemas: {
       UserToSend: sent(sentUser),
@@ -292,4 +210,93 @@ export function usersArea(): Area {
       ),
     },
   }
+}
+
+/** The state, address and password of a user, and the search by names. */
+const ACCOUNT_OPERATIONS: Operations = {
+  'PATCH /Users/:id/status': {
+    summary: 'Unlock a user, or require a new password',
+    about: 'Accounts of the internal provider only.',
+    path,
+    json: {
+      schema: open({ locked: someFlag, passwordChangeRequired: someFlag }),
+      example: { locked: false, passwordChangeRequired: true },
+    },
+    answers: {
+      200: json(
+        'What was done.',
+        closed({ locked: flag, passwordChangeRequired: flag }, ['locked', 'passwordChangeRequired']),
+      ),
+      400: 'Only `locked: false` and `passwordChangeRequired: true` are possible, and for internal accounts.',
+      404: missing,
+    },
+  },
+  'GET /Users/:id/verify': {
+    summary: 'Verify the e-mail address of a user without a mail',
+    path,
+    headers: { 'If-Match': ifMatch },
+    answers: {
+      200: json('The user, without groups and approvals.', ref('User'), { headers: version }),
+      400: 'Invalid version.',
+      403: KEPT_ELSEWHERE,
+      404: missing,
+      422: STALE,
+    },
+  },
+  'GET /Users/:id/verify-link': {
+    summary: 'Create a link that verifies a user',
+    about: 'For a mail that the caller sends. Valid for one hour and one use; opens a page with a button.',
+    path,
+    query: {
+      redirect_uri: must('Where the user goes afterwards, if the client has registered it.'),
+      client_id: may('The client; that of the token unless given.'),
+    },
+    answers: {
+      200: json('The link.', closed({ verify_link: text })),
+      400: 'The parameter `redirect_uri` is missing.',
+      403: KEPT_ELSEWHERE,
+      404: missing,
+      405: 'The user is verified already.',
+    },
+  },
+  'PUT /Users/:id/password': {
+    summary: 'Change the password of a user',
+    about:
+      'Users must send their old password, clients and administrators for other users need not. Ends all tokens and sessions.',
+    path,
+    json: {
+      schema: sent(open({ password: someText, oldPassword: someText })),
+      example: { password: 'another long password', oldPassword: null },
+    },
+    answers: {
+      200: json('Changed.', closed({ status: { const: 'ok' }, message: text })),
+      400: 'The password violates the policy, the old one is missing, or it is the password of another user.',
+      401: 'The old password is wrong, or there is no such user.',
+      403: KEPT_ELSEWHERE,
+      409: 'The password was changed concurrently.',
+      422: 'The password is the same as before.',
+      429: 'Too many wrong old passwords.',
+      503: overload,
+    },
+  },
+  'GET /ids/Users': {
+    ...lookup,
+    query: {
+      filter: must('Such as `userName eq "nadia"`.'),
+      sortOrder: mayBe('`ascending` in any case; any other value means descending. By user name.'),
+      startIndex: index,
+      count,
+      includeInactive: mayBe('`true` includes users of inactive providers.'),
+    },
+  },
+  'POST /ids/Users': {
+    ...lookup,
+    form: {
+      filter: must('Such as `userName eq "nadia"`.'),
+      sortOrder: may('`ascending` in any case; any other value means descending.'),
+      startIndex: may('Index of the first result.'),
+      count: may('Results per page, at most 500.'),
+      includeInactive: may('`true` includes users of inactive providers.'),
+    },
+  },
 }

@@ -70,17 +70,18 @@ const TAKEN = 'Another zone has the id or the subdomain, or the zone was changed
 const ID = '^\\s*(?:[\\x21\\x23-\\x29\\x2d\\x30-\\x5b\\x5d-\\x7e]{1,36})?\\s*$'
 const SUBDOMAIN = '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$'
 
+const TO_MAKE = {
+  schema: ref('ZoneToMake'),
+  example: {
+    id: 'branch',
+    subdomain: 'branch',
+    name: 'A branch',
+    config: { tokenPolicy: { accessTokenValidity: 600 } },
+  },
+}
+
 /** `/identity-zones` and below. */
 export function zonesArea({ service }: Facts): Area {
-  const toMake = {
-    schema: ref('ZoneToMake'),
-    example: {
-      id: 'branch',
-      subdomain: 'branch',
-      name: 'A branch',
-      config: { tokenPolicy: { accessTokenValidity: 600 } },
-    },
-  }
   return {
     name: 'Identity zones',
     about: 'Tenants, each with its own users, clients, keys and pages.',
@@ -98,13 +99,13 @@ export function zonesArea({ service }: Facts): Area {
       },
       'POST /identity-zones': {
         summary: 'Create a zone',
-        json: toMake,
+        json: TO_MAKE,
         answers: { 201: zone, 400: MALFORMED, 403: forbidden, 409: TAKEN, 422: INVALID },
       },
       'PUT /identity-zones/:id': {
         summary: 'Replace a zone',
         path,
-        json: { ...toMake, example: { ...toMake.example, name: 'The branch' } },
+        json: { ...TO_MAKE, example: { ...TO_MAKE.example, name: 'The branch' } },
         answers: {
           200: zone,
           400: statusAlone('A member has the wrong type, or name or subdomain is missing.'),
