@@ -387,13 +387,13 @@ describe('back-channel logout beside applications that do not respond', () => {
       log: { warn: () => {}, fault: (_, cause) => void faults.push(cause) },
     })
     const { id: userId } = await userNamed(server, 'marissa')
-    const end = (id: string, zoneId = 'svc'): Promise<void> =>
+    const end = (id: string, zoneId = 'svc', clients: readonly string[] = [id]): Promise<void> =>
       store.endedSessions.add({
         zoneId,
         id,
         userId,
         sessionSalt: id,
-        clients: [id],
+        clients,
         attempts: 0,
         nextAttemptAt: clock.now(),
       })
@@ -457,6 +457,40 @@ describe('back-channel logout beside applications that do not respond', () => {
     await endRequests(rounds)
     assert.deepEqual([healthy.tokens.length, faults], [1, []])
   })
+
+  for (const { name, status } of [
+    { name: 'do not respond', status: undefined },
+    { name: 'respond late, with an error', status: 503 },
+  ]) {
+    it(`tries all that ${name}, but ever less often`, { timeout: 20_000 }, async t => {
+      const requests = [0, 0, 0, 0] // more servers than may be tried at once
+      const servers = requests.map((_, index) =>
+        createServer((_request, response) => {
+          requests[index] = (requests[index] ?? 0) + 1
+          clock.advance(2)
+          if (status !== undefined) response.writeHead(status).end()
+        }),
+      )
+      const urls = new Map<string, string>()
+      for (const [index, server] of servers.entries()) {
+        await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+        t.after(() => server.closeAllConnections())
+        t.after(() => server.close())
+        const address = server.address()
+        urls.set(`late-${index}`, `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/bye`)
+      }
+      const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
+      const { channel, clock, end, endRequests, faults } = await senderFor(t, { clients })
+      await end('session', 'svc', [...urls.keys()])
+      for (let round = 0; round < 60; round += 1) {
+        const delivery = channel.deliver()
+        await (status === undefined ? setTimeout(20) : delivery)
+        await endRequests([delivery])
+        clock.advance(11)
+      }
+      assert.deepEqual([requests.every(count => count >= 1 && count <= 10), faults], [true, []], requests.join())
+    })
+  }
 
   for (const { name, zoneIds, count, most } of [
     { name: 'two requests to those of a zone', zoneIds: ['one'], count: 4, most: 2 },

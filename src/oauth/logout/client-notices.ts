@@ -56,12 +56,13 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
     if (uri === undefined || !supportsProtocol(zone, 'backchannelLogout', behaviour)) return undefined
     const share = outboundShareOf(client, 'background')
     const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
-    const slot = await hostSlots.enter(share.zoneId, new URL(uri).host)
-    if (!slot) return left('too many requests are in progress', true)
     // By client, not by server, so that one client cannot stop notifications to a server of another.
     const key = `${zone.id} ${clientId}`
+    // Asked before, so that it takes no place from one that may respond.
+    if (!breaker.admits(key)) return left('it did not respond to recent requests')
+    const slot = await hostSlots.enter(share.zoneId, new URL(uri).host)
+    if (!slot) return left('too many requests are in progress', true)
     try {
-      if (!breaker.admits(key)) return left('it did not respond to recent requests')
       const sid = sessionIdFor(ended, clientId)
       const token = await logoutToken(zone, { client, userId: ended.userId, sid }, deps)
       const { status } = await outbound.fetch(uri, {
@@ -71,8 +72,9 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
         ignoreBody: true,
         share,
       })
-      breaker.report(key, 'answered')
-      slot.noteEnd('ended')
+      const isLate = slot.noteEnd('ended') === 'late'
+      // A late error is as no response: a proxy has waited for the application.
+      breaker.report(key, isLate && status >= 300 && status !== 400 ? 'failed' : 'answered')
       if (status < 300) return delivered()
       // §2.8: the application refused. Any other status may come from a proxy in front of it.
       if (status === 400) return refused(client, 'it responded with status 400')

@@ -24,8 +24,8 @@ const MAX_SERVERS = 10_000
 
 /** A place among the concurrent requests to a server. */
 interface HostSlot {
-  /** `hung`: the server did not respond. Not called if no request was sent. */
-  noteEnd(outcome: 'ended' | 'hung'): void
+  /** `hung`: the server did not respond. Not called if no request was sent. Returns how fast the server was. */
+  noteEnd(outcome: 'ended' | 'hung'): Pace
   leave(): void
 }
 
@@ -126,8 +126,10 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
       return {
         noteEnd(outcome) {
           const milliseconds = clock.now().getTime() - since.getTime()
-          if (outcome === 'hung' || milliseconds > LATE_MS) note(key, 'late')
-          else note(key, milliseconds < QUICK_MS ? 'quick' : 'slow')
+          const isLate = outcome === 'hung' || milliseconds > LATE_MS
+          const pace = isLate ? 'late' : milliseconds < QUICK_MS ? 'quick' : 'slow'
+          note(key, pace)
+          return pace
         },
         leave() {
           if (attempt) leaveZone(attempt)
