@@ -9,6 +9,7 @@ import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const ORDERS = 'https://orders.example/'
 const STOCK = 'https://stock.example/api'
+const BARE = 'https://bare.example'
 const SHOP = ['shop', 'secret'] as const
 const bootstrap = {
   ...defaultBootstrap,
@@ -22,7 +23,7 @@ const bootstrap = {
       authorities: ['jobs.run'],
       redirect_uri: ['https://shop.example/cb'],
       autoapprove: true,
-      resources: [ORDERS, STOCK],
+      resources: [ORDERS, STOCK, BARE],
     },
   ],
 }
@@ -81,6 +82,16 @@ for (const mode of MODES) {
       assert.equal(again.json()['error'], 'invalid_target')
     })
 
+    it('may be named with or without the slash after a bare host, and the token has the spelling of the record', async () => {
+      const asked = [ORDERS.slice(0, -1), `${BARE}/`]
+      const issued = tokensOf(await redeem(await codeFor(...asked)))
+      assert.deepEqual(audienceOf(issued.access_token), [ORDERS, BARE])
+      const one = tokensOf(await redeem(await codeFor(...asked, ORDERS), { resource: `${BARE}/` }))
+      assert.deepEqual(audienceOf(one.access_token), [BARE])
+      const other = await refresh(server, one.refresh_token, { resource: ORDERS.slice(0, -1) }, SHOP)
+      assert.deepEqual(audienceOf(tokensOf(other).access_token), [ORDERS])
+    })
+
     it('make a token that no other resource accepts, this server included', async () => {
       const issued = tokensOf(await redeem(await codeFor(ORDERS)))
       assert.equal((await server.send('/userinfo', { bearer: issued.access_token })).status, 401)
@@ -90,6 +101,9 @@ for (const mode of MODES) {
     for (const wrong of [
       'https://elsewhere.example/',
       `${STOCK}/`,
+      `${BARE}//`,
+      `${BARE}/?`,
+      `${BARE}:443`,
       'stock',
       `${STOCK}#part`,
       'https://[',

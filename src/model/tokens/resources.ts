@@ -8,18 +8,35 @@ const MAX_RESOURCES = 10
 
 const refuse = (description: string): OAuthError => new OAuthError('invalid_target', description, { rule: 'resource' })
 
+const BARE_HOST = /^https?:\/\/[^/?#]+(\/?)$/i
+
 /**
- * Those of the values, each once. Throws `invalid_target` for one that is no absolute URI or has a fragment, and for one that
- * the client's record does not have.
+ * The spelling of the client's record. Only the slash after a bare host may differ, which changes nothing (RFC 3986 §6.2.3):
+ * libraries that parse the URI of an API add one.
  */
-export function namedResources(values: readonly string[], { resources = [] }: Client): readonly string[] {
-  const named = [...new Set(values.filter(value => value !== ''))]
-  if (named.length > MAX_RESOURCES) throw refuse(`A request must not have more than ${MAX_RESOURCES} resources`)
-  for (const resource of named) {
+function spellingOf(resource: string, { resources = [] }: Client): string | undefined {
+  if (resources.includes(resource)) return resource
+  const [, slash] = BARE_HOST.exec(resource) ?? []
+  if (slash === undefined) return undefined
+  const other = slash === '' ? `${resource}/` : resource.slice(0, -1)
+  return resources.includes(other) ? other : undefined
+}
+
+/**
+ * Those of the values, each once, as the client's record has them. Throws `invalid_target` for one that is no absolute URI or has
+ * a fragment, and for one that the record does not have.
+ */
+export function namedResources(values: readonly string[], client: Client): readonly string[] {
+  const sent = new Set(values.filter(value => value !== ''))
+  if (sent.size > MAX_RESOURCES) throw refuse(`A request must not have more than ${MAX_RESOURCES} resources`)
+  const named = new Set<string>()
+  for (const resource of sent) {
     if (!isAbsoluteUri(resource)) throw refuse('A resource must be an absolute URI without a fragment')
-    if (!resources.includes(resource)) throw refuse('This client may not request a token for this resource')
+    const spelling = spellingOf(resource, client)
+    if (spelling === undefined) throw refuse('This client may not request a token for this resource')
+    named.add(spelling)
   }
-  return named
+  return [...named]
 }
 
 /**
