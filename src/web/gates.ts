@@ -39,10 +39,10 @@ export function createGates(deps: {
   async function requireSession(
     request: FastifyRequest,
     reply: FastifyReply,
-    { whileDemanded = false }: { whileDemanded?: boolean },
+    { whileDemanded, formOf }: Extract<Access, { readonly by: 'session' }>,
   ): Promise<unknown> {
     const signedIn = await sessions.signedIn(request)
-    const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : undefined
+    const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : formOf
     if (!signedIn) {
       return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
     }

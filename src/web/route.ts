@@ -20,6 +20,8 @@ export type Access =
       readonly by: 'session'
       /** Allows users with an open demand, such as a new password; all other routes redirect them to its page. */
       readonly whileDemanded?: true
+      /** The path of the page with the form that is posted to the route; a sign-in leads back there. */
+      readonly formOf?: string
     }
 
 /** Requirements for an access token; all that are present must be met. */

@@ -206,6 +206,31 @@ for (const mode of MODES) {
       })
     })
 
+    describe('when a form is posted after its session has ended', () => {
+      const forms: readonly (readonly [form: string, page: string])[] = [
+        ['/change_password.do', '/change_password'],
+        ['/change_email.do', '/change_email'],
+        ['/profile', '/profile'],
+        ['/profile/details', '/profile'],
+        ['/profile/sessions', '/profile'],
+        ['/profile/security/passkey', '/profile/security/passkey'],
+        ['/profile/security/app', '/profile/security/app'],
+        ['/profile/security/codes', '/profile/security'],
+        ['/profile/security/rename', '/profile/security'],
+        ['/profile/security/remove', '/profile/security'],
+        ['/profile/security/devices', '/profile/security'],
+      ]
+      for (const [path, page] of forms) {
+        it(`${path} leads to ${page} after a new sign-in`, async () => {
+          const browser = await signedIn(server)
+          browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
+          const form = { 'X-Svc-Csrf': browser.csrf, 'X-Uaa-Csrf': browser.csrf }
+          assert.equal((await browser.send(path, { method: 'POST', form })).location().href, LOGIN)
+          assert.equal((await browser.signIn('marissa', 'koala')).location().href, `http://localhost:8080${page}`)
+        })
+      }
+    })
+
     describe('when the sign-in form is posted', () => {
       it('twice at the same instant, both lead on, each with a session that works', async () => {
         const browser = server.browser()

@@ -13,6 +13,7 @@ import type { ProfileDeps } from './profile.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
+const formOf = (page: string) => ({ access: { by: 'session', formOf: page }, audience: 'page' }) as const
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const keptHere = { ownAccounts: true } as const
 const anonymous = open('users without an account or password')
@@ -37,16 +38,16 @@ const ROUTES = {
   'POST /invitations/accept_enterprise.do': byCode,
   'GET /continue': open('it redirects only to URLs that clients have registered'),
   'GET /change_email': { ...own, ...keptHere },
-  'POST /change_email.do': { ...own, ...keptHere },
+  'POST /change_email.do': { ...formOf('/change_email'), ...keptHere },
   'GET /change_password': { ...own, ...keptHere },
-  'POST /change_password.do': { ...own, ...keptHere },
+  'POST /change_password.do': { ...formOf('/change_password'), ...keptHere },
   'GET /force_password_change': demanded,
   'POST /force_password_change': demanded,
   'GET /force_password_change_completed': demanded,
   'GET /profile': own,
-  'POST /profile': own,
-  'POST /profile/details': own,
-  'POST /profile/sessions': own,
+  'POST /profile': formOf('/profile'),
+  'POST /profile/details': formOf('/profile'),
+  'POST /profile/sessions': formOf('/profile'),
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** One of these pages, or what its form is posted to. */

@@ -10,6 +10,7 @@ import type { SecurityDeps } from './security-access.ts'
 /** For users with an outstanding second factor only. */
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
+const formOf = (page: string) => ({ access: { by: 'session', formOf: page }, audience: 'page' }) as const
 const anyone = { access: { by: 'anyone', because: 'it is a sign-in page' }, audience: 'page' } as const
 
 const ROUTES = {
@@ -22,16 +23,16 @@ const ROUTES = {
   'POST /login/passkey': anyone,
   'GET /profile/security': own,
   'GET /profile/security/passkey': own,
-  'POST /profile/security/passkey': own,
+  'POST /profile/security/passkey': formOf('/profile/security/passkey'),
   'GET /profile/security/app': own,
-  'POST /profile/security/app': own,
+  'POST /profile/security/app': formOf('/profile/security/app'),
   'GET /profile/security/codes': own,
-  'POST /profile/security/codes': own,
+  'POST /profile/security/codes': formOf('/profile/security'),
   'GET /profile/security/rename': own,
-  'POST /profile/security/rename': own,
+  'POST /profile/security/rename': formOf('/profile/security'),
   'GET /profile/security/remove': own,
-  'POST /profile/security/remove': own,
-  'POST /profile/security/devices': own,
+  'POST /profile/security/remove': formOf('/profile/security'),
+  'POST /profile/security/devices': formOf('/profile/security'),
   'GET /profile/security/offer': own,
   'POST /profile/security/offer': own,
 } as const satisfies Record<RouteName, DeferredRoute>
