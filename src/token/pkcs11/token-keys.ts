@@ -88,21 +88,82 @@ function createLogin(): Login {
 /** The signature was not made because its session was lost. */
 class Lost extends SigningUnavailable {}
 
-function createTokenKey(
+interface TokenKeyDeps extends Deps {
+  readonly login: Login
+}
+
+function createTokenKey(keyId: string, key: KeyInToken, deps: TokenKeyDeps): TokenKey {
+  const { pkcs11 } = key
+  const mechanism = mechanismOf(key.algorithm)
+  const pool = createSessionPool(keyId, key, deps)
+  const { unavailable } = pool
+  let waiting = 0
+
+  async function signed(input: Buffer, publicKey: string): Promise<Buffer> {
+    const taken = await pool.take()
+    try {
+      if (taken.session.publicKey !== publicKey) throw unavailable(`the token has another key labelled ${pkcs11.label}`)
+      const signature = await taken.session.sign(input)
+      if (mechanism.bytes !== undefined && signature.length !== mechanism.bytes) {
+        throw unavailable(`the token returned a signature of ${signature.length} bytes`)
+      }
+      pool.noteSignature()
+      return signature
+    } catch (error) {
+      throw pool.has(taken) ? error : new Lost('the session was lost', { cause: error })
+    } finally {
+      taken.work -= 1
+    }
+  }
+
+  /** Retries once with a new session if the session was lost, for example because the module was restarted. */
+  async function signedAtLast(input: Buffer, publicKey: string): Promise<Buffer> {
+    try {
+      return await signed(input, publicKey)
+    } catch (error) {
+      if (!(error instanceof Lost)) throw error
+    }
+    try {
+      return await signed(input, publicKey)
+    } catch (error) {
+      throw error instanceof Lost ? pool.fail(error.cause) : error
+    }
+  }
+
+  return {
+    async publicKey() {
+      const taken = await pool.take()
+      taken.work -= 1
+      return taken.session.publicKey
+    },
+    signer: publicKey => async data => {
+      if (waiting >= MAX_WAITING) throw unavailable('too many signatures are waiting')
+      waiting += 1
+      try {
+        return await signedAtLast(mechanism.input(data), publicKey)
+      } finally {
+        waiting -= 1
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+/** The sessions of one key: as many as its work needs, and none for a while after a failure. */
+function createSessionPool(
   keyId: string,
   { algorithm, pkcs11 }: KeyInToken,
-  { log, env, timeoutMilliseconds, login }: Deps & { readonly login: Login },
-): TokenKey {
-  const { sessions: max, ...where } = pkcs11
-  const mechanism = mechanismOf(algorithm)
-  const request = { location: where, mechanism: { type: mechanism.type, parameter: mechanism.parameter } }
+  { log, env, timeoutMilliseconds, login }: TokenKeyDeps,
+) {
+  const { sessions: max, ...location } = pkcs11
+  const { type, parameter } = mechanismOf(algorithm)
+  const request = { location, mechanism: { type, parameter } }
   const sessions = new Set<PooledSession>()
   let opening: Promise<PooledSession> | undefined
   let failed: SigningUnavailable | undefined
   let isPinRefused = false
   let isAway = false
   let isClosed = false
-  let waiting = 0
 
   const unavailable = (problem: string, cause?: unknown): SigningUnavailable =>
     new SigningUnavailable(`signing key ${keyId}: ${problem}`, { cause })
@@ -154,54 +215,18 @@ function createTokenKey(
     return taken
   }
 
-  async function signed(input: Buffer, publicKey: string): Promise<Buffer> {
-    const taken = await take()
-    try {
-      if (taken.session.publicKey !== publicKey) throw unavailable(`the token has another key labelled ${where.label}`)
-      const signature = await taken.session.sign(input)
-      if (mechanism.bytes !== undefined && signature.length !== mechanism.bytes) {
-        throw unavailable(`the token returned a signature of ${signature.length} bytes`)
-      }
+  return {
+    unavailable,
+    take,
+    fail,
+    /** Whether the session was not lost since it was taken. */
+    has: (taken: PooledSession): boolean => sessions.has(taken),
+    /** Logs that the token is there again, after a failure. */
+    noteSignature(): void {
       if (isAway) log.info(`signing key ${keyId}: the token signs again`)
       isAway = false
-      return signature
-    } catch (error) {
-      throw sessions.has(taken) ? error : new Lost('the session was lost', { cause: error })
-    } finally {
-      taken.work -= 1
-    }
-  }
-
-  /** Retries once with a new session if the session was lost, for example because the module was restarted. */
-  async function signedAtLast(input: Buffer, publicKey: string): Promise<Buffer> {
-    try {
-      return await signed(input, publicKey)
-    } catch (error) {
-      if (!(error instanceof Lost)) throw error
-    }
-    try {
-      return await signed(input, publicKey)
-    } catch (error) {
-      throw error instanceof Lost ? fail(error.cause) : error
-    }
-  }
-
-  return {
-    async publicKey() {
-      const taken = await take()
-      taken.work -= 1
-      return taken.session.publicKey
     },
-    signer: publicKey => async data => {
-      if (waiting >= MAX_WAITING) throw unavailable('too many signatures are waiting')
-      waiting += 1
-      try {
-        return await signedAtLast(mechanism.input(data), publicKey)
-      } finally {
-        waiting -= 1
-      }
-    },
-    close() {
+    close(): void {
       isClosed = true
       for (const { session } of sessions) session.end()
     },
