@@ -41,56 +41,19 @@ const MAX_ROLES_LENGTH = 65_536
 const refuse = (description: string): ExternalRefusal => ({ outcome: 'refused', reason: 'unusable', description })
 const TOO_MANY = refuse('The identity provider names too many groups.')
 
+interface MembershipDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly behaviour: Behaviour
+  readonly audit: Audit
+  readonly service: Service
+}
+
 /** One instance serves every zone. */
-export function createMemberships(deps: {
-  store: Store
-  clock: Clock
-  random: Random
-  behaviour: Behaviour
-  audit: Audit
-  service: Service
-}): Memberships {
-  const { store, clock, random, audit, service } = deps
-
-  async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
-    // Nothing but the case is ignored: users of many providers make groups themselves.
-    const keys = names.filter(name => !name.includes(KELVIN)).map(keyOf)
-    return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
-  }
-
-  /**
-   * The groups of names that a provider writes as scopes. It may put users into whatever can be a scope and is no
-   * default group; into an administrative group, or one nested in such a group, only where its record lists the name.
-   */
-  async function findNamed(
-    zone: Zone,
-    { config }: Origin,
-    { asScopes, addsMissing }: { readonly asScopes: readonly string[]; readonly addsMissing: boolean },
-  ): Promise<Pick<Resolved, 'groups' | 'missing'>> {
-    const listed = new Set<unknown>([config['externalGroupsWhitelist']].flat())
-    const defaultKeys = new Set(defaultGroupsOf(zone, deps).map(keyOf))
-    const mayGive = (name: string, givenName: string): boolean =>
-      !isAdministrative(name, service) ||
-      // `zones.` groups give rights in other zones, which only providers of the default zone may decide on.
-      (listed.has(givenName) && (zone.id === service.name || !keyOf(name).startsWith('zones.')))
-    const given = new Map(
-      asScopes
-        .filter(name => SCOPE.test(name) && !defaultKeys.has(keyOf(name)) && mayGive(name, name))
-        .map(name => [keyOf(name), name]),
-    )
-    if (given.size === 0) return { groups: [], missing: [] }
-    const found = await store.groups.findByNames(zone.id, [...given.values()])
-    const names = new Map(found.map(({ id, displayName }) => [id, given.get(keyOf(displayName)) ?? displayName]))
-    const outer = await store.groups.listOuterNames(zone.id, [...names.keys()])
-    const barred = new Set(
-      outer.filter(each => !mayGive(each.displayName, names.get(each.inner) ?? '')).map(({ inner }) => inner),
-    )
-    const groups = found.filter(({ id }) => !barred.has(id))
-    for (const { displayName } of found) given.delete(keyOf(displayName))
-    const allowed = zone.config.userConfig?.allowedGroups
-    const missing = addsMissing ? [...given.values()].filter(name => !allowed || allowed.includes(name)) : []
-    return { groups, missing }
-  }
+export function createMemberships(deps: MembershipDeps): Memberships {
+  const { store, clock, random, audit } = deps
+  const { findMapped, findNamed } = createGroupSearch(deps)
 
   async function create(zone: Zone, { origin }: User, names: readonly string[]): Promise<readonly NamedGroup[]> {
     if (names.length === 0) return []
@@ -147,6 +110,53 @@ export function createMemberships(deps: {
       report(zone, user, { removed: remove, added: add })
     },
   }
+}
+
+/** Finds the groups here that a provider's names stand for. */
+function createGroupSearch(deps: Pick<MembershipDeps, 'store' | 'service' | 'behaviour'>) {
+  const { store, service } = deps
+
+  async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
+    // Nothing but the case is ignored: users of many providers make groups themselves.
+    const keys = names.filter(name => !name.includes(KELVIN)).map(keyOf)
+    return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
+  }
+
+  /**
+   * The groups of names that a provider writes as scopes. It may put users into whatever can be a scope and is no
+   * default group; into an administrative group, or one nested in such a group, only where its record lists the name.
+   */
+  async function findNamed(
+    zone: Zone,
+    { config }: Origin,
+    { asScopes, addsMissing }: { readonly asScopes: readonly string[]; readonly addsMissing: boolean },
+  ): Promise<Pick<Resolved, 'groups' | 'missing'>> {
+    const listed = new Set<unknown>([config['externalGroupsWhitelist']].flat())
+    const defaultKeys = new Set(defaultGroupsOf(zone, deps).map(keyOf))
+    const mayGive = (name: string, givenName: string): boolean =>
+      !isAdministrative(name, service) ||
+      // `zones.` groups give rights in other zones, which only providers of the default zone may decide on.
+      (listed.has(givenName) && (zone.id === service.name || !keyOf(name).startsWith('zones.')))
+    const given = new Map(
+      asScopes
+        .filter(name => SCOPE.test(name) && !defaultKeys.has(keyOf(name)) && mayGive(name, name))
+        .map(name => [keyOf(name), name]),
+    )
+    if (given.size === 0) return { groups: [], missing: [] }
+    const found = await store.groups.findByNames(zone.id, [...given.values()])
+    const names = new Map(found.map(({ id, displayName }) => [id, given.get(keyOf(displayName)) ?? displayName]))
+    const outer = await store.groups.listOuterNames(zone.id, [...names.keys()])
+    const barred = new Set(
+      outer.filter(each => !mayGive(each.displayName, names.get(each.inner) ?? '')).map(({ inner }) => inner),
+    )
+    const groups = found.filter(({ id }) => !barred.has(id))
+    for (const { displayName } of found) given.delete(keyOf(displayName))
+    const allowed = zone.config.userConfig?.allowedGroups
+    const missing = addsMissing ? [...given.values()].filter(name => !allowed || allowed.includes(name)) : []
+    return { groups, missing }
+  }
+
+  return { findMapped, findNamed }
 }
 
 /** RFC 6749 §3.3: other names can be no scope; with a space in it, one would be read as several. */
