@@ -92,31 +92,20 @@ interface Sealed extends Attempt {
   readonly until: number
 }
 
+interface AttemptDeps {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly vault: Vault
+  readonly clock: Clock
+  readonly random: Random
+  readonly service: Service
+  readonly urls: Urls
+}
+
 /** One instance serves every zone. */
-export function createAttempts(deps: {
-  store: Store
-  sessions: Sessions
-  vault: Vault
-  clock: Clock
-  random: Random
-  service: Service
-  urls: Urls
-}): Attempts {
-  const { store, sessions, vault, clock, random, service, urls } = deps
-  const attributesBelow = (path: string) =>
-    ({
-      path,
-      httpOnly: true,
-      sameSite: 'lax', // the provider's answer is a navigation from another site
-      secure: urls.isHttps,
-    }) as const satisfies CookieAttributes
-  const attributesIn = (zone: AddressedZone, callback: string) =>
-    attributesBelow(urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/'))) // without the name of one provider
-  const cookieName = (zone: AddressedZone, name: string): string =>
-    cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-${name}`)
-  const nameFor = (zone: AddressedZone, state: string): string => cookieName(zone, `sign-in-${state.slice(0, 1)}`)
-  const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
-    JSON.stringify(['sign-in attempt', id, origin, state])
+export function createAttempts(deps: AttemptDeps): Attempts {
+  const { store, sessions, vault, clock, random } = deps
+  const { nameFor, attributesIn, takePlace } = createAttemptCookies(deps)
 
   function open(request: FastifyRequest, key: AttemptKey): Sealed | undefined {
     const sealed = cookieOf(request, nameFor(request.zone, key.state))
@@ -133,19 +122,6 @@ export function createAttempts(deps: {
     const { pathId } = sealed
     const path = pathId === undefined ? undefined : await sessions.savedPath(request, pathId)
     return path === undefined ? sealed : { ...sealed, path }
-  }
-
-  /** A free place or, where there is none, that of the oldest sign-in. Tabs that start at the same moment rarely get the same one. */
-  function takePlace(request: FastifyRequest, reply: FastifyReply): string {
-    const { zone } = request
-    // The cookies themselves are sent to the callbacks only.
-    const name = cookieName(zone, 'sign-ins')
-    const used = [...new Set(cookieOf(request, name) ?? '')].filter(each => PLACES.includes(each))
-    const free = PLACES.filter(each => !used.includes(each))
-    const place = free[(random.bytes(1)[0] ?? 0) % free.length] ?? used[0] ?? '0'
-    const order = [...used.filter(each => each !== place), place].join('')
-    setCookie(reply, name, order, { ...attributesBelow(`${urls.pathOf(zone)}/`), maxAge: LIFE_SECONDS })
-    return place
   }
 
   return {
@@ -200,4 +176,39 @@ export function createAttempts(deps: {
       return isLater ? { attempt: await withPath(request, sealed), user } : undefined
     },
   }
+}
+
+/** What the cookie of an attempt is sealed for. */
+const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
+  JSON.stringify(['sign-in attempt', id, origin, state])
+
+/** The cookies of attempts: one for each place, of which a browser has a few, and one with the order of their use. */
+function createAttemptCookies({ service, urls, random }: Pick<AttemptDeps, 'service' | 'urls' | 'random'>) {
+  const attributesBelow = (path: string) =>
+    ({
+      path,
+      httpOnly: true,
+      sameSite: 'lax', // the provider's answer is a navigation from another site
+      secure: urls.isHttps,
+    }) as const satisfies CookieAttributes
+  const attributesIn = (zone: AddressedZone, callback: string) =>
+    attributesBelow(urls.pathOf(zone) + callback.slice(0, callback.lastIndexOf('/'))) // without the name of one provider
+  const cookieName = (zone: AddressedZone, name: string): string =>
+    cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-${name}`)
+  const nameFor = (zone: AddressedZone, state: string): string => cookieName(zone, `sign-in-${state.slice(0, 1)}`)
+
+  /** A free place or, where there is none, that of the oldest sign-in. Tabs that start at the same moment rarely get the same one. */
+  function takePlace(request: FastifyRequest, reply: FastifyReply): string {
+    const { zone } = request
+    // The cookies themselves are sent to the callbacks only.
+    const name = cookieName(zone, 'sign-ins')
+    const used = [...new Set(cookieOf(request, name) ?? '')].filter(each => PLACES.includes(each))
+    const free = PLACES.filter(each => !used.includes(each))
+    const place = free[(random.bytes(1)[0] ?? 0) % free.length] ?? used[0] ?? '0'
+    const order = [...used.filter(each => each !== place), place].join('')
+    setCookie(reply, name, order, { ...attributesBelow(`${urls.pathOf(zone)}/`), maxAge: LIFE_SECONDS })
+    return place
+  }
+
+  return { nameFor, attributesIn, takePlace }
 }
