@@ -20,7 +20,7 @@ import { conditionOf, isUnchanged, locationOf, tagOf } from './meta.ts'
 import { readListQuery, readSearch, readSelection } from './requests/query.ts'
 import type { ListRequest } from './requests/query.ts'
 import { createScimErrorHandler } from './refusal.ts'
-import type { Change, Context, Resources } from './resources/resources.ts'
+import type { Change, Context, Resource, Resources } from './resources/resources.ts'
 import { createSelection } from './requests/selection.ts'
 import type { Selection } from './requests/selection.ts'
 import { createScimUsers } from './resources/users.ts'
@@ -84,43 +84,21 @@ export function createHandlers(deps: ScimDeps): Handlers {
     return sendScim(reply, await listResources(typeOf(request), contextOf(request), { request: list, vault }))
   }
 
-  async function sendRead(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { id, resources }: { readonly id: string; readonly resources: Resources },
-  ): Promise<FastifyReply> {
-    const resource = await resources.read(contextOf(request), id, selectionOf(request, resources))
-    const { isOfVersion, version } = resource
-    if (isOfVersion && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
-    return sendResource(reply, resource)
-  }
-
-  const ownChange = (request: FastifyRequest): Change => ({
-    ...changeOf(request, ownId(request, service), users),
-    check: checkOwnChange(service),
-  })
-
-  /** RFC 7644 §3.11: a response of `/Me` names the location of the user. */
-  const atOwnLocation = (request: FastifyRequest, reply: FastifyReply, id: string): FastifyReply =>
-    reply.header('location', locationOf(id, users.names.type, baseOf(request)))
-
-  const factsOf = (request: FastifyRequest): DiscoveryFacts => ({ base: baseOf(request), internalOrigin: service.name })
+  const sendRead = async (request: FastifyRequest, reply: FastifyReply, id: string, resources: Resources) =>
+    sendUnlessUnchanged(request, reply, await resources.read(contextOf(request), id, selectionOf(request, resources)))
 
   return {
     refuse: createScimErrorHandler(deps),
 
-    serviceProviderConfig: async (request, reply) => sendScim(reply, serviceProviderConfig(factsOf(request))),
-    resourceTypes: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
-    resourceType: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
-    schemas: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
-    schema: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
+    ...documentHandlers(baseOf, service),
+    ...ownAccountHandlers(users, contextOf, service),
 
     list: (request, reply) => sendList(request, reply, readListQuery(queryForm(request))),
     search: (request, reply) => sendList(request, reply, readSearch(jsonBody(request))),
     searchAll: async (request, reply) =>
       sendScim(reply, await searchAll([users, groups], contextOf(request), readSearch(jsonBody(request)))),
 
-    read: (request, reply) => sendRead(request, reply, { id: idOf(request), resources: typeOf(request) }),
+    read: (request, reply) => sendRead(request, reply, idOf(request), typeOf(request)),
 
     async create(request, reply) {
       const resources = typeOf(request)
@@ -157,9 +135,45 @@ export function createHandlers(deps: ScimDeps): Handlers {
       return sendScim(reply, await runBulk(jsonBody(request), contextOf(request), { resources, fault }))
     },
 
+    async refuseMethod() {
+      throw new ScimError(405, 'This method is not supported here')
+    },
+
+    async refusePath() {
+      throw new ScimError(404, 'There is no such resource')
+    },
+  }
+}
+
+/** The documents about the server (RFC 7644 §4). */
+function documentHandlers(baseOf: (request: FastifyRequest) => string, service: Service) {
+  const factsOf = (request: FastifyRequest): DiscoveryFacts => ({ base: baseOf(request), internalOrigin: service.name })
+
+  return {
+    serviceProviderConfig: async (request, reply) => sendScim(reply, serviceProviderConfig(factsOf(request))),
+    resourceTypes: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
+    resourceType: async (request, reply) => sendDocument(request, reply, resourceTypes(factsOf(request))),
+    schemas: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
+    schema: async (request, reply) => sendDocument(request, reply, schemas(factsOf(request))),
+  } satisfies Partial<Record<HandlerName, Handler>>
+}
+
+/** `/Me`: a user's own account. */
+function ownAccountHandlers(users: Resources, contextOf: (request: FastifyRequest) => Context, service: Service) {
+  const ownChange = (request: FastifyRequest): Change => ({
+    ...changeOf(request, ownId(request, service), users),
+    check: checkOwnChange(service),
+  })
+
+  /** RFC 7644 §3.11: a response of `/Me` names the location of the user. */
+  const atOwnLocation = (request: FastifyRequest, reply: FastifyReply, id: string): FastifyReply =>
+    reply.header('location', locationOf(id, users.names.type, contextOf(request).base))
+
+  return {
     async readMe(request, reply) {
       const id = ownId(request, service)
-      return sendRead(request, atOwnLocation(request, reply, id), { id, resources: users })
+      const resource = await users.read(contextOf(request), id, selectionOf(request, users))
+      return sendUnlessUnchanged(request, atOwnLocation(request, reply, id), resource)
     },
 
     async replaceMe(request, reply) {
@@ -173,15 +187,14 @@ export function createHandlers(deps: ScimDeps): Handlers {
       const resource = await users.patch(contextOf(request), change)
       return sendResource(atOwnLocation(request, reply, resource.id), resource)
     },
+  } satisfies Partial<Record<HandlerName, Handler>>
+}
 
-    async refuseMethod() {
-      throw new ScimError(405, 'This method is not supported here')
-    },
-
-    async refusePath() {
-      throw new ScimError(404, 'There is no such resource')
-    },
-  }
+/** Sends the resource, or 304 to a caller who has this version of it. */
+function sendUnlessUnchanged(request: FastifyRequest, reply: FastifyReply, resource: Resource): FastifyReply {
+  const { isOfVersion, version } = resource
+  if (isOfVersion && isUnchanged(request, version)) return reply.header('etag', tagOf(version)).status(304).send()
+  return sendResource(reply, resource)
 }
 
 const idOf = (request: FastifyRequest): string => (request.params as { readonly id: string }).id // as the routes name it
