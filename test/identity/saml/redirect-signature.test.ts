@@ -135,6 +135,12 @@ describe('the signature of the redirect binding', () => {
       query: signed([MESSAGE], { algorithm: 'http://www.w3.org/2007/05/xmldsig-more#rsa-pss' }),
       reason: 'algorithm',
     },
+    {
+      name: 'a relay state with an encoded name',
+      query: `${signed([MESSAGE])}&%52elayState=x`,
+      reason: 'bad-signature',
+    },
+    { name: 'a response beside the request', query: `${signed([MESSAGE])}&SAMLResponse=x`, reason: 'bad-signature' },
     { name: 'an HMAC', query: signed([MESSAGE], { algorithm: `${SIGNED}hmac-sha256` }), reason: 'algorithm' },
     {
       name: 'an algorithm of another kind of key',
