@@ -183,6 +183,25 @@ describe('a response', () => {
     assert.equal(read(longer, { maxAuthenticationAge: 7_776_000 }).nameId.value, 'person-1')
   })
 
+  it('names the session of the provider, and when it ends', async () => {
+    const sessionOf = async (parts: ResponseParts) => {
+      const { sessionIndex, sessionEndsAt } = read(await response(parts))
+      return { sessionIndex, sessionEndsAt }
+    }
+    assert.deepEqual(await sessionOf({}), { sessionIndex: 'session-1', sessionEndsAt: undefined })
+    const ending = await sessionOf({ sessionIndex: 'x'.repeat(1024), sessionNotOnOrAfter: inSeconds(100) })
+    assert.deepEqual(ending, { sessionIndex: 'x'.repeat(1024), sessionEndsAt: inSeconds(160) })
+    // A logout request could not name these.
+    for (const sessionIndex of ['', 'x'.repeat(1025)]) {
+      assert.equal((await sessionOf({ sessionIndex })).sessionIndex, undefined)
+    }
+  })
+
+  it('is read in one of the contexts that are demanded', async () => {
+    const authnContext = ['urn:other', SAML.password]
+    assert.equal(read(await response(), { authnContext }).nameId.value, 'person-1')
+  })
+
   it('keeps the qualifiers of the name', async () => {
     const qualifiers = { nameQualifier: 'https://idp.example', spNameQualifier: 'latchkey' }
     const { nameId } = read(await response({ ...qualifiers, format: null }))
