@@ -143,7 +143,7 @@ async function matchesClaim(
       : 'locked'
   if (outcome === 'locked') {
     await passwords.verifyPlaceholder(password, requester)
-    await store.events.recordFailure(zone.id, user.id, now)
+    await store.events.recordNothing(now) // as at a sign-in, it does not extend the lock
   }
   return outcome === 'right'
 }

@@ -100,6 +100,10 @@ for (const mode of MODES) {
       }
       const answer = await change(browser, OLD, NEW_PASSWORD)
       assert.ok([422, 429].includes(answer.status), 'the right one is not taken while the account is locked')
+      server.clock.advance(4 * 60)
+      assert.equal((await change(browser, OLD, NEW_PASSWORD)).status, 422)
+      server.clock.advance(60)
+      assert.equal((await change(browser, OLD, NEW_PASSWORD)).status, 302, 'attempts meanwhile do not extend the lock')
     })
 
     // Covers POST /change_password.do: X-<Service>-Csrf
