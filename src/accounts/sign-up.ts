@@ -3,13 +3,13 @@
 // address gains nothing when that user opens the mail. See docs/decisions/0029-sign-up.md.
 import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
+import { normalized } from '../base/text/normalized.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit, AuditOrigin } from '../model/audit/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
-import { userNameKey } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { Store } from '../store/store.ts'
@@ -42,6 +42,8 @@ export async function signUpProblem(
 ): Promise<'invalid_email' | 'other_idp' | 'no_room' | undefined> {
   const origin = service.name
   if (!isMailAddress(email) || !isUserName(email, origin, service)) return 'invalid_email'
+  // User names are compared in this form: with another spelling of an address, anyone could occupy it.
+  if (email !== normalized(email, 'NFKC')) return 'invalid_email'
   try {
     await checkEmailDomain(store, zone, { email, origin }, origin)
   } catch (error) {
@@ -82,10 +84,7 @@ async function accountToVerify(
 ): Promise<User | undefined> {
   const origin = service.name
   const namesake = async (): Promise<User | undefined> => store.users.findByName(zone.id, origin, email)
-  const owner = async (address: string): Promise<User | undefined> =>
-    (await store.users.findByEmail(zone.id, origin, address))[0]
-  // The name of the account is an address in every spelling, and the owner of one asks by it for a new password.
-  const found = (await namesake()) ?? (await owner(email)) ?? (await owner(userNameKey(email)))
+  const found = (await namesake()) ?? (await store.users.findByEmail(zone.id, origin, email))[0]
   if (found) return isWaiting(found, email) ? found : undefined
   const draft = { userName: email, email, origin, active: true, verified: false }
   try {
