@@ -22,7 +22,7 @@ interface IssuedAssertion extends NamedUser {
   readonly issuedAt: Date
 }
 
-/** Longer than any assertion is accepted after it was issued, so that those of before the logout are refused until they expire. */
+/** Longer than any assertion is accepted after it was issued, so that those issued before the logout are refused until they expire. */
 const KEPT_SECONDS = 3600
 
 /** Remembers a verified logout. */

@@ -119,11 +119,14 @@ function createRevocations(deps: TokenRevokeDeps) {
     const { userId, clientId } = params
     const isPair = userOf(request) === userId && holderOf(request).client.clientId === clientId
     if (!mayRevokeAll(request) && !isPair) throw notAllowed()
-    const [user, of] = await Promise.all([store.users.find(zone.id, userId), findClientSummary(store, zone, clientId)])
-    if (!user || !of) throw notFound()
+    const [user, summary] = await Promise.all([
+      store.users.find(zone.id, userId),
+      findClientSummary(store, zone, clientId),
+    ])
+    if (!user || !summary) throw notFound()
     // There is no salt per user and client, so every token has to be deleted. Tokens issued concurrently, by a refresh or for a
     // code, belong to a grant that is revoked.
-    await endAccessOfClient(zone, { userId, client: of.client ?? { clientId } }, deps)
+    await endAccessOfClient(zone, { userId, client: summary.client ?? { clientId } }, deps)
     while ((await store.tokens.deleteSomeOfUser(zone.id, userId, clientId)) > 0);
     report(request, { userId, clientId })
     return reply.send()
@@ -136,9 +139,9 @@ function createRevocations(deps: TokenRevokeDeps) {
     const { zone, params } = request
     const { clientId } = params
     if (!mayRevokeAll(request)) throw notAllowed()
-    const of = await findClientSummary(store, zone, clientId)
-    if (!of) throw notFound()
-    if (of.client) await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
+    const summary = await findClientSummary(store, zone, clientId)
+    if (!summary) throw notFound()
+    if (summary.client) await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
     else await endAccessOfClient(zone, { client: { clientId } }, deps) // it has no record, and so no salt
     await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
     report(request, { clientId })

@@ -2,7 +2,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import { setting } from '../model/zones/zone.ts'
+import { ownLifetime } from '../model/zones/zone.ts'
 import { SERVER_LIFETIME } from '../records/kinds.ts'
 
 const DAY = 86_400
@@ -20,7 +20,7 @@ export const refreshTokenSeconds = (zone: Zone, client: LifetimesOf): number =>
   lifetimeOf(client.refreshTokenSeconds, zone.config.tokenPolicy?.refreshTokenValidity, REFRESH_SECONDS)
 
 function lifetimeOf(ofClient: number | undefined, ofZone: number | undefined, ofServer: number): number {
-  return ofClient === SERVER_LIFETIME ? ofServer : (ofClient ?? setting(ofZone) ?? ofServer)
+  return ofClient === SERVER_LIFETIME ? ofServer : (ofClient ?? ownLifetime(ofZone) ?? ofServer)
 }
 
 /** How many refresh tokens a user has of the client at most; a newer one replaces the oldest. Undefined: no limit. */

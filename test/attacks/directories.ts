@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
-import type { FalseDirectory } from '../support/fake-directory.ts'
+import type { FakeDirectory } from '../support/fake-directory.ts'
 import { element, foundEntry, message, result, startFakeDirectory } from '../support/fake-directory.ts'
 import type { LdapConfig, LdapServer } from '../support/ldap-server.ts'
 import { AS_SCOPES, SEARCH, startLdapServer } from '../support/ldap-server.ts'
@@ -32,7 +32,7 @@ type Answer = Parameters<typeof startFakeDirectory>[0]
 const against =
   (
     answer: Answer,
-    attempt: (api: LdapServer, directory: FalseDirectory, mode: CompatibilityMode) => Promise<void>,
+    attempt: (api: LdapServer, directory: FakeDirectory, mode: CompatibilityMode) => Promise<void>,
     {
       modes = MODES,
       config = {},

@@ -33,7 +33,7 @@ export const foundEntry = (dn: string, attributes: Readonly<Record<string, reado
   )
 
 /** One that runs. */
-export interface FalseDirectory {
+export interface FakeDirectory {
   readonly port: number
   readonly url: string
   /** Connections so far. */
@@ -47,7 +47,7 @@ export interface FalseDirectory {
 /** Calls `answer` with the number and operation of every received message. */
 export async function startFakeDirectory(
   answer: (socket: Socket, asked: { readonly id: number; readonly operation: number }) => void,
-): Promise<FalseDirectory> {
+): Promise<FakeDirectory> {
   const connections: Socket[] = []
   const chunks: Buffer[] = []
   const server = createServer(socket => {

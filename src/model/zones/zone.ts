@@ -59,10 +59,9 @@ export function samlAliasOf({ subdomain }: Pick<Zone, 'subdomain'>, serverEntity
 export const prefixedEntityId = (serverEntityId: string, subdomain: string): string =>
   serverEntityId.replace(/^(?:https?:\/\/)?/i, scheme => `${scheme}${subdomain}.`)
 
-/** The zone's own lifetime; undefined if it is absent, -1 or otherwise invalid. */
-export function setting(value: number | undefined): number | undefined {
-  return value !== undefined && value >= 1 && value <= MAX_SECONDS ? value : undefined
-}
+/** The zone's own lifetime in seconds; undefined if it is absent, -1 or otherwise invalid. */
+export const ownLifetime = (seconds: number | undefined): number | undefined =>
+  seconds !== undefined && seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined
 
 /** A link of the zone with its variables filled in: `{zone.id}` and `{zone.subdomain}`. */
 export const linkOf = (zone: Zone, link: string): string =>

@@ -13,7 +13,7 @@ import type { Directories, DirectoryAttempt } from '../../../src/identity/direct
 import { readDirectorySettings } from '../../../src/providers/directory-settings.ts'
 import type { TestClock } from '../../support/clock.ts'
 import { createTestClock } from '../../support/clock.ts'
-import type { FalseDirectory } from '../../support/fake-directory.ts'
+import type { FakeDirectory } from '../../support/fake-directory.ts'
 import { foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
 import { ACCOUNT, PASSWORD, PEOPLE, startSlapd } from '../../support/slapd.ts'
 
@@ -38,7 +38,7 @@ const knowing: Answer = (socket, { id, operation }) => {
 
 describe('a directory that is asked again', () => {
   let answer: Answer
-  let directory: FalseDirectory
+  let directory: FakeDirectory
   let clock: TestClock
   let directories: Directories
   /** The time limits of the conversations so far. */

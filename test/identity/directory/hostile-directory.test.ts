@@ -12,7 +12,7 @@ import { createDirectories } from '../../../src/identity/directory/directory.ts'
 import type { DirectoryResult } from '../../../src/identity/directory/directory.ts'
 import { MessageStream } from '../../../src/identity/directory/message-stream.ts'
 import { readDirectorySettings } from '../../../src/providers/directory-settings.ts'
-import type { FalseDirectory } from '../../support/fake-directory.ts'
+import type { FakeDirectory } from '../../support/fake-directory.ts'
 import { element, foundEntry, message, result, startFakeDirectory } from '../../support/fake-directory.ts'
 
 type Answer = Parameters<typeof startFakeDirectory>[0]
@@ -31,7 +31,7 @@ const config = {
 
 const shared = { clock: systemClock, random: createRandom() }
 
-let directory: FalseDirectory | undefined
+let directory: FakeDirectory | undefined
 afterEach(async () => {
   await directory?.stop()
   directory = undefined

@@ -40,7 +40,7 @@ for (const mode of MODES) {
     }
 
     it('is asked for whatever the provider says of itself, and locked after five guesses', async () => {
-      // A sign-in there of this morning is one of now here.
+      // However long ago the sign-in at the provider was, the one here is new.
       const browser = await signedIn({
         acr: 'phrh',
         amr: ['mfa', 'hwk'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defaultGroups, setting, type Zone, type ZoneConfig } from '../../../src/model/zones/zone.ts'
+import { defaultGroups, ownLifetime, type Zone, type ZoneConfig } from '../../../src/model/zones/zone.ts'
 
 const EPOCH = new Date(0)
 
@@ -43,7 +43,7 @@ describe('defaultGroups', () => {
   it('follow the service name', () => assert.deepEqual(defaultGroups(zone({}), 'uaa'), usual('uaa')))
 })
 
-describe('setting', () => {
+describe('the lifetime of a zone', () => {
   const cases = [
     { name: 'is the value that is set', value: 600, want: 600 },
     { name: 'takes 0 for not set: a token that expires at once is useless', value: 0, want: undefined },
@@ -52,6 +52,6 @@ describe('setting', () => {
     { name: 'is absent when absent', value: undefined, want: undefined },
   ]
   for (const { name, value, want } of cases) {
-    it(name, () => assert.equal(setting(value), want))
+    it(name, () => assert.equal(ownLifetime(value), want))
   }
 })

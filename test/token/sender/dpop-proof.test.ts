@@ -29,7 +29,7 @@ const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
 const lax = zoneWith({ requireDpopNonce: false })
 
-function world() {
+function verifier() {
   const clock = createTestClock()
   const used = new Set<string>()
   const store = {
@@ -72,7 +72,7 @@ describe('a DPoP proof', () => {
   before(async () => (key = await dpopKey()))
 
   it('reports the thumbprint of its key', async () => {
-    const { verify } = world()
+    const { verify } = verifier()
     assert.deepEqual(await verify(await proof(key, content)), { jkt: key.jkt, alg: 'ES256', ath: undefined })
     const { ath } = await verify(await proof(key, { ...content, token: 'abc' }))
     assert.equal(ath, 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0')
@@ -89,12 +89,12 @@ describe('a DPoP proof', () => {
   for (const alg of FOREIGN_ALGORITHMS) {
     it(`may be signed with ${alg}`, async () => {
       const own = await dpopKey(pairs[alg] ?? pairs[alg.slice(0, 2)], alg)
-      assert.equal((await world().verify(await proof(own, content))).jkt, own.jkt)
+      assert.equal((await verifier().verify(await proof(own, content))).jkt, own.jkt)
     })
   }
 
   it('may be ten seconds old or early, and have exp and nbf', async () => {
-    const { verify } = world()
+    const { verify } = verifier()
     const now = START.getTime() / 1000
     for (const seconds of [-10, 10]) {
       assert.ok(await verify(await proof(key, { ...content, at: new Date(START.getTime() + seconds * 1000) })))
@@ -104,7 +104,7 @@ describe('a DPoP proof', () => {
 
   it('has the same thumbprint however its key is written', async () => {
     const jwk = { ...key.jwk, kid: 'x', use: 'sig', key_ops: ['verify'], x: `${key.jwk.x}=` }
-    assert.equal((await world().verify(await proof(key, { ...content, header: { jwk } }))).jkt, key.jkt)
+    assert.equal((await verifier().verify(await proof(key, { ...content, header: { jwk } }))).jkt, key.jkt)
   })
 
   describe('is refused', () => {
@@ -137,14 +137,14 @@ describe('a DPoP proof', () => {
     for (const [name, change, message] of cases) {
       it(name, async () => {
         const sent = await proof(key, { ...content, ...change })
-        await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', message))
+        await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', message))
       })
     }
 
     it('with an algorithm that does not fit its key', async () => {
       const ed = await dpopKey(generateKeyPairSync('ed25519'), 'EdDSA')
       const sent = await proof(ed, { ...content, header: { jwk: key.jwk } })
-      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /jwk/))
+      await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /jwk/))
     })
 
     it('without a signature, or with a shared secret', async () => {
@@ -153,7 +153,7 @@ describe('a DPoP proof', () => {
       for (const alg of ['none', 'HS256', 'RSA-OAEP', 'A128GCM', undefined]) {
         const header = part({ typ: 'dpop+jwt', alg, jwk: key.jwk })
         for (const signature of ['', 'x']) {
-          await assert.rejects(world().verify(`${header}.${claims}.${signature}`), ProofProblem)
+          await assert.rejects(verifier().verify(`${header}.${claims}.${signature}`), ProofProblem)
         }
       }
     })
@@ -162,15 +162,15 @@ describe('a DPoP proof', () => {
       const privateKey = keyOfLongExponent()
       const long = await dpopKey({ privateKey, publicKey: createPublicKey(privateKey) }, 'RS256')
       const sent = await proof(key, { ...content, header: { alg: 'RS256', jwk: long.jwk }, signedBy: RSA.privateKey })
-      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /jwk/))
+      await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /jwk/))
     })
 
     it('unless it is one JWT', async () => {
       const one = await proof(key, content)
       const wrong = [undefined, '', 'x', 'a.b.c', `${one}, ${one}`, [one], `${one}.`, `${one}!`, ' '.repeat(9000)]
-      for (const sent of wrong) await assert.rejects(world().verify(sent), ProofProblem)
+      for (const sent of wrong) await assert.rejects(verifier().verify(sent), ProofProblem)
       const large = await proof(key, { ...content, claims: { more: 'x'.repeat(9000) } })
-      await assert.rejects(world().verify(large), problem('invalid_dpop_proof', /not a JWT/))
+      await assert.rejects(verifier().verify(large), problem('invalid_dpop_proof', /not a JWT/))
     })
 
     it('where the last character of its signature has further bits (RFC 4648 §3.5)', async () => {
@@ -179,14 +179,14 @@ describe('a DPoP proof', () => {
       const other = one.slice(0, -1) + alphabet[alphabet.indexOf(one.at(-1) ?? '') + 1]
       const bytesOf = (jwt: string): Buffer => Buffer.from(jwt.split('.')[2] ?? '', 'base64url')
       assert.deepEqual(bytesOf(other), bytesOf(one))
-      await assert.rejects(world().verify(other), problem('invalid_dpop_proof', /not a JWT/))
-      assert.ok(await world().verify(one))
+      await assert.rejects(verifier().verify(other), problem('invalid_dpop_proof', /not a JWT/))
+      assert.ok(await verifier().verify(one))
     })
   })
 
   describe('counts once', () => {
     it('for its key and zone', async () => {
-      const { verify } = world()
+      const { verify } = verifier()
       const sent = await proof(key, { ...content, claims: { jti: 'same' } })
       await verify(sent)
       await assert.rejects(verify(sent), problem('invalid_dpop_proof', /already used/))
@@ -199,7 +199,7 @@ describe('a DPoP proof', () => {
     })
 
     it('and a false one uses up no id', async () => {
-      const { verify, used } = world()
+      const { verify, used } = verifier()
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
       await assert.rejects(verify(await proof(key, { ...content, claims: { jti: 'same' }, signedBy: privateKey })))
       assert.equal(used.size, 0)
@@ -217,7 +217,7 @@ describe('a DPoP proof', () => {
       'https://id.example/base/%6Fauth/token',
     ]
     for (const url of accepted) {
-      it(`as ${url}`, async () => assert.ok(await world().verify(await proof(key, { ...content, url }))))
+      it(`as ${url}`, async () => assert.ok(await verifier().verify(await proof(key, { ...content, url }))))
     }
 
     const refused = [
@@ -235,17 +235,17 @@ describe('a DPoP proof', () => {
     for (const url of refused) {
       it(`and not as ${url === '' ? 'nothing' : url}`, async () => {
         const sent = await proof(key, { ...content, url })
-        await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /htu/))
+        await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /htu/))
       })
     }
 
     it('as a string', async () => {
       const sent = await proof(key, { ...content, claims: { htu: [URL_OF_TOKENS] } })
-      await assert.rejects(world().verify(sent), problem('invalid_dpop_proof', /htu/))
+      await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /htu/))
     })
 
     it('without its query, regardless of the form of the request target', async () => {
-      const { verify } = world()
+      const { verify } = verifier()
       for (const originalUrl of [
         '/base/oauth/token?a=b',
         'https://elsewhere.example/base/oauth/token',
@@ -256,7 +256,7 @@ describe('a DPoP proof', () => {
     })
 
     it('in the zone that it is sent to', async () => {
-      const { verify } = world()
+      const { verify } = verifier()
       const byHost = zoneWith(lax.config, { subdomain: 'blue' })
       const atHost = await proof(key, { ...content, url: 'https://blue.id.example/base/oauth/token' })
       assert.ok(await verify(atHost, { zone: byHost }))
@@ -270,14 +270,14 @@ describe('a DPoP proof', () => {
 
   describe('has a nonce of the server', () => {
     it('where the zone does not say otherwise', async () => {
-      const { verify, nonces } = world()
+      const { verify, nonces } = verifier()
       const zone = zoneWith()
       await assert.rejects(verify(await proof(key, content), { zone }), problem('use_dpop_nonce', /DPoP-Nonce/))
       assert.ok(await verify(await proof(key, { ...content, nonce: nonces.current(zone) }), { zone }))
     })
 
     it('of this zone, if any', async () => {
-      const { verify, nonces } = world()
+      const { verify, nonces } = verifier()
       const wrong = ['', 'x', nonces.current({ id: 'other' })]
       for (const nonce of wrong) {
         const sent = await proof(key, { ...content, nonce })
@@ -288,7 +288,7 @@ describe('a DPoP proof', () => {
     })
 
     it('which counts for one to two periods', async () => {
-      const { clock, verify, nonces } = world()
+      const { clock, verify, nonces } = verifier()
       const nonce = nonces.current(lax)
       clock.advance(2 * NONCE_SECONDS - 1 - ((START.getTime() / 1000) % NONCE_SECONDS))
       assert.ok(await verify(await proof(key, { ...content, nonce })))
@@ -297,7 +297,7 @@ describe('a DPoP proof', () => {
     })
 
     it('from a process whose clock is a little ahead', async () => {
-      const { clock, verify, nonces } = world()
+      const { clock, verify, nonces } = verifier()
       clock.advance(NONCE_SECONDS)
       const nonce = nonces.current(lax)
       clock.advance(-NONCE_SECONDS)
@@ -305,7 +305,7 @@ describe('a DPoP proof', () => {
     })
 
     it('and then a clock that may be wrong by two hours', async () => {
-      const { verify, nonces } = world()
+      const { verify, nonces } = verifier()
       const nonce = nonces.current(lax)
       const by = (minutes: number) => new Date(START.getTime() + minutes * 60_000)
       for (const minutes of [-120, -60, -5, 5, 60, 120]) {

@@ -125,12 +125,12 @@ export function suitableDelivery(
   return isKnown && (type === undefined || mayUseMode(type, delivery.mode)) ? delivery : undefined
 }
 
-const MAX_REQUEST_OBJECT_LENGTH = 8192
+const MAX_UNVERIFIED_LENGTH = 8192
 
 /** How a client with a request object receives its refusal. The object is not verified, and nothing else in it is read. */
 function modeInRequestObject(params: Params): string | undefined {
   const object = params.get('request')
-  if (object === undefined || object.length > MAX_REQUEST_OBJECT_LENGTH) return undefined
+  if (object === undefined || object.length > MAX_UNVERIFIED_LENGTH) return undefined
   const [, payload = ''] = object.split('.')
   const mode = memberOf(parseJson(Buffer.from(payload, 'base64url').toString('utf8')), 'response_mode')
   return typeof mode === 'string' ? mode : undefined
