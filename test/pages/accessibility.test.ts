@@ -224,6 +224,16 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
+  it('lets the browser hyphenate long words only where the text is large on a phone', async () => {
+    const { page } = await open({ viewport: phone, locale: 'de' })
+    await page.goto(`${base}/de/profile`)
+    const hyphens = (): Promise<string> => page.evaluate('getComputedStyle(document.querySelector("h1")).hyphens')
+    assert.equal(await hyphens(), 'manual')
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert.equal(await hyphens(), 'auto')
+    await page.context().close()
+  })
+
   it('fails the same checks when it is spoilt', async () => {
     const { page, complaints } = await open({ viewport: phone })
     await page.goto(`${base}/en/login-failed`)
