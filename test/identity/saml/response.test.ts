@@ -183,6 +183,29 @@ describe('a response', () => {
     assert.equal(read(longer, { maxAuthenticationAge: 7_776_000 }).nameId.value, 'person-1')
   })
 
+  it('is refused where elements are within the name, which readers could leave out', () => {
+    const nameWith = (value: string): string =>
+      idp.sign(idp.assertion({ inResponseTo: '_request' }).replace('>person-1<', `>${value}<`))
+    const around = (xml: string): string => idp.responseAround(xml, { signs: [], inResponseTo: '_request' })
+    assert.equal(read(around(nameWith('person-1'))).nameId.value, 'person-1')
+    for (const value of ['person-1<x/>', '<x/>person-1', 'person<x>.evil</x>-1']) {
+      refuses('name-id', () => read(around(nameWith(value))))
+    }
+  })
+
+  it('is refused with a time that there is not', () => {
+    const issuedAt = (text: string): string =>
+      idp.responseAround(
+        idp.sign(
+          idp.assertion({ inResponseTo: '_request' }).replace(/ IssueInstant="[^"]*"/, ` IssueInstant="${text}"`),
+        ),
+        { signs: [], inResponseTo: '_request' },
+      )
+    for (const text of ['2026-13-01T00:00:00Z', '2026-01-01T24:00:01Z', '2026-02-31T00:00:00Z']) {
+      refuses('not-xml', () => read(issuedAt(text)))
+    }
+  })
+
   it('names the session of the provider, and when it ends', async () => {
     const sessionOf = async (parts: ResponseParts) => {
       const { sessionIndex, sessionEndsAt } = read(await response(parts))
