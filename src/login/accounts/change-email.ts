@@ -104,34 +104,8 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
     await countMail(request, user.id, deps.limits)
     const { zone } = request
     const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
-    runLater(deps.background, () => sendMails(order, { user, form }))
+    runLater(deps.background, () => sendChangeMails(order, { user, form }, deps))
     return goTo(request, reply, '/email_sent?code=email_change')
-  }
-
-  /**
-   * Sends the code to the new address, or, if another user signs in with it, a notice to that user; and a notice to the old
-   * address.
-   */
-  async function sendMails(
-    order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
-    { user, form }: { readonly user: User; readonly form: Form },
-  ): Promise<void> {
-    const { zone, email } = order
-    const isTaken = (await emailProblem(zone, { user, email }, deps)) !== undefined
-    if (isTaken) {
-      // As a new code would: whether an earlier one still works must not reveal it, either.
-      await deps.store.oneTimeCodes.forget(zone.id, PURPOSE, user.id)
-      await sendAccountMail({ ...order, mail: 'newEmailTaken', to: email }, deps)
-    } else {
-      const code = await issueCode(
-        zone,
-        { purpose: PURPOSE, user, data: { ...readRequestedReturn(form), email } },
-        deps,
-      )
-      const path = `/verify_email?code=${code.value}`
-      await sendAccountMail({ ...order, mail: 'verifyNewEmail', to: email, path, usefulUntil: code.expiresAt }, deps)
-    }
-    await sendAccountMail({ ...order, mail: 'emailChangeRequested', to: user.email }, deps)
   }
 
   async function showForm(
@@ -156,6 +130,29 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
   })
 
   verifyHandlers(on, deps)
+}
+
+/**
+ * Sends the code to the new address, or, if another user signs in with it, a notice to that user; and a notice to the old
+ * address.
+ */
+async function sendChangeMails(
+  order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
+  { user, form }: { readonly user: User; readonly form: Form },
+  deps: ChangeEmailDeps,
+): Promise<void> {
+  const { zone, email } = order
+  const isTaken = (await emailProblem(zone, { user, email }, deps)) !== undefined
+  if (isTaken) {
+    // As a new code would: whether an earlier one still works must not reveal it, either.
+    await deps.store.oneTimeCodes.forget(zone.id, PURPOSE, user.id)
+    await sendAccountMail({ ...order, mail: 'newEmailTaken', to: email }, deps)
+  } else {
+    const code = await issueCode(zone, { purpose: PURPOSE, user, data: { ...readRequestedReturn(form), email } }, deps)
+    const path = `/verify_email?code=${code.value}`
+    await sendAccountMail({ ...order, mail: 'verifyNewEmail', to: email, path, usefulUntil: code.expiresAt }, deps)
+  }
+  await sendAccountMail({ ...order, mail: 'emailChangeRequested', to: user.email }, deps)
 }
 
 /** `/verify_email`: only the POST changes anything, because programs open the links of mails, too. */
