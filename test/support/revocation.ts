@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { refresh, tokensOf, userNamed } from './oauth.ts'
 import type { Tokens } from './oauth.ts'
-import type { TestServer } from './server.ts'
+import type { TestServer, ServerOptions } from './server.ts'
 import { startServer, defaultBootstrap } from './server.ts'
-import type { ServerOptions } from './server.ts'
 
 type Credentials = readonly [clientId: string, secret: string]
 

@@ -2,9 +2,8 @@
 import type { JsonRecord } from '../../base/json.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import { isSubdomain, isZoneId, ZONE_ID_FORM } from '../../model/zones/zone-names.ts'
-import { isKeepable } from '../../records/kinds.ts'
+import { isKeepable, MAX_SECONDS } from '../../records/kinds.ts'
 import { invalidZone, malformed } from './refusal.ts'
-import { MAX_SECONDS } from '../../records/kinds.ts'
 
 /** The members of the request; read-only ones, such as dates, are ignored. */
 export interface ZoneBody {

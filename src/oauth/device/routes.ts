@@ -1,9 +1,8 @@
 // Sign-in for devices without a browser (RFC 8628): where a device gets its codes, and the page where a user enters one.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { FastifyRequest } from 'fastify'
 import { turnedOff } from '../../web/answers.ts'
 import type { DeviceAuthorizationDeps } from './device-authorization.ts'
 import type { DevicePageDeps } from './device-page.ts'

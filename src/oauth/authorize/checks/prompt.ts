@@ -6,9 +6,8 @@ import { OAuthError } from '../../../model/oauth-error.ts'
 import { offerAccountChoice } from '../../../web/account-choice.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
-import { AUTHORIZE_PATH } from '../context.ts'
+import { AUTHORIZE_PATH, found, isMarked, signedInSince } from '../context.ts'
 import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
-import { found, isMarked, signedInSince } from '../context.ts'
 import { refusal } from '../refusal.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
