@@ -224,6 +224,21 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
+  it('puts the time of the last sign-in on a line of its own where both do not fit', async () => {
+    for (const language of LANGUAGES) {
+      const { page } = await open({ viewport: phone, locale: language })
+      await page.goto(`${base}/${language}/home`)
+      const tops = await page.evaluate<readonly number[]>(`(() => {
+        const line = document.querySelector('#last_login_time')
+        const label = document.createRange()
+        label.selectNodeContents(line.firstChild)
+        return [...new Set([...label.getClientRects()].map(({ top }) => Math.round(top)))]
+      })()`)
+      assert.equal(tops.length, 1, language)
+      await page.context().close()
+    }
+  })
+
   it('lets the browser hyphenate long words only where the text is large on a phone', async () => {
     const { page } = await open({ viewport: phone, locale: 'de' })
     await page.goto(`${base}/de/profile`)
