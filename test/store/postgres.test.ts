@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { systemClock } from '../../src/base/clock.ts'
+import type { User } from '../../src/model/users/user.ts'
 import { statement } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/engine/postgres/postgres.ts'
 import { clientConfig } from '../../src/store/engine/postgres/connections.ts'
@@ -10,7 +11,7 @@ import { type Store, StoreUnreachable, StoreUnavailable } from '../../src/store/
 import { freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
-import { at, client, session, token } from './records.ts'
+import { at, client, session, token, user } from './records.ts'
 
 describe('the store on PostgreSQL', () => storeCases('postgres'))
 
@@ -224,6 +225,33 @@ describe('a PostgreSQL store', () => {
       await assert.rejects(store.sessions.find('z1', session().idDigest), busy)
       assert.ok(await store.sessions.find('z1', session().idDigest))
     }))
+
+  it('is not waited for by changes of a user and its copy from both sides', async () => {
+    const database = await freshDatabase('postgres')
+    const store = await openStore(database.url, { clock: systemClock })
+    const [one, other] = [user(), user({ zoneId: 'z2', id: 'u2' })]
+    for (const each of [one, other]) await store.users.insert(each.zoneId, each)
+    for (let version = 0; version < 30; version += 1) {
+      const before = [one, other].map(each => ({ ...each, version })) as [User, User]
+      const change = ([first, second]: readonly [User, User]) =>
+        store.users.replace(first.zoneId, first, { ...first, givenName: 'M' }, { before: second, user: second })
+      const results = await Promise.all([change(before), change([before[1], before[0]])])
+      assert.equal(results.filter(result => result !== undefined).length, 1, `version ${version}`)
+    }
+    await store.close() // the connections report what they counted
+    const db = await openPostgres(database.url, {
+      clock: systemClock,
+      listener: { changed: () => {}, missed: () => {} },
+      onError: () => {},
+    })
+    const counted = statement<object, { deadlocks: number }>(
+      `select cast(deadlocks as integer) as deadlocks from pg_stat_database where datname = current_database()`,
+    )
+    const { rows } = await db.transaction(within => within.run(counted, {}))
+    assert.deepEqual(rows, [{ deadlocks: 0 }])
+    await db.close()
+    await database.drop()
+  })
 
   it('takes transactions that wait for each other again', () =>
     withDatabase(async store => {

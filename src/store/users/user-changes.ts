@@ -107,6 +107,7 @@ export function createUserChanges(
     async replace(zoneId, before, user, copy) {
       const replaced = await db
         .transaction(async within => {
+          if (copy) await lockPair(within, [user.id, copy.user.id])
           if (
             copy?.before &&
             !(await replaceUser(within, copy.user.zoneId, { before: copy.before, user: copy.user }))
@@ -127,6 +128,7 @@ export function createUserChanges(
     },
     async delete(zoneId, id, version, copy) {
       return db.transaction(async within => {
+        if (copy) await lockPair(within, [id, copy.id])
         if (!(await deleteUser(within, { zone_id: zoneId, id }, version))) return false
         if (copy) await deleteUser(within, { zone_id: copy.zoneId, id: copy.id })
         return true
@@ -154,6 +156,10 @@ export function createUserChanges(
     },
   }
 }
+
+/** Without it, two changes of a user and its copy from both sides would deadlock, which PostgreSQL notices after a second. */
+const lockPair = (within: Transaction, ids: readonly [string, string]): Promise<void> =>
+  within.lock(`user and copy ${ids.toSorted().join(' ')}`)
 
 async function replaceUser(
   within: Transaction,
