@@ -105,6 +105,23 @@ describe('a SQLite file', { concurrency: true }, () => {
       }))
   }
 
+  for (const { name, replace } of elsewhere) {
+    it(`takes no write while its log is ${name}, and keeps what was in it when it is closed`, () =>
+      withFile(async (store, path) => {
+        await store.tokens.insert('z1', token())
+        rmSync(`${path}-wal`)
+        replace(`${path}-wal`)
+        await assert.rejects(store.tokens.insert('z1', token({ idDigest: 't2' })), {
+          name: 'StoreUnavailable',
+          message: new RegExp(`latchkey.db-wal was ${name} while the server runs`),
+        })
+        await store.close()
+        const raw = new DatabaseSync(path)
+        assert.equal(raw.prepare('select count(*) as count from tokens').get()?.['count'], 1)
+        raw.close()
+      }))
+  }
+
   it('forgets everything when changes were purged before they were seen', () =>
     withFile(async (store, path) => {
       await store.clients.insert('z1', client({ name: 'old' }))
