@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { constants, createPublicKey, sign } from 'node:crypto'
+import { constants, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { deflateRawSync } from 'node:zlib'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
@@ -71,6 +71,12 @@ describe('the signature of the redirect binding', () => {
       }
     })
   }
+
+  it('is refused by an RSA key of fewer than 2048 bits', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    assert.throws(() => check(signed([MESSAGE], { privateKey: pem }), [publicKey]), refusal('bad-signature'))
+  })
 
   it('may stand in another order than the parameters', () => {
     const parts = signed([MESSAGE, 'RelayState=x']).split('&')
