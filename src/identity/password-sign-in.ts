@@ -13,7 +13,14 @@ import { createPasswordProviders } from './password-providers.ts'
 import type { NoProvider } from './password-providers.ts'
 import type { ProviderSources } from './provider-sources.ts'
 import type { SignInEvents } from './sign-in-events.ts'
-import type { ExternalRefusal, PasswordAttempt, PasswordRelay, SignInRefusal, SignInResult } from './source.ts'
+import type {
+  ExternalRefusal,
+  PasswordAttempt,
+  PasswordRelay,
+  RefusedSignIn,
+  SignInRefusal,
+  SignInResult,
+} from './source.ts'
 
 /** A sign-in with a user name and password. */
 export interface PasswordSignIn extends PasswordAttempt {
@@ -96,9 +103,13 @@ async function checkUpstream(
   return { outcome: 'refused', reason: REFUSALS[result.reason], description: result.description }
 }
 
-/** Whether to try the next provider. UAA: sends it a wrong password of an account here, too. */
-const mayTryNext = ({ reason, userId }: Extract<SignInResult, { outcome: 'refused' }>, behaviour: Behaviour): boolean =>
-  reason === 'bad-credentials' && (userId === undefined || !behaviour.directoryForUnknownNames)
+/**
+ * Whether to try the next provider. An account that has no password yet keeps no user of another provider out: anyone can sign up
+ * with their name. UAA: sends it a wrong password of an account here, too.
+ */
+const mayTryNext = ({ reason, userId, hasNoPassword }: RefusedSignIn, behaviour: Behaviour): boolean =>
+  reason === 'bad-credentials' &&
+  (userId === undefined || hasNoPassword === true || !behaviour.directoryForUnknownNames)
 
 /** Hides lockouts from callers: one would reveal that the account exists, and when to resume guessing. */
 const withoutLockout = (result: SignInResult, { hideLockout }: Behaviour): SignInResult =>

@@ -34,13 +34,18 @@ export type SignInResult =
       readonly amr: readonly string[]
       readonly acr?: readonly string[]
     }
-  | {
-      readonly outcome: 'refused'
-      readonly reason: SignInRefusal
-      readonly userId?: string
-      /** Replaces the default error description for the client. */
-      readonly description?: string
-    }
+  | RefusedSignIn
+
+/** A sign-in that is refused. */
+export interface RefusedSignIn {
+  readonly outcome: 'refused'
+  readonly reason: SignInRefusal
+  readonly userId?: string
+  /** Whether the account here has no password yet, so that a user of the directory may have the name. */
+  readonly hasNoPassword?: boolean
+  /** Replaces the default error description for the client. */
+  readonly description?: string
+}
 
 /** A user name and password as they were typed. */
 export interface PasswordAttempt {

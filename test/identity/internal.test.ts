@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap, withServer } from '../support/server.ts'
+import { linkTo, signUpWith } from '../support/self-service.ts'
 import { APP, changeUser, isAlive, MODES, passwordTokens, refresh, tokensOf, userNamed } from '../support/oauth.ts'
 
 const policy = (lockoutPolicy: object) => ({
@@ -329,6 +330,20 @@ describe('a sign-in', () => {
           ['UserAuthenticationFailure', id, 'svc', '127.0.0.1'],
           ['PrincipalAuthenticationFailure', id, 'svc', '127.0.0.1'],
         ],
+      )
+    }))
+
+  it('that fails is reported for the user also where the account has no password yet', () =>
+    withServer({}, async server => {
+      const name = 'new@shop.example'
+      await signUpWith(server.browser(), name)
+      await linkTo(server, name)
+      const { id } = await userNamed(server, name)
+      const before = server.events.length
+      await attempt(server, 'wrong', name)
+      assert.deepEqual(
+        server.events.slice(before).flatMap(({ type, principal }) => (principal === id ? [type] : [])),
+        ['IdentityProviderAuthenticationFailure', 'UserAuthenticationFailure', 'PrincipalAuthenticationFailure'],
       )
     }))
 

@@ -3,14 +3,21 @@ import { createKeyedQueue } from '../../base/concurrency/keyed-queue.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { User } from '../../model/users/user.ts'
-import type { IdentitySourceType, PasswordAttempt, SignInRefusal, SignInResult, SourceDeps } from '../source.ts'
+import type {
+  IdentitySourceType,
+  PasswordAttempt,
+  RefusedSignIn,
+  SignInRefusal,
+  SignInResult,
+  SourceDeps,
+} from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
 import { countedGuess } from '../../users/counted-guess.ts'
 import type { RequestOrigin } from '../../model/request.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 
-const refused = (reason: SignInRefusal, user?: User): SignInResult => ({
+const refused = (reason: SignInRefusal, user?: User): RefusedSignIn => ({
   outcome: 'refused',
   reason,
   ...(user && { userId: user.id }),
@@ -70,10 +77,13 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     await store.events.recordNothing(now)
     await store.events.failures(zone.id, '', failuresSince)
   }
-  // An account that has no password yet leaves the name to the directory: anyone can sign up with the name of one of its users.
-  if (!found?.user.active || (behaviour.directoryForUnknownNames && !found.user.passwordHash)) {
+  if (!found?.user.active) {
     await takeAsLong()
     return refused('bad-credentials')
+  }
+  if (behaviour.directoryForUnknownNames && !found.user.passwordHash) {
+    await takeAsLong()
+    return { ...refused('bad-credentials', found.user), hasNoPassword: true }
   }
   const { user, failures } = found
   const locked = async (): Promise<SignInResult> => {
