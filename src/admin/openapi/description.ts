@@ -51,6 +51,8 @@ export interface Operation {
   /** Accepted credentials besides Basic. */
   readonly credentials?: readonly Credential[]
   readonly answers: Readonly<Record<number, Answer | string>>
+  /** The playground alone has the route. */
+  readonly inPlayground?: true
 }
 
 /** The operations of one area, by `METHOD /path` of the route table, below the base path. */

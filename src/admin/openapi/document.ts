@@ -46,7 +46,7 @@ interface Described {
   readonly areas: readonly DescribedArea[]
   /** `METHOD /path` of routes without a description. */
   readonly undescribed: readonly string[]
-  /** `METHOD /path` of descriptions without a route. */
+  /** `METHOD /path` of descriptions without a route, which every server should have. */
   readonly unrouted: readonly string[]
 }
 
@@ -119,7 +119,9 @@ export function describeRoutes(deps: DocumentDeps): Described {
     document: documentObject(documented, areas, deps),
     areas: documented,
     undescribed,
-    unrouted: [...descriptions.keys()].filter(key => !byKey.has(key)),
+    unrouted: [...descriptions]
+      .filter(([key, { inPlayground }]) => !inPlayground && !byKey.has(key))
+      .map(([key]) => key),
   }
 }
 

@@ -57,8 +57,28 @@ const RATES = {
     limiterMappings: [{ name: 'all', global: '9999r/s', pathSelectors: ['all'] }],
   },
 }
-const servers = [
+const SERVICE = ['service', 'service-secret'] as const
+
+/** A kind of server, and a client of it. */
+interface Kind {
+  readonly name: string
+  readonly mode: CompatibilityMode
+  readonly config: Readonly<Record<string, unknown>>
+  readonly basePath: string
+  readonly playground?: true
+  readonly basic?: readonly [string, string]
+}
+
+const servers: readonly Kind[] = [
   ...MODES.map(mode => ({ name: mode, mode, config: {}, basePath: '' })),
+  {
+    name: 'the playground',
+    mode: 'standard',
+    config: {},
+    basePath: '',
+    playground: true,
+    basic: ['app', 'appclientsecret'],
+  },
   { name: 'uaa with parameters in the query', mode: 'uaa', config: QUERY, basePath: '' },
   {
     name: 'standard below a path',
@@ -67,14 +87,14 @@ const servers = [
     basePath: '/id',
   },
   { name: 'standard with a rate limiter', mode: 'standard', config: RATES, basePath: '' },
-] as const
+]
 
-for (const { name: title, mode, config, basePath } of servers) {
+for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of servers) {
   describe(`the document of /openapi.json in ${title}`, () => {
     let server: TestServer
     let document: OpenApi
     before(async () => {
-      server = await startServer({ mode, config })
+      server = await startServer({ mode, config, ...kind })
       document = (await server.send(`${basePath}/openapi.json`)).json<OpenApi>()
     })
     after(() => server.stop())
@@ -176,7 +196,7 @@ for (const { name: title, mode, config, basePath } of servers) {
       const { access_token } = (
         await server.send(`${basePath}/oauth/token`, {
           form: { grant_type: 'client_credentials' },
-          basic: ['service', 'service-secret'],
+          basic,
         })
       ).json<{ access_token: string }>()
       for (const { method, url } of refusing) {

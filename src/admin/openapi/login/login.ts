@@ -355,6 +355,11 @@ const SAVED_ACCOUNT = { userId: may('Id of the user.') }
 const ownPages = (csrf: Fields): Operations => ({
   'GET /': own('Show the applications of the user'),
   'GET /home': own('Show the applications of the user'),
+  'GET /outbox': {
+    summary: 'Show the mails that the playground would have sent',
+    answers: { 200: page('The page.') },
+    inPlayground: true,
+  },
   'GET /zone.css': {
     summary: 'Read the colours of the zone',
     answers: {
