@@ -100,7 +100,6 @@ export const resourceAttacks: readonly Attack[] = [
     attempt: () =>
       trying(async (server, browser) => {
         for (const wrong of [
-          'https://orders.example',
           'https://ORDERS.example/',
           'https://orders.example:443/',
           'https://orders.example//',
