@@ -49,6 +49,11 @@ export async function migrate(db: Database, options: MigrateOptions): Promise<Mi
   const { isNew, pending, unknown } = await schemaState(db, migrations)
   if (pending.length === 0) return { applied: [], unknown }
   if (options.refusesPending) {
+    if (isNew) {
+      throw new StoreUnavailable(
+        'the database is empty: start the server first, or run latchkey migrate where database_options.migrate_at_start is false',
+      )
+    }
     throw new StoreUnavailable(
       `the database lacks ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} of this version: run latchkey migrate`,
     )
