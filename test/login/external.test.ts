@@ -600,6 +600,17 @@ for (const mode of MODES) {
           }
         })
 
+        it('is not ended by long requests of others in its network', async () => {
+          const browser = server.browser()
+          const tab = await leaving(browser, 'auto')
+          const other = server.browser()
+          const form_redirect_uri = `http://localhost:8080/home?${'x'.repeat(1000)}`
+          for (let count = 0; count < 500; count += 1) {
+            await other.send('/login/external/corp', { query: { form_redirect_uri } })
+          }
+          assert.match(String((await comeBack(browser, tab)).headers['location']), /client_id=auto&/)
+        })
+
         const others: readonly {
           name: string
           comeSecond: (browser: Browser, second: Awaited<ReturnType<typeof leaving>>) => Promise<TestAnswer>

@@ -11,6 +11,9 @@ const MAX_PER_NETWORK = 500
 /** Networks that are counted at once; the least recently used one is dropped first. */
 const MAX_NETWORKS = 1000
 
+/** The anonymous sessions of one purpose. */
+export type AnonymousSessions = ReturnType<typeof createAnonymousSessions>
+
 /** Counts rows per network (see `subnetOf`); `add` returns the row to delete in exchange for the new one, if any. */
 export function createAnonymousSessions(max = MAX_PER_NETWORK) {
   const networks = new Map<string, AnonymousSession[]>()

@@ -8,6 +8,7 @@ import type { SavedRequest } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
 import { PageError } from '../answers.ts'
 import { createAnonymousSessions } from '../limits/anonymous-sessions.ts'
+import type { AnonymousSessions } from '../limits/anonymous-sessions.ts'
 import type { SettableSession } from './current-session.ts'
 import { newSession } from './new-session.ts'
 import type { NewSession } from './new-session.ts'
@@ -46,6 +47,7 @@ export function createSavedRequests(deps: {
 }): SavedRequests {
   const { store, clock, current, cookies, waiting } = deps
   const anonymousSessions = createAnonymousSessions()
+  const savedPaths = createAnonymousSessions() // counted apart, so that they end no session in which a sign-in is in progress
 
   /** Serializes the request; refuses one that is too long to be kept. */
   function textOf(saved: SavedRequest): string {
@@ -54,12 +56,16 @@ export function createSavedRequests(deps: {
     throw new PageError(400, 'The request is too long to be kept during a sign-in.', { code: 'invalid_request' })
   }
 
-  /** Adds an anonymous session with the request. */
-  async function addAnonymous({ zone, ip }: FastifyRequest, savedRequest: string): Promise<NewSession> {
+  /** Adds an anonymous session with the request, among those that are counted. */
+  async function addAnonymous(
+    { zone, ip }: FastifyRequest,
+    savedRequest: string,
+    counted: AnonymousSessions,
+  ): Promise<NewSession> {
     const anonymous = newSession(deps, { zoneId: zone.id, lifeSeconds: deps.idleSeconds })
     const session = { ...anonymous.session, savedRequest }
     await store.sessions.insert(zone.id, session)
-    const oldest = anonymousSessions.add(ip, session)
+    const oldest = counted.add(ip, session)
     if (oldest) await store.sessions.delete(oldest.zoneId, oldest.idDigest)
     return { id: anonymous.id, session }
   }
@@ -71,7 +77,7 @@ export function createSavedRequests(deps: {
       await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
       return current.set(request, { ...session, savedRequest })
     }
-    const anonymous = await addAnonymous(request, savedRequest)
+    const anonymous = await addAnonymous(request, savedRequest, anonymousSessions)
     cookies.setId(reply, anonymous.id)
     waiting.forget(request, reply)
     return current.set(request, anonymous.session)
@@ -80,7 +86,7 @@ export function createSavedRequests(deps: {
   return {
     saveInSession,
     async savePath(request, path) {
-      return (await addAnonymous(request, textOf({ path, reauthenticate: false }))).id
+      return (await addAnonymous(request, textOf({ path, reauthenticate: false }), savedPaths)).id
     },
     async savedPath({ zone }, id) {
       const session = await store.sessions.find(zone.id, digest(id))
