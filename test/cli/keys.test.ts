@@ -292,6 +292,42 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
+describe('latchkey keys with compatibility: uaa', () => {
+  const folder = temporaryFolder()
+  const commands = commandRunner(folder)
+  const run = (...args: readonly string[]) => commands.run(['keys', ...args, '--config', 'latchkey.json'])
+  before(async () => {
+    const server = await serve({ folder, config: { compatibility: 'uaa', database: 'sqlite:latchkey.db' } })
+    await server.stop()
+  })
+  after(() => commands.end())
+
+  const who = (algorithm: string): string =>
+    `With compatibility: uaa, /token_keys shows this ${algorithm} key only to clients with the authority svc.resource; ` +
+    'others cannot verify its tokens.\n'
+
+  for (const algorithm of ['ES256', 'EdDSA']) {
+    it(`says who sees a key for ${algorithm}, when it is added and when it begins to sign`, async () => {
+      const added = await run('add', '--key-id', algorithm, '--alg', algorithm)
+      assert.ok(
+        added.stdout.startsWith(`Added ${algorithm}; it does not sign yet.\n${who(algorithm)}KEY `),
+        added.stdout,
+      )
+      const { stdout } = await run('activate', '--key-id', algorithm)
+      assert.ok(stdout.startsWith(`${algorithm} signs from now on.\n${who(algorithm)}KEY `), stdout)
+    })
+  }
+
+  for (const algorithm of ['RS256', 'PS256']) {
+    it(`says nothing more of one for ${algorithm}, which everyone sees`, async () => {
+      const added = await run('add', '--key-id', algorithm, '--alg', algorithm)
+      assert.ok(added.stdout.startsWith(`Added ${algorithm}; it does not sign yet.\nKEY `), added.stdout)
+      const { stdout } = await run('activate', '--key-id', algorithm)
+      assert.ok(stdout.startsWith(`${algorithm} signs from now on.\nKEY `), stdout)
+    })
+  }
+})
+
 describe('latchkey keys without a server', () => {
   const folder = temporaryFolder()
   const commands = commandRunner(folder)

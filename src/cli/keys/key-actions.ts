@@ -5,9 +5,10 @@ import { readSmallFile } from '../../base/files/small-file.ts'
 import { refuseForeignDatabase } from '../../bootstrap.ts'
 import type { Config, StorageConfig } from '../../config.ts'
 import { behaviourOf } from '../../model/compatibility.ts'
+import { serviceNamed } from '../../model/service.ts'
 import type { KeyMaterial } from '../../model/tokens/key-material.ts'
 import { readKeyMaterial } from '../../model/tokens/key-material.ts'
-import type { SigningKeyRecord } from '../../model/tokens/signing-key.ts'
+import type { SigningAlgorithm, SigningKeyRecord } from '../../model/tokens/signing-key.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import { generateKey } from '../../token/keys/key-generation.ts'
@@ -81,7 +82,14 @@ async function add({ id: zoneId }: Zone, action: ActionOf<'add'>, deps: Deps): P
     throw cause
   }
   await record({ zoneId, principal: keyId, data: material.algorithm }, 'SigningKeyCreatedEvent', deps)
-  return `Added ${keyId}; it does not sign yet.\n`
+  return `Added ${keyId}; it does not sign yet.\n${whoSees(material.algorithm, deps)}`
+}
+
+/** In `uaa` only RSA keys are published to everyone (row M6), so that with another key relying parties reject every token. */
+function whoSees(algorithm: SigningAlgorithm, { config }: Deps): string {
+  if (behaviourOf(config.compatibility).allPublicKeys || /^[RP]S/.test(algorithm)) return ''
+  const authority = serviceNamed(config.service).scope('resource')
+  return `With compatibility: uaa, /token_keys shows this ${algorithm} key only to clients with the authority ${authority}; others cannot verify its tokens.\n`
 }
 
 function readPemFile(path: string, algorithm: string | undefined): KeyMaterial {
@@ -106,7 +114,8 @@ async function activate({ id: zoneId }: Zone, keyId: string, deps: Deps): Promis
     throw new CommandFailure(`zone ${zoneId} has no key ${keyId} that could sign`)
   }
   await record({ zoneId, principal: keyId }, 'SigningKeyActivatedEvent', deps)
-  return `${keyId} signs from now on.\n`
+  const key = (await deps.store.keys.list(zoneId)).find(each => each.keyId === keyId)
+  return `${keyId} signs from now on.\n${key ? whoSees(key.algorithm, deps) : ''}`
 }
 
 async function retire(zone: Zone, { keyId, now: atOnce }: ActionOf<'retire'>, deps: Deps): Promise<string> {
