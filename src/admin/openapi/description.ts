@@ -85,6 +85,8 @@ export const text: Schema = { type: 'string' }
 export const textOrNull: Schema = { type: ['string', 'null'] }
 /** A non-empty string. */
 export const filled: Schema = { type: 'string', minLength: 1 }
+/** Something other than white space, and no NUL. */
+export const NOT_BLANK = '^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$'
 /** RFC 4648 §4, with its padding. */
 export const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
 /** A list of strings. */

@@ -45,6 +45,13 @@ const RULES: readonly RegExp[] = [
   /A displayName must be provided/, // which a PATCH clears without sending another
 ]
 
+/** The same for SCIM. */
+const SCIM_RULES: readonly RegExp[] = [
+  /Unknown attribute|has no schema|schemas must be a list of strings/, // what `/scim/v2/Schemas` says
+  /Username must match/, // of accounts of the internal provider
+  /The filter is not valid|The order is not valid|The cursor does not belong|supports pages by index only/,
+]
+
 /** What depends on the records that are there: none of that name, one already, a rule of one. */
 const BY_RULE: ReadonlySet<number> = new Set([404, 409, 422])
 
@@ -167,6 +174,25 @@ async function acceptedOf(place: Place, store: Store, send: Send): Promise<Accep
   return { id, path, body: record }
 }
 
+/** The same for SCIM. */
+async function acceptedOfScim({ method, path, operation }: Place, send: Send): Promise<Accepted> {
+  const example = Object(operation.requestBody?.content['application/scim+json']?.example) as Members
+  const id = `scim-${(count += 1)}@example.org`
+  const isUser = path.includes('/Users')
+  const name = isUser ? 'userName' : 'displayName'
+  const value = JSON.parse(
+    JSON.stringify(example)
+      .replace(/adele@example\.org|tours\.(?:read|write)|(?:user|group)\.changed/g, id)
+      .replace('alex@example.org', id),
+  ) as Members
+  const body = { ...value, ...('userName' in value && { emails: [{ value: 'a@b.example' }] }) }
+  if (!path.endsWith('{id}')) return { id, path, body }
+  const schema = `urn:ietf:params:scim:schemas:core:2.0:${isUser ? 'User' : 'Group'}`
+  const made = await send('POST', path.replace('/{id}', ''), { schemas: [schema], [name]: `${id}-before` })
+  assert.equal(made.status, 201, `${method} ${path}: ${made.text}`)
+  return { id, path: path.replace('{id}', String(made.json()['id'])), body }
+}
+
 type Send = (method: string, path: string, body?: unknown) => Promise<TestAnswer>
 
 /** Each member has 22 cases: this number has no divisor in common with it, so that every value has its turn. */
@@ -229,6 +255,31 @@ for (const [offset, mode] of MODES.entries()) {
           if (agrees && answer.status < 500) continue
           const reported = `${answer.status} ${answer.text.slice(0, 160)}`
           problems.push(`${place.method} ${place.path} ${valid ? 'valid' : 'invalid'} ${label}: ${reported}`)
+        }
+      }
+      assert.deepEqual(problems, [])
+    })
+
+    it('agree about SCIM bodies', async () => {
+      const problems: string[] = []
+      for (const place of placesOf(api)) {
+        const content = place.operation.requestBody?.content['application/scim+json']
+        if (!content || place.path === '/scim/v2/Me') continue // of a user, by no token of an administrator
+        const isValid = validatorOf(content.schema, api)
+        const plain = await acceptedOfScim(place, send)
+        for (const { label, body } of [
+          { label: 'accepted', body: plain.body },
+          ...thinned(bodyCases(content.schema, plain.body, api), 5, offset),
+        ]) {
+          const { path, id } = await acceptedOfScim(place, send)
+          const text = JSON.stringify(body).replaceAll(plain.id, id)
+          const answer = await send(place.method, path, text)
+          const agrees = isValid(JSON.parse(text))
+            ? answer.status < 400 || answer.status === 409 || SCIM_RULES.some(rule => rule.test(answer.text))
+            : answer.status >= 400
+          if (agrees && answer.status < 500) continue
+          const reported = `${answer.status} ${answer.text.slice(0, 200)}`
+          problems.push(`${place.method} ${place.path} ${label} ${text.slice(0, 160)}: ${reported}`)
         }
       }
       assert.deepEqual(problems, [])

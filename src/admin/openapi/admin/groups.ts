@@ -4,7 +4,21 @@ import { CORE_SCHEMA } from '../../resources/dialect.ts'
 import { groupFields, MAX_GROUP_TEXT } from '../../../records/group.ts'
 import { sentSchemas } from '../../../records/json-schema.ts'
 import type { Answer, Area, Field, Operation, Schema } from '../description.ts'
-import { closed, json, listOf, mayBe, must, oneOf, open, ref, sent, text, texts, whole } from '../description.ts'
+import {
+  NOT_BLANK,
+  closed,
+  json,
+  listOf,
+  mayBe,
+  must,
+  oneOf,
+  open,
+  ref,
+  sent,
+  text,
+  texts,
+  whole,
+} from '../description.ts'
 
 const SCHEMA = { const: CORE_SCHEMA }
 const date: Schema = { type: 'string', format: 'date-time' }
@@ -93,7 +107,7 @@ type Operations = Area['operations']
 export function groupsArea(): Area {
   const { displayName = {}, description = {} } = sentSchemas(groupFields, { nullable: true })
   const group = {
-    displayName: { ...displayName, pattern: '^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$' },
+    displayName: { ...displayName, pattern: NOT_BLANK },
     description,
     members: listOrNull(listedMember),
     schemas: { anyOf: [SCHEMA, { type: ['array', 'null'], items: SCHEMA }] },
@@ -177,7 +191,7 @@ export function groupsArea(): Area {
             externalGroup: {
               type: 'string',
               maxLength: MAX_GROUP_TEXT,
-              pattern: '^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$',
+              pattern: NOT_BLANK,
             },
             origin: { type: ['string', 'null'], maxLength: 36 },
           },

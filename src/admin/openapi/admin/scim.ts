@@ -1,10 +1,28 @@
-// SCIM 2.0. Its bodies are described by `/scim/v2/Schemas`; names are case-insensitive, which JSON Schema cannot express.
+// SCIM 2.0. Its resources are described by `/scim/v2/Schemas`. Names ignore case, which JSON Schema cannot express: the
+// schemas have them as RFC 7643 and RFC 7644 spell them.
+import { MAX_INT32 } from '../../../base/json.ts'
+import { MAX_NAME_LENGTH } from '../../../model/users/user.ts'
+import type { ResourceType } from '../../scim/schemas/attribute.ts'
+import { LIMITS } from '../../scim/schemas/discovery.ts'
+import { GROUP, USER } from '../../scim/schemas/schemas.ts'
 import type { Answer, Area, Fields, Operation, Schema } from '../description.ts'
-import { closed, described, empty, listOf, may, mayBe, must, open, ref, text, texts, whole } from '../description.ts'
+import {
+  closed,
+  described,
+  empty,
+  NOT_BLANK,
+  listOf,
+  may,
+  mayBe,
+  must,
+  open,
+  ref,
+  text,
+  texts,
+  whole,
+} from '../description.ts'
 
 const SCIM_JSON = 'application/scim+json'
-const USER = 'urn:ietf:params:scim:schemas:core:2.0:User'
-const GROUP = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 const message = (name: string): string => `urn:ietf:params:scim:api:messages:2.0:${name}`
 
 /** The response to a refused request. */
@@ -27,12 +45,19 @@ const selection: Fields = {
   attributes: mayBe('Comma-separated names of the attributes to return.'),
   excludedAttributes: mayBe('Comma-separated names of attributes to leave out.'),
 }
+/** One of the words of letters. */
+const inAnyCase = (...words: readonly string[]): Schema => ({
+  type: 'string',
+  pattern: `^(?:${words.map(word => word.replace(/./g, letter => `[${letter}${letter.toUpperCase()}]`)).join('|')})$`,
+})
+
+const INT32: Schema = { type: 'integer', minimum: -MAX_INT32, maximum: MAX_INT32 }
 const list: Fields = {
   filter: mayBe('A filter (RFC 7644 §3.4.2.2).'),
   sortBy: mayBe('Attribute to sort by.'),
-  sortOrder: mayBe('`ascending` or `descending`.'),
-  startIndex: mayBe('Index of the first result, from 1.', { type: 'integer' }),
-  count: mayBe('Results per page, at most 500.', { type: 'integer' }),
+  sortOrder: mayBe('`ascending` or `descending`.', inAnyCase('ascending', 'descending')),
+  startIndex: mayBe('Index of the first result, from 1. Not with `cursor`.', INT32),
+  count: mayBe('Results per page, at most 500.', INT32),
   cursor: mayBe('Empty for the first page, or a cursor of the page before (RFC 9865).'),
   ...selection,
 }
@@ -49,7 +74,72 @@ const WRITTEN = {
 const MISSING = { 404: 'There is no such resource in the zone.' }
 
 const aList = scim('A page of the list.', ref('ScimList'))
-const anyBody = (example: unknown): NonNullable<Operation['json']> => ({ schema: { type: 'object' }, example })
+
+/** A body with this schema among its `schemas`. */
+const bodyOf = (id: string, members: Readonly<Record<string, Schema>>, required: readonly string[]): Schema =>
+  open({ schemas: { type: 'array', contains: { const: id } }, ...members }, ['schemas', ...required])
+
+const uniqueName: Schema = { type: 'string', maxLength: MAX_NAME_LENGTH, pattern: NOT_BLANK }
+
+/** A resource with what a request must have. */
+function resourceBody({ schema, name }: ResourceType, example: unknown): NonNullable<Operation['json']> {
+  const needed = schema.attributes.filter(({ required, defaulted }) => required && !defaulted)
+  const members = Object.fromEntries(needed.map(({ name, description }) => [name, described(uniqueName, description)]))
+  const body = bodyOf(schema.id, members, Object.keys(members))
+  const about = `The attributes of ${name} in \`/scim/v2/Schemas\`, and no others. Names ignore case.`
+  return { schema: described(body, about), example }
+}
+
+const MESSAGE = 'Names ignore case.'
+const PATCH: Schema = described(
+  bodyOf(
+    message('PatchOp'),
+    {
+      Operations: {
+        type: 'array',
+        items: open({ op: inAnyCase('add', 'replace', 'remove') }, ['op']),
+        minItems: 1,
+        maxItems: 1000,
+      },
+    },
+    ['Operations'],
+  ),
+  MESSAGE,
+)
+const BULK: Schema = described(
+  bodyOf(
+    message('BulkRequest'),
+    {
+      failOnErrors: { type: ['integer', 'null'], minimum: 1, description: 'How many failures end the request.' },
+      Operations: { type: 'array', items: { type: 'object' }, maxItems: LIMITS.maxOperations },
+    },
+    ['Operations'],
+  ),
+  MESSAGE,
+)
+/** Any strings: what is not a name selects nothing. */
+const namesInBody: Schema = { type: ['array', 'string', 'null'], items: { ...text, pattern: '^' }, pattern: '^' }
+/** An empty string and null count as absent. */
+const inBody = (name: string, schema: Schema): Schema =>
+  Object.hasOwn(selection, name)
+    ? namesInBody
+    : schema === INT32
+      ? { ...INT32, type: ['integer', 'null'] }
+      : {
+          ...schema,
+          type: ['string', 'null'],
+          ...('pattern' in schema && { pattern: `^$|${String(schema['pattern'])}` }),
+        }
+const SEARCH: Schema = described(
+  bodyOf(
+    message('SearchRequest'),
+    Object.fromEntries(
+      Object.entries(list).map(([name, { about, schema }]) => [name, described(inBody(name, schema), about)]),
+    ),
+    [],
+  ),
+  MESSAGE,
+)
 const patchExample = (value: string) => ({
   schemas: [message('PatchOp')],
   Operations: [{ op: 'replace', path: 'displayName', value }],
@@ -57,22 +147,22 @@ const patchExample = (value: string) => ({
 
 /** The operations of one type of resource. */
 function ofType(
-  endpoint: 'Users' | 'Groups',
+  type: ResourceType,
   { one, example, changed }: { readonly one: string; readonly example: unknown; readonly changed: unknown },
 ): Readonly<Record<string, Operation>> {
-  const base = `/scim/v2/${endpoint}`
-  const plural = endpoint.toLowerCase()
+  const base = `/scim/v2${type.endpoint}`
+  const plural = `${one}s`
   return {
     [`GET ${base}`]: { summary: `List ${plural}`, query: list, answers: { 200: aList, 400: REFUSED } },
     [`POST ${base}`]: {
       summary: `Create a ${one}`,
       query: selection,
-      json: anyBody(example),
+      json: resourceBody(type, example),
       answers: { 201: scim('Created.', resource, MADE), ...READ_BODY, 409: 'The name is taken.' },
     },
     [`POST ${base}/.search`]: {
       summary: `Search ${plural}`,
-      json: anyBody({ schemas: [message('SearchRequest')], count: 10 }),
+      json: { schema: SEARCH, example: { schemas: [message('SearchRequest')], count: 10 } },
       answers: { 200: aList, ...READ_BODY },
     },
     [`GET ${base}/:id`]: {
@@ -92,7 +182,7 @@ function ofType(
       path,
       query: selection,
       headers: match,
-      json: anyBody(changed),
+      json: resourceBody(type, changed),
       answers: { 200: scim('Replaced.', resource, VERSION), ...WRITTEN, ...MISSING },
     },
     [`PATCH ${base}/:id`]: {
@@ -100,10 +190,10 @@ function ofType(
       path,
       query: selection,
       headers: match,
-      json: anyBody(patchExample(`${one}.changed`)),
+      json: { schema: PATCH, example: patchExample(`${one}.changed`) },
       answers: {
         200: scim('Changed.', resource, VERSION),
-        ...(endpoint === 'Groups' && { 204: empty('Changed; answered unless `attributes` is sent.') }),
+        ...(type === GROUP && { 204: empty('Changed; answered unless `attributes` is sent.') }),
         ...WRITTEN,
         ...MISSING,
       },
@@ -143,35 +233,45 @@ export function scimArea(): Area {
         path: { id: must('The URN of the schema.') },
         answers: { 200: scim('The schema.', document), 404: 'There is no such schema.' },
       },
-      ...ofType('Users', {
+      ...ofType(USER, {
         one: 'user',
-        example: { schemas: [USER], userName: 'adele@example.org', name: { givenName: 'Adele', familyName: 'Vance' } },
-        changed: { schemas: [USER], userName: 'adele@example.org', title: 'Guide' },
+        example: {
+          schemas: [USER.schema.id],
+          userName: 'adele@example.org',
+          name: { givenName: 'Adele', familyName: 'Vance' },
+        },
+        changed: { schemas: [USER.schema.id], userName: 'adele@example.org', title: 'Guide' },
       }),
-      ...ofType('Groups', {
+      ...ofType(GROUP, {
         one: 'group',
-        example: { schemas: [GROUP], displayName: 'tours.read', members: [] },
-        changed: { schemas: [GROUP], displayName: 'tours.write' },
+        example: { schemas: [GROUP.schema.id], displayName: 'tours.read', members: [] },
+        changed: { schemas: [GROUP.schema.id], displayName: 'tours.write' },
       }),
       'POST /scim/v2/.search': {
         summary: 'Search users and groups',
-        json: anyBody({ schemas: [message('SearchRequest')], filter: 'meta.lastModified pr', count: 10 }),
+        json: {
+          schema: SEARCH,
+          example: { schemas: [message('SearchRequest')], filter: 'meta.lastModified pr', count: 10 },
+        },
         answers: { 200: aList, ...READ_BODY },
       },
       'POST /scim/v2/Bulk': {
         summary: 'Run many operations',
         about: 'At most 1000 operations in 1 MiB. Each is applied completely or not at all.',
-        json: anyBody({
-          schemas: [message('BulkRequest')],
-          Operations: [
-            {
-              method: 'POST',
-              path: '/Users',
-              bulkId: 'one',
-              data: { schemas: [USER], userName: 'alex@example.org' },
-            },
-          ],
-        }),
+        json: {
+          schema: BULK,
+          example: {
+            schemas: [message('BulkRequest')],
+            Operations: [
+              {
+                method: 'POST',
+                path: '/Users',
+                bulkId: 'one',
+                data: { schemas: [USER.schema.id], userName: 'alex@example.org' },
+              },
+            ],
+          },
+        },
         answers: { 200: scim('The result of each operation.', document), ...READ_BODY, 413: 'Too many operations.' },
       },
       'GET /scim/v2/Me': {
@@ -189,7 +289,7 @@ export function scimArea(): Area {
         about: 'Only names and language can differ.',
         query: selection,
         headers: match,
-        json: anyBody({ schemas: [USER], userName: 'adele@example.org', displayName: 'Adele' }),
+        json: resourceBody(USER, { schemas: [USER.schema.id], userName: 'adele@example.org', displayName: 'Adele' }),
         answers: { 200: scim('Replaced.', resource, VERSION), ...WRITTEN, 403: 'Something else differs.', ...MISSING },
       },
       'PATCH /scim/v2/Me': {
@@ -197,7 +297,7 @@ export function scimArea(): Area {
         about: 'Only names and language can be changed.',
         query: selection,
         headers: match,
-        json: anyBody(patchExample('Adele')),
+        json: { schema: PATCH, example: patchExample('Adele') },
         answers: {
           200: scim('Changed.', resource, VERSION),
           ...WRITTEN,
