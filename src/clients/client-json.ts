@@ -9,7 +9,14 @@ import { isSafeUri } from '../model/safe-uri.ts'
 import { isBlank } from '../model/clients/secret-policy.ts'
 import type { Service } from '../model/service.ts'
 import { clientFields, clientSecretFields } from '../records/client.ts'
-import { checkGrantTypes, checkId, checkRedirectUris, checkSecondFactor, checkSecrets } from './client-rules.ts'
+import {
+  checkGrantTypes,
+  checkId,
+  checkRedirectUris,
+  checkScopes,
+  checkSecondFactor,
+  checkSecrets,
+} from './client-rules.ts'
 import type { ClientProblem, ClientReading, ClientRules, Refuse } from './client-rules.ts'
 import { asksForEncryption, metadataProblems } from './metadata-rules.ts'
 import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
@@ -84,6 +91,7 @@ export function clientFromJson(
   const redirectUris = [...new Set([...(values.redirectUris ?? []), ...(isLenient ? selfServiceTargets(json) : [])])]
   if (isNew) checkId(clientId, service, refuse)
   checkRedirectUris({ redirectUris, grantTypes }, rules, refuse)
+  if (reading.as !== 'configured') checkScopes(values, refuse)
   checkGrantTypes(grantTypes, { isLenient, furtherProtocols: rules.furtherProtocols }, refuse)
 
   const { first } = sentSecrets.values

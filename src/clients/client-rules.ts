@@ -55,6 +55,23 @@ export function checkGrantTypes(
   }
 }
 
+/** Each group of a user is compared with each scope: more wildcards would make a token of a user in many groups slow. */
+const MAX_WILDCARDS = 5
+
+/** Few wildcards in each scope. */
+export function checkScopes(
+  { scope = [], autoapprove }: Partial<Pick<Client, 'scope' | 'autoapprove'>>,
+  refuse: Refuse,
+): void {
+  for (const [key, patterns] of [
+    ['scope', scope],
+    ['autoapprove', autoapprove === undefined || autoapprove === true ? [] : autoapprove],
+  ] as const) {
+    if (patterns.every(pattern => pattern.split('*').length <= MAX_WILDCARDS + 1)) continue
+    refuse(key, `${key} must have at most ${MAX_WILDCARDS} wildcards in each entry`)
+  }
+}
+
 /** An ID that is free to use, and fits into a path. */
 export function checkId(clientId: string, service: Service, refuse: Refuse): void {
   if (clientId === '') refuse('client_id', 'A client_id must be provided.')

@@ -7,7 +7,7 @@ import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { descriptionText, OAuthError } from '../model/oauth-error.ts'
-import { StoreBusy, StoreUnavailable, ZoneDeleted } from '../store/store.ts'
+import { StoreBusy, StoreUnavailable, TooManyDetails, ZoneDeleted } from '../store/store.ts'
 import { SigningUnavailable } from '../token/keys/signer.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './callers/authorization-header.ts'
 import { MalformedInput } from './requests/form.ts'
@@ -75,6 +75,7 @@ export function answerFor(thrown: unknown): Answer {
     } // shown only
   }
   if (thrown instanceof ZoneDeleted) return answer(404, undefined, thrown.message)
+  if (thrown instanceof TooManyDetails) return answer(400, 'invalid_request', thrown.message)
   if (thrown instanceof MalformedInput) return answer(400, 'invalid_request', thrown.message)
   if (thrown instanceof TooManyRequests) {
     return { ...answer(429, 'too_many_requests', thrown.message), retryAfterSeconds: thrown.retryAfterSeconds }

@@ -247,6 +247,42 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'nests one group in a thousand others and puts many users into it, so that a list of them takes all memory',
+    outcome: 'is refused where the users are in more than 100,000 groups together, and a user in more than 10,000',
+    attempt: inBothModes(async scim => {
+      const { groups, users } = scim.server.store
+      const now = new Date()
+      const group = (id: string) => ({ zoneId: 'svc', id, displayName: id, version: 0, createdAt: now, updatedAt: now })
+      await groups.insertMissing('svc', [group('inner'), ...Array.from({ length: 10_000 }, (_, n) => group(`m${n}`))])
+      for (let n = 0; n < 1000; n += 1) {
+        await groups.insertMember('svc', { groupId: `m${n}`, memberId: 'inner', memberType: 'GROUP', origin: 'svc' })
+      }
+      const ids: string[] = []
+      for (let n = 0; n < 100; n += 1) {
+        const user = { schemas: [USER_SCHEMA], userName: `nested${n}`, emails: [{ value: `n${n}@example.org` }] }
+        ids.push((await scim.send('POST', '/Users', { body: user })).json<Resource>().id)
+      }
+      const origin = 'svc'
+      await groups.insertMembers(
+        'svc',
+        'inner',
+        ids.map(memberId => ({ memberId, memberType: 'USER', origin })),
+      )
+      const list = '/Users?filter=userName%20sw%20%22nested%22&count=100'
+      const refused = await scim.send('GET', list)
+      assert.deepEqual([refused.status, refused.json()['scimType']], [400, 'tooMany'])
+      assert.equal((await scim.send('GET', `${list}&excludedAttributes=groups`)).status, 200)
+      assert.equal((await scim.send('GET', list.replace('count=100', 'count=90'))).status, 200)
+
+      const [one = ''] = ids
+      const add = Array.from({ length: 10_000 }, (_, n) => `m${n}`)
+      await groups.changeOwned('svc', { userId: one, origin }, { remove: [], add })
+      assert.equal((await scim.send('GET', `/Users/${one}`)).status, 400)
+      await assert.rejects(users.findWithGroups('svc', one), /too many groups/)
+      assert.equal((await scim.send('DELETE', `/Users/${one}`)).status, 204)
+    }),
+  },
+  {
     attack: 'patches what only the server writes, what does not exist, and prototypes',
     outcome: 'changes nothing',
     attempt: inBothModes(async scim => {

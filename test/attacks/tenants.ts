@@ -176,6 +176,31 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'gives a client a thousand scopes of hundreds of wildcards, each to be compared with every group of a user',
+    outcome: 'is refused beyond five wildcards in a scope, of a new client, of a change and of a batch',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startZoneServer({ mode })
+        const request = { bearer: await tokenOf(server, 'admin-of-z1'), headers: { 'x-identity-zone-id': 'z1' } }
+        const client = (scope: string, autoapprove: string) => ({
+          ...caller('slow', 'svc.none'),
+          scope: Array.from({ length: 999 }, (_, place) => `${scope}${place}`),
+          autoapprove: [autoapprove],
+        })
+        const [few, many] = ['*a'.repeat(5), '*a'.repeat(6)] as const
+        const send = async (method: string, path: string, body: unknown): Promise<number> =>
+          (await sendJson(server, method, path, body, request)).status
+        for (const bad of [client(many, 'a'), client('a', many)]) {
+          assert.equal(await send('POST', '/oauth/clients', { ...bad, scope: bad.scope.slice(0, 99) }), 400)
+          assert.equal(await send('POST', '/oauth/clients/tx', [bad]), 400)
+        }
+        assert.equal(await send('POST', '/oauth/clients/tx', [client(few, few)]), 201)
+        assert.equal(await send('PUT', '/oauth/clients/slow', { client_id: 'slow', scope: [many] }), 400)
+        await server.stop()
+      }
+    },
+  },
+  {
     attack: 'signs the tokens of a zone with a secret that can be guessed from any of them',
     outcome: 'needs as many bytes as the algorithm hashes to',
     async attempt() {

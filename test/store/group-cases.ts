@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { Member, MemberType } from '../../src/model/users/group.ts'
 import { InvalidFilter, parseFilter } from '../../src/model/filters/filter.ts'
 import type { InvalidNesting, ListQuery, NoSuchMember } from '../../src/store/store.ts'
-import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
+import { AlreadyExists, ChangedMeanwhile, TooManyDetails } from '../../src/store/store.ts'
 import { at, group, user } from './records.ts'
 import type { Lent } from './token-cases.ts'
 
@@ -303,6 +303,28 @@ export function groupCases({ store, newZone }: Lent): void {
       const found = await users.listGroups(z, ['u0', 'u1', 'u2', 'none'])
       const shown = [...found].flatMap(([userId, of]) => of.map(each => `${userId} ${each.id} ${String(each.direct)}`))
       assert.deepEqual(shown.toSorted(), ['u0 g0 true', 'u0 g1 false', 'u0 g2 true', 'u1 g1 true', 'u1 g2 false'])
+    })
+
+    it('are not read beyond 10,000 of a user and 100,000 of a list of users', async () => {
+      const z = await zoneOf({ users: 12 })
+      const { groups, users } = store()
+      const made = Array.from({ length: 10_001 }, (_, n) => group({ zoneId: z, id: `m${n}`, displayName: `m${n}` }))
+      await groups.insertMissing(z, made)
+      const users12 = Array.from({ length: 12 }, (_, n) => `u${n}`)
+      const all = made.map(({ id }) => id)
+      for (const userId of users12) {
+        const add = userId === 'u0' ? all : userId === 'u1' ? all.slice(1) : all.slice(1000)
+        await groups.changeOwned(z, { userId, origin: 'corp' }, { remove: [], add })
+      }
+      await nest(z, 'm9000', 'm9001') // which those in both reach twice
+      await assert.rejects(groups.namesOfUser(z, 'u0'), TooManyDetails)
+      await assert.rejects(users.findWithGroups(z, 'u0'), TooManyDetails)
+      await assert.rejects(users.listGroups(z, ['u0']), TooManyDetails)
+      assert.equal((await groups.namesOfUser(z, 'u1')).length, 10_000)
+      assert.equal((await users.findWithGroups(z, 'u1'))?.groupNames?.length, 10_000)
+      assert.equal((await users.listGroups(z, ['u1'])).get('u1')?.length, 10_000)
+      assert.equal((await users.listGroups(z, users12.slice(2))).size, 10)
+      await assert.rejects(users.listGroups(z, users12.slice(1)), TooManyDetails)
     })
 
     it('are refused in themselves and in a circle of any length', async () => {

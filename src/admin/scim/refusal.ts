@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidFilter, InvalidOrder } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
+import { AlreadyExists, ChangedMeanwhile, TooManyDetails } from '../../store/store.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
 import { isWrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
@@ -33,6 +33,7 @@ export function refusedBy(thrown: unknown): Refused | undefined {
     const what = thrown instanceof InvalidOrder ? 'order' : 'filter'
     return refused(400, `The ${what} is not valid: ${thrown.message}`, 'invalidFilter')
   }
+  if (thrown instanceof TooManyDetails) return refused(400, thrown.message, 'tooMany')
   const { status, description, fault } = answerFor(thrown)
   if (fault) return undefined
   if (isWrongContentType(thrown)) return refused(415, description) // RFC 9110 §15.5.16

@@ -5,6 +5,7 @@ import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from './group-store.ts'
 import { reachedGroups } from './nesting.ts'
 import { toUser } from '../users/user-rows.ts'
+import { MAX_GROUPS_OF_USER, TooManyDetails } from '../users/user-store.ts'
 import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from '../schema.ts'
 
 interface InGroup {
@@ -44,7 +45,8 @@ const OUTER = statement<{ zone_id: string; id: string }, GroupRow>(
 )
 const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_name: string }>(
   `select display_name from groups
-   where zone_id = :zone_id and id in (${reachedGroups(':zone_id', ':user_id')}) order by display_name`,
+   where zone_id = :zone_id and id in (${reachedGroups(':zone_id', ':user_id')}) order by display_name
+   limit ${MAX_GROUPS_OF_USER + 1}`,
 )
 /** Begins with the groups, which are few; an origin may have a million accounts. */
 const REACHED = withList<{ group_id: string }>(placeholders => {
@@ -106,6 +108,7 @@ export function createGroupMembers(
     },
     async namesOfUser(zoneId, userId) {
       const rows = await db.read(NAMES_OF_USER, { zone_id: zoneId, user_id: userId })
+      if (rows.length > MAX_GROUPS_OF_USER) throw new TooManyDetails('user')
       return rows.map(row => row.display_name)
     },
     async reachedFrom(zoneId, groupIds, origin) {

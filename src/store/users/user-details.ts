@@ -1,10 +1,11 @@
 // The groups and approval decisions that lists show with each user, read for a page at a time.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Approval } from '../../model/users/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { type Database, isStorable, type Statement, statement } from '../database.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
-import type { GroupOfUser, UserStore } from '../store.ts'
+import { type GroupOfUser, MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails, type UserStore } from './user-store.ts'
 
 interface GroupRowOfUser {
   readonly user_id: string
@@ -29,25 +30,36 @@ const STATEMENTS = SIZES.map(size => {
          where zone_id = :zone_id and member_type = 'USER' and member_id in (${ids})),
        reached (user_id, group_id, direct) as (
          select user_id, group_id, 1 from direct_ones
-         union all
+         union
          select user_id, outer_id, 0 from direct_ones cross join group_nesting
-         where group_nesting.zone_id = :zone_id and inner_id = direct_ones.group_id)
+         where group_nesting.zone_id = :zone_id and inner_id = direct_ones.group_id
+         limit 2 * :most)
        select reached.user_id, groups.id, groups.display_name, max(reached.direct) as direct
        from reached cross join groups where groups.zone_id = :zone_id and groups.id = reached.group_id
        group by reached.user_id, groups.id, groups.display_name order by groups.display_name`,
     ),
     approvals: statement<Args, ApprovalRow>(
       `select ${list(APPROVAL_COLUMNS)} from approvals
-       where zone_id = :zone_id and user_id in (${ids}) and expires_at > :now order by client_id, scope`,
+       where zone_id = :zone_id and user_id in (${ids}) and expires_at > :now order by client_id, scope limit :most`,
     ),
   }
 })
 
+/** More rows than this take long enough that other requests get a turn after them. */
+const FEW = 5000
+
+interface Wanted<Row> {
+  readonly what: 'groups' | 'approvals'
+  readonly choose: (of: (typeof STATEMENTS)[number]) => Statement<Args, Row>
+  readonly perUser?: number
+}
+
 /** Implements the details of `UserStore` for both databases. */
 export function createUserDetails(db: Database): Pick<UserStore, 'listGroups' | 'listApprovals'> {
+  /** Throws `TooManyDetails` rather than read more than the memory should hold. */
   async function readAll<Row>(
     ids: readonly string[],
-    choose: (of: (typeof STATEMENTS)[number]) => Statement<Args, Row>,
+    { what, choose, perUser = MAX_DETAILS }: Wanted<Row>,
     args: Args,
   ): Promise<Row[]> {
     const wanted = [...new Set(ids)].filter(isStorable)
@@ -57,14 +69,22 @@ export function createUserDetails(db: Database): Pick<UserStore, 'listGroups' | 
       const of = STATEMENTS.find(({ size }) => size >= some.length)
       if (of === undefined) throw new RangeError(`a list of ${some.length} ids`)
       const padded = Array.from({ length: of.size }, (_, index) => [`id_${index}`, some[index] ?? some[0] ?? ''])
-      rows.push(...(await db.read(choose(of), { ...args, ...Object.fromEntries(padded) })))
+      const most = Math.min(MAX_DETAILS - rows.length, perUser * some.length)
+      const more = await db.read(choose(of), { ...args, ...Object.fromEntries(padded), most: most + 1 })
+      if (more.length > most) throw new TooManyDetails(wanted.length === 1 ? 'user' : 'list', what)
+      for (const row of more) rows.push(row)
+      if (more.length > FEW) await nextTurn()
     }
     return rows
   }
 
   return {
     async listGroups(zoneId, ids) {
-      const rows = await readAll(ids, ({ groups }) => groups, { zone_id: zoneId })
+      const rows = await readAll<GroupRowOfUser>(
+        ids,
+        { what: 'groups', choose: ({ groups }) => groups, perUser: MAX_GROUPS_OF_USER },
+        { zone_id: zoneId },
+      )
       return groupedBy(
         rows,
         row => row.user_id,
@@ -72,7 +92,11 @@ export function createUserDetails(db: Database): Pick<UserStore, 'listGroups' | 
       )
     },
     async listApprovals(zoneId, ids, now) {
-      const rows = await readAll(ids, ({ approvals }) => approvals, { zone_id: zoneId, now: now.getTime() })
+      const rows = await readAll<ApprovalRow>(
+        ids,
+        { what: 'approvals', choose: ({ approvals }) => approvals },
+        { zone_id: zoneId, now: now.getTime() },
+      )
       return groupedBy<ApprovalRow, Approval>(rows, row => row.user_id, toApproval)
     },
   }

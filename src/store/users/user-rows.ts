@@ -6,6 +6,7 @@ import { userFields } from '../../records/user.ts'
 import { statement } from '../database.ts'
 import type { UserRow } from '../schema.ts'
 import { USER_COLUMNS } from '../schema.ts'
+import { MAX_GROUPS_OF_USER, TooManyDetails } from './user-store.ts'
 
 /** Prefix of the columns of the user and its groups, so that they do not clash with those of a joined table. */
 const PREFIX = 'joined_'
@@ -21,8 +22,9 @@ const escaped = (text: string): string => `replace(replace(${text}, '\\', '\\\\'
 const unescaped = (text: string): string =>
   text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
 
-const GROUPS = `(select string_agg(${escaped('display_name')}, '|') from groups
-   where groups.zone_id = users.zone_id and groups.id in (${reachedGroups('users.zone_id', 'users.id')}))`
+const GROUPS = `(select string_agg(name, '|') from (select ${escaped('display_name')} as name from groups
+   where groups.zone_id = users.zone_id and groups.id in (${reachedGroups('users.zone_id', 'users.id')})
+   limit ${MAX_GROUPS_OF_USER + 1}) as some_groups)`
 
 /** Columns to select from `users` or a join with it, for `toJoinedUser`. */
 export const JOINED_USER_COLUMNS = [
@@ -30,7 +32,7 @@ export const JOINED_USER_COLUMNS = [
   `${GROUPS} as ${PREFIX}groups`,
 ].join(', ')
 
-/** A user with `groupNames`, by id. */
+/** A user with `groupNames`, by id. Code that reads such a row throws `TooManyDetails` for a user in too many groups. */
 export const FIND_WITH_GROUPS = statement<{ zone_id: string; id: string }, JoinedUserRow>(
   `select ${JOINED_USER_COLUMNS} from users where users.zone_id = :zone_id and users.id = :id`,
 )
@@ -48,10 +50,9 @@ export function toJoinedUser(row: JoinedUserRow): User | undefined {
 
 function namesIn(text: string | null): readonly string[] {
   if (text === null) return [] // no group has an empty name
-  return text
-    .split('|')
-    .map(unescaped)
-    .toSorted((a, b) => (a < b ? -1 : 1))
+  const names = text.split('|')
+  if (names.length > MAX_GROUPS_OF_USER) throw new TooManyDetails('user')
+  return names.map(unescaped).toSorted((a, b) => (a < b ? -1 : 1))
 }
 
 /** Map a user to the columns of the record and back; `user_name_lower` is added by the caller on writes. */

@@ -3,6 +3,20 @@ import type { Approval } from '../../model/users/approval.ts'
 import type { User } from '../../model/users/user.ts'
 import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from '../list-query.ts'
 
+/** A user may be in so many groups: reading more would take seconds, and a token with all of them would be megabytes. */
+export const MAX_GROUPS_OF_USER = 10_000
+/** Groups, or decisions, of the users of one list, which are in memory together. */
+export const MAX_DETAILS = 100_000
+
+/** Thrown when the groups or decisions of users are read and are more than that; a few at once or none of them can be read. */
+export class TooManyDetails extends Error {
+  constructor(ofWhom: 'user' | 'list', what: 'groups' | 'approvals' = 'groups') {
+    const whose = ofWhom === 'user' ? 'The user has' : 'These users together have'
+    super(`${whose} too many ${what} to read`)
+    this.name = 'TooManyDetails'
+  }
+}
+
 /** Users; not cached. User names are case-insensitive. */
 export interface UserStore {
   find(zoneId: string, id: string): Promise<User | undefined>

@@ -8,6 +8,7 @@ import type { Group } from '../../model/users/group.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { defaultGroups } from '../../model/zones/zone.ts'
+import { MAX_DETAILS, TooManyDetails } from '../../store/store.ts'
 import type { Store } from '../../store/store.ts'
 
 /** What decides which groups are default groups of a zone. */
@@ -76,6 +77,7 @@ export function createGroupsShown(deps: DefaultGroupsDeps): GroupsShown {
   return async (zone, userIds) => {
     if (userIds.length === 0) return new Map()
     const defaults = await defaultsOf(zone)
+    if (defaults.length * userIds.length > MAX_DETAILS) throw new TooManyDetails('list')
     const isDefault = new Set(defaults.map(({ value }) => value))
     const found = await store.users.listGroups(zone.id, userIds)
     return new Map(
