@@ -288,6 +288,16 @@ export function storeCases(kind: DatabaseKind): void {
     assert.equal((await found('pat@example.org')).length, 3)
   })
 
+  it('finds the verified users of an address before those that are not', async () => {
+    const z = newZone()
+    for (const id of ['a', 'b', 'c', 'd', 'e']) {
+      await store.users.insert(z, user({ zoneId: z, id, userName: id, verified: id > 'c' }))
+    }
+    const found = await store.users.findByEmail(z, 'svc', user().email)
+    assert.deepEqual(new Set(found.slice(0, 2).map(({ id }) => id)), new Set(['d', 'e']))
+    assert.equal(found.length, 3)
+  })
+
   describe('an external id', () => {
     const shadow = (z: string, given: Partial<User>): User => user({ zoneId: z, origin: 'corp', ...given })
 

@@ -31,7 +31,10 @@ export interface UserStore {
   ): Promise<{ readonly user: User; readonly failures: readonly Date[] } | undefined>
   /** Case-sensitive; never finds an account with a password. */
   findByExternalId(zoneId: string, origin: string, externalId: string): Promise<User | undefined>
-  /** Users of the origin with this address, case-insensitive, unordered; at most three, since two are already ambiguous. */
+  /**
+   * Users of the origin with this address, case-insensitive, verified ones first; at most three, since two are already
+   * ambiguous.
+   */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   /** Throws `InvalidFilter` for an unsupported attribute or value. */
   list(zoneId: string, query: ListQuery & NamedAttributes): Promise<Page<User>>

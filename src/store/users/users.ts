@@ -28,7 +28,8 @@ const FIND_BY_EXTERNAL_ID = statement<{ zone_id: string; origin: string; externa
 // Both databases lower ASCII; with other letters an address is found only as it was stored, or not at all.
 const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
   `select ${list(USER_COLUMNS)} from users
-   where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower limit 3`,
+   where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower
+   order by verified desc limit 3`,
 )
 // Failure times are aggregated into a string, so that there is exactly one row for the account.
 const FIND_FOR_SIGN_IN = statement<

@@ -22,6 +22,7 @@ const zone = (id: string, config: object, bootstrap: object = {}) => ({
   config,
   bootstrap: { users: [user('nadia')], ...bootstrap },
 })
+const atDesk = { emails: [{ value: 'desk@shop.example' }] }
 const config = {
   bootstrap: {
     ...defaultBootstrap,
@@ -34,6 +35,9 @@ const config = {
       user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
       user('sam@shop.example', { verified: false }),
+      ...['new1', 'new2'].map(name => user(name, { verified: false, ...atDesk })),
+      user('desk1', atDesk),
+      user('desk2', atDesk),
       { userName: 'ugo@shop.example', origin: 'corp', emails: [{ value: 'impostor@corp.example' }] },
     ],
     identity_providers: [CORP],
@@ -116,7 +120,15 @@ for (const mode of MODES) {
     // Covers POST /forgot_password.do: rule: unknown users look the same
     it('is the same answer for an unknown user, without a mail', async () => {
       const before = await count()
-      for (const name of ['nobody', 'nobody@shop.example', '', 'gone', 'x'.repeat(300), 'twin@shop.example']) {
+      for (const name of [
+        'nobody',
+        'nobody@shop.example',
+        '',
+        'gone',
+        'x'.repeat(300),
+        'twin@shop.example',
+        'desk@shop.example',
+      ]) {
         await ask(name)
       }
       assert.equal(await count(), before)
