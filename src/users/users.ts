@@ -50,14 +50,19 @@ export function createUsers(deps: UserDeps): Users {
   const report = createUserEvents(deps.audit)
   const parts = { ...deps, aliases, rights, report }
   const inTurn = createChangeQueue()
+  const inTurnOfOwner = createChangeQueue()
 
   return {
     checkManageable: (zone, origin) => checkManageable(store, zone.id, origin, service.name),
 
     create: (zone, user) => createUser(zone, user, parts),
 
-    change: (zone, id, compute, change) =>
-      inTurn(JSON.stringify([zone.id, id]), () => changeUser({ zone, id, compute, change }, parts)),
+    change(zone, id, compute, change) {
+      const key = JSON.stringify([zone.id, id])
+      const run = (): Promise<User> => inTurn(key, () => changeUser({ zone, id, compute, change }, parts))
+      // An administrator who locks an owner out waits for one change of the owner, not for as many as the owner sends.
+      return change.by.userId === id ? inTurnOfOwner(key, run) : run()
+    },
 
     async delete(zone, id, { expected, by }) {
       const user = await findUser(store, zone, id)
