@@ -55,6 +55,16 @@ export function checkGrantTypes(
   }
 }
 
+/** Characters of a client's record: thousands are in the memory of each process, and hundreds in a list. */
+const MAX_RECORD_LENGTH = 65_536
+
+/** The problem of a record that has become too long, as a complete sentence. */
+export function lengthProblem(client: object, before?: object): string | undefined {
+  const length = JSON.stringify(client).length
+  if (length <= MAX_RECORD_LENGTH || (before && length <= JSON.stringify(before).length)) return undefined
+  return `A client must have at most ${MAX_RECORD_LENGTH} characters in all`
+}
+
 /** Each group of a user is compared with each scope: more wildcards would make a token of a user in many groups slow. */
 const MAX_WILDCARDS = 5
 

@@ -201,6 +201,45 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
+    attack:
+      'lets clients grow by an attribute of each update with clients.write, until a list of them takes all memory',
+    outcome: 'is refused beyond 64 Ki characters, in a batch and with keys too; a larger one of before can shrink',
+    async attempt() {
+      for (const mode of MODES) {
+        const grown = {
+          ...caller('grown', 'svc.none'),
+          scope: ['svc.none'],
+          one: 'x'.repeat(40_000),
+          two: 'x'.repeat(40_000),
+        }
+        const clients = [...defaultBootstrap.clients, caller('writer', 'clients.write'), caller('root', 'svc.admin')]
+        const bootstrap = { ...defaultBootstrap, clients: [...clients, grown] }
+        const server = await startServer({ mode, config: { bootstrap } })
+        const [bearer, root] = [await tokenOf(server, 'writer'), await tokenOf(server, 'root')]
+        const put = async (id: string, members: object) =>
+          (await sendJson(server, 'PUT', `/oauth/clients/${id}`, { client_id: id, ...members }, { bearer })).status
+        const made = { ...caller('small', 'svc.none'), scope: ['svc.none'] }
+        assert.equal((await sendJson(server, 'POST', '/oauth/clients', made, { bearer })).status, 201)
+        assert.deepEqual(
+          [await put('small', { one: 'x'.repeat(60_000) }), await put('small', { two: 'x'.repeat(60_000) })],
+          [200, 400],
+        )
+        assert.deepEqual(
+          [await put('grown', { two: 'x'.repeat(39_000) }), await put('grown', { name: 'x'.repeat(5000) })],
+          [200, 400],
+        )
+        const long = (kid: string) => JSON.stringify({ kty: 'EC', kid, crv: 'P-256', x5c: ['x'.repeat(40_000)] })
+        const addKey = async (kid: string) =>
+          (await sendJson(server, 'PUT', '/oauth/clients/small/clientjwt', { jwks: long(kid) }, { bearer: root }))
+            .status
+        assert.deepEqual([await addKey('a'), await addKey('b')], [200, 400])
+        const batch = [{ ...made, client_id: 'batched', one: 'x'.repeat(70_000) }]
+        assert.equal((await sendJson(server, 'POST', '/oauth/clients/tx', batch, { bearer: root })).status, 400)
+        await server.stop()
+      }
+    },
+  },
+  {
     attack: 'signs the tokens of a zone with a secret that can be guessed from any of them',
     outcome: 'needs as many bytes as the algorithm hashes to',
     async attempt() {

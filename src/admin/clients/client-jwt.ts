@@ -1,6 +1,7 @@
 // Changes how a client's assertions are verified (private_key_jwt): its public keys and its `jwt_creds`.
 import type { FastifyRequest } from 'fastify'
 import { update } from '../../clients/changes.ts'
+import { lengthProblem } from '../../clients/client-rules.ts'
 import type { ClientKeys, KeyRemoval } from '../../model/clients/client-keys.ts'
 import {
   keySetProblem,
@@ -73,7 +74,8 @@ export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps
       if (!keys) return 'No key added'
       await store.clients.changeKeys(request.zone.id, clientId, before => {
         const after = withKeys(before, keys, { overwrite: mode === 'UPDATE' })
-        const problem = after.jwks === undefined ? undefined : keySetProblem(after.jwks)
+        const problem =
+          after.jwks === undefined ? undefined : (keySetProblem(after.jwks) ?? lengthProblem(after, before))
         if (problem !== undefined) throw refuse(problem)
         return after
       })

@@ -11,6 +11,7 @@ import { rightsBeyond } from '../../model/clients/client-caller.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import { foreignMembersIn } from '../../clients/foreign-members.ts'
 import type { ClientFromJson } from '../../clients/client-json.ts'
+import { lengthProblem } from '../../clients/client-rules.ts'
 import type { ClientReading } from '../../clients/client-rules.ts'
 import { changesKeys, mergedJson, updatedClient } from '../../clients/client-update.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -109,6 +110,7 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       const as = { as: 'created', withSecondSecret, secretPolicy: secretPolicy(request.zone) } as const
       const draft = readRecord(request, json, as)
       rights.checkResources(request, draft.definition)
+      checkLength(draft.definition)
       return draft
     },
 
@@ -126,7 +128,9 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
         throw lacksRight(request, administrators(service), deps)
       }
       rights.checkResources(request, definition, existing)
-      return updatedClient(existing, definition, clock.now())
+      const client = updatedClient(existing, definition, clock.now())
+      checkLength(client, existing)
+      return client
     },
 
     async commit(request, writes) {
@@ -144,6 +148,11 @@ export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
       )
     },
   }
+}
+
+function checkLength(client: object, before?: Client): void {
+  const problem = lengthProblem(client, before)
+  if (problem !== undefined) throw invalidClient(problem)
 }
 
 /** The error for an id that is taken. */
