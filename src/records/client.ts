@@ -15,7 +15,7 @@ import {
   string,
   wordList,
 } from './kinds.ts'
-import { jwtCredentials, MAX_JWT_CREDENTIALS, shownJwtCredentials } from './jwt-credential.ts'
+import { jwtCredentials, JWT_CREDENTIALS_SCHEMA, shownJwtCredentials } from './jwt-credential.ts'
 import { describeRecord } from './record.ts'
 import type { RecordOf, RowOf } from './record.ts'
 import { FACTOR_METHODS } from './user.ts'
@@ -290,7 +290,7 @@ export const clientFields = describeRecord({
     wire: 'jwt_creds',
     kind: jwtCredentials,
     shownAs: shownJwtCredentials,
-    schema: { maxItems: MAX_JWT_CREDENTIALS },
+    schema: JWT_CREDENTIALS_SCHEMA,
     storage: 'attribute',
     optional: true,
     keptBy: 'null',

@@ -5,7 +5,7 @@ import { isLoopbackHost } from '../base/loopback.ts'
 import { isKeepable, UNKEEPABLE } from './kinds.ts'
 
 /** UAA: as many as there may be keys. */
-export const MAX_JWT_CREDENTIALS = 10
+const MAX_JWT_CREDENTIALS = 10
 const MAX_LENGTH = 1000
 const MUST = 'must be a list of objects with iss, sub and optionally aud'
 
@@ -13,6 +13,21 @@ const credential = v.strictObject({ sub: v.string(), iss: v.string(), aud: v.opt
 
 /** One entry: JWTs with this issuer and subject, for this audience or else for this server. */
 export type JwtCredential = v.InferOutput<typeof credential>
+
+/** What the kind cannot say of the list to JSON Schema. */
+export const JWT_CREDENTIALS_SCHEMA = {
+  maxItems: MAX_JWT_CREDENTIALS,
+  items: {
+    type: 'object',
+    properties: {
+      iss: { type: 'string', maxLength: MAX_LENGTH, pattern: '^[Hh][Tt][Tt][Pp][Ss]?:[^?#\\s\\\\\\u0000]+$' },
+      sub: { type: 'string', minLength: 1, maxLength: MAX_LENGTH },
+      aud: { type: 'string', minLength: 1, maxLength: MAX_LENGTH },
+    },
+    required: ['iss', 'sub'],
+    additionalProperties: false,
+  },
+} as const
 
 /** What responses show. */
 export const shownJwtCredentials = v.array(credential)

@@ -155,6 +155,7 @@ const signingKeys = {
     properties: {
       signingKey: {
         type: 'string',
+        minLength: 1,
         description: 'The private key in PEM; any other string is a shared secret (HS256 unless signingAlg differs).',
       },
       signingAlg: { type: 'string', description: 'JWS algorithm; absent: the default for the key.' },
@@ -403,7 +404,10 @@ export const zoneConfigSettings = (serviceName: string) =>
         unset: undefined,
         notNull: true,
         about: 'Base of the issuer instead of the URL of the zone.',
-        schema: { pattern: '^https?://', patternErrorMessage: 'must begin with https:// or http://' },
+        schema: {
+          pattern: '^https?://[^\\s?#\\\\]+$',
+          patternErrorMessage: 'must begin with https:// or http://, without query and fragment',
+        },
       }),
       defaultIdentityProvider: string(null, { about: 'Origin of the provider used by default.' }),
       require_nonce: flag(undefined, 'Whether every authorization request that returns an ID token must have a nonce.'),

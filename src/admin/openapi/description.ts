@@ -138,8 +138,8 @@ export const open = (members: Readonly<Record<string, Schema>>, required: readon
 export const may = (about: string, schema: Schema = text): Field => ({ about, schema, required: false })
 /** A query parameter that may be absent or empty. */
 export const mayBe = (about: string, schema: Schema = text): Field => ({ ...may(about, schema), mayBeEmpty: true })
-/** A required field. */
-export const must = (about: string, schema: Schema = text): Field => ({ about, schema, required: true })
+/** A required field; an empty string counts as absent. */
+export const must = (about: string, schema: Schema = filled): Field => ({ about, schema, required: true })
 
 /** A JSON response. */
 export const json = (about: string, schema: Schema, more: Partial<Answer> = {}): Answer => ({

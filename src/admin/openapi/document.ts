@@ -199,10 +199,17 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
         },
       }
     : bare
-      ? { 'text/plain': { schema: { type: 'string', description: bare.about }, example: bare.example } }
+      ? {
+          'text/plain': {
+            schema: { type: 'string', pattern: '\\S', description: bare.about },
+            example: bare.example,
+          },
+        }
       : form && Object.keys(form).length > 0 && isForm
         ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
         : undefined
+  const isBodyNeeded =
+    json !== undefined || bare !== undefined || Object.values(form ?? {}).some(({ required }) => required)
   return {
     operationId: operationIdOf(method, path),
     tags: [area],
@@ -210,7 +217,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
     ...(about !== undefined && { description: about }),
     security: securityOf(route, operation),
     ...(parameters.length > 0 && { parameters }),
-    ...(content && { requestBody: { required: json !== undefined || bare !== undefined, content } }),
+    ...(content && { requestBody: { required: isBodyNeeded, content } }),
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, answer]) => [
         status,

@@ -7,8 +7,8 @@ import { refuseResource } from '../../users/refusal.ts'
 /** The version that a change may replace; `any` matches every version. */
 export type ExpectedVersion = number | 'any'
 
-/** Anchored at the start: an unanchored search for the final quotes would restart at each of them. */
-const VERSION = /^"*(\*|\d{1,10})"*$/
+/** What `If-Match` may be. Anchored at the start: an unanchored search for the final quotes would restart at each of them. */
+export const VERSION = /^"*(\*|\d{1,10})"*$/
 
 /** Reads `If-Match`: a number, with or without double quotes, or `*`. Undefined without the header; throws `scim`. */
 export function expectedVersion({ headers }: FastifyRequest): ExpectedVersion | undefined {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Store } from '../../../src/store/store.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
-import type { OpenApi, Place } from '../../support/openapi.ts'
+import type { OpenApi, Place, Schema } from '../../support/openapi.ts'
 import { parametersIn, placesOf } from '../../support/openapi.ts'
 import { bodyCases, parameterCases, validatorOf } from '../../support/openapi-cases.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
@@ -283,6 +283,67 @@ for (const [offset, mode] of MODES.entries()) {
         }
       }
       assert.deepEqual(problems, [])
+    })
+
+    it('agree about what a request must say', async () => {
+      const issuers = { jwt_creds: [{ iss: 'https://x.example', sub: '' }] }
+      const client = { client_id: 'must', client_secret: 's', authorized_grant_types: ['client_credentials'] }
+      const zone = { subdomain: 'must', name: 'must' }
+      const provider = { type: 'saml', originKey: 'must', name: 'must' }
+      const user = await server.store.users.findByName('svc', 'svc', 'somebody')
+      const whole = { userName: 'must', emails: [{ value: 'a@b.example' }] }
+      const refused: readonly (readonly [place: string, body: unknown])[] = [
+        ['POST /oauth/clients', { ...client, ...issuers }],
+        ['POST /oauth/clients', { ...client, jwt_creds: [{ iss: 'x', sub: 'y' }] }],
+        ['POST /identity-zones', { ...zone, config: { tokenPolicy: { keys: { one: { signingKey: '' } } } } }],
+        ['POST /identity-zones', { ...zone, config: { issuer: 'http://' } }],
+        ['POST /identity-zones', { ...zone, config: { issuer: 'https://x.example/?y' } }],
+        ['POST /identity-providers', { ...provider, config: null }],
+        ['POST /identity-providers', provider],
+        ['PATCH /Users/{id}/status', { locked: true }],
+        ['PATCH /Users/{id}/status', { passwordChangeRequired: false }],
+        ['POST /Users', { zoneId: 'svc' }],
+        ['POST /Users', { ...whole, userName: ' ' }],
+        ['POST /Users', { ...whole, emails: [] }],
+        ['POST /Users', { ...whole, emails: [{ value: 'a@b.example' }, { value: 'b@b.example' }] }],
+        ['PUT /Users/{id}', whole],
+      ]
+      const places = new Map(placesOf(api).map(place => [`${place.method} ${place.path}`, place]))
+      for (const [name, body] of refused) {
+        const { method = '', path = '', operation } = places.get(name) ?? {}
+        const schema = operation?.requestBody?.content['application/json']?.schema ?? assert.fail(name)
+        const label = `${name} ${JSON.stringify(body)}`
+        assert.equal(validatorOf(schema, api)(body), false, label)
+        const answer = await send(method, path.replace('{id}', user?.id ?? ''), body)
+        assert.ok(answer.status >= 400 && answer.status < 500, `${label}: ${answer.status} ${answer.text}`)
+      }
+    })
+
+    it('agree that a text which must be there is not empty', async () => {
+      for (const { method, path, operation } of placesOf(api)) {
+        const form = operation.requestBody?.content['application/x-www-form-urlencoded']?.schema ?? {}
+        const needed = [form['required'] ?? []].flat().map(String)
+        const schemas = Object(form['properties']) as Readonly<Record<string, Schema>>
+        const isUsual = path.startsWith('/ids/') || /token|introspect|explain/.test(path)
+        for (const name of needed) {
+          assert.ok('minLength' in (schemas[name] ?? {}) || 'enum' in (schemas[name] ?? {}), `${path} ${name}`)
+          if (!isUsual) continue
+          const others = Object.fromEntries(needed.map(each => [each, each === name ? '' : 'x']))
+          const answer = await server.send(path, { method, form: others, basic: ['root', 'root-secret'] })
+          assert.ok(answer.status >= 400 && answer.status < 500, `${path} ${name}: ${answer.status} ${answer.text}`)
+        }
+        for (const { name, schema, required } of parametersIn(operation, 'query')) {
+          if (!required) continue
+          assert.ok('minLength' in schema || 'enum' in schema, `${path} ${name}`)
+          if (path === '/oauth/authorize') continue // UAA: the user signs in first
+          const others = Object.fromEntries(
+            parametersIn(operation, 'query').flatMap(each => (each.required ? [[each.name, 'x']] : [])),
+          )
+          const query = new URLSearchParams({ ...others, [name]: '' }).toString()
+          const answer = await send(method, `${path}?${query}`)
+          assert.ok(answer.status >= 400 && answer.status < 500, `${path} ${name}: ${answer.status} ${answer.text}`)
+        }
+      }
     })
 
     it('agree about parameters of the query', async () => {

@@ -1,6 +1,7 @@
 // Groups, their members, mappings of external groups, and groups that give rights in other zones.
 import { MAX_INT32 } from '../../../base/json.ts'
 import { CORE_SCHEMA } from '../../resources/dialect.ts'
+import { VERSION } from '../../resources/versions.ts'
 import { groupFields, MAX_GROUP_TEXT } from '../../../records/group.ts'
 import { sentSchemas } from '../../../records/json-schema.ts'
 import type { Answer, Area, Field, Operation, Schema } from '../description.ts'
@@ -30,7 +31,10 @@ const aMember = json('The member.', ref('GroupMember'))
 const aMapping = json('The mapping.', ref('ExternalGroup'))
 const path = { id: must('The id of the group.') }
 const memberPath = { ...path, memberId: must('The id of the user or the group.') }
-const ifMatch: Field = must('The version that is replaced, with or without double quotes; `*` for any.')
+const ifMatch: Field = must('The version that is replaced, with or without double quotes; `*` for any.', {
+  type: 'string',
+  pattern: VERSION.source,
+})
 const NO_GROUP = 'There is no such group: `scim_resource_not_found`.'
 const NO_MEMBER = 'There is no such member: `member_not_found`.'
 const INVALID = 'The group, a member or a header is invalid: `invalid_scim_resource` or `scim`.'

@@ -1,9 +1,10 @@
 // The management of identity providers.
 import { providerTypes } from '../../../providers/provider-types.ts'
+import type { ProviderType } from '../../../providers/provider-types.ts'
 import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../../records/json-schema.ts'
 import { providerFields } from '../../../records/provider.ts'
 import type { Answer, Area, Facts, Schema } from '../description.ts'
-import { json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from '../description.ts'
+import { NOT_BLANK, json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from '../description.ts'
 
 const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
@@ -22,11 +23,24 @@ const INVALID = refusal(
 const UNUSABLE = refusal('The record or its metadata is malformed.')
 
 /** The settings of each type; its `config` may also be JSON text of them. */
-const byType = (types: readonly string[], nameOf: (type: string) => string): Schema => ({
-  allOf: types.map(type => ({
+const byType = (
+  types: readonly Pick<ProviderType, 'type' | 'needsConfig'>[],
+  nameOf: (type: string) => string,
+): Schema => ({
+  allOf: types.map(({ type, needsConfig = false }) => ({
     if: { properties: { type: { const: type } }, required: ['type'] },
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: { properties: { config: { anyOf: [{ type: ['string', 'null'] }, ref(nameOf(type))] } } },
+    then: {
+      properties: {
+        config: {
+          anyOf: [
+            needsConfig ? { type: 'string', pattern: NOT_BLANK } : { type: ['string', 'null'] },
+            ref(nameOf(type)),
+          ],
+        },
+      },
+      ...(needsConfig && { required: ['config'] }),
+    },
   })),
 })
 const shownConfigOf = (type: string): string => `ProviderConfig.${type}`
@@ -75,7 +89,7 @@ const DIRECTORY = {
 }
 
 /** `/identity-providers` and below. */
-export function providersArea({ service }: Facts): Area {
+export function providersArea({ service, behaviour }: Facts): Area {
   const described = providerTypes(service.name)
   const types = described.map(({ type }) => type)
   const settingsSchemas = Object.fromEntries(
@@ -171,24 +185,31 @@ export function providersArea({ service }: Facts): Area {
         },
         ['provider', 'credentials'],
       ),
-      ProviderStatus: open({ requirePasswordChange: { type: ['boolean', 'null'] } }),
+      ProviderStatus: open({ requirePasswordChange: { const: true } }, ['requirePasswordChange']),
       ...settingsSchemas,
       IdentityProvider: {
-        ...byType(types, shownConfigOf),
+        ...byType(
+          types.map(type => ({ type })),
+          shownConfigOf,
+        ),
         ...shownProvider,
       },
       IdentityProviderToMake: sent({
-        ...byType(types, sentConfigOf),
+        ...byType(described, sentConfigOf),
         ...open(
           {
             ...sentSchemas(providerFields, { nullable: true }),
-            type: { type: ['string', 'null'], examples: types },
+            type: {
+              type: behaviour.knownProviderTypes ? 'string' : ['string', 'null'],
+              maxLength: 255,
+              examples: types,
+            },
             config: {
               type: ['object', 'string', 'null'],
               description: 'The settings of the type, as an object or a JSON string.',
             },
           },
-          ['originKey', 'name'],
+          ['originKey', 'name', ...(behaviour.knownProviderTypes ? ['type'] : [])],
         ),
       }),
     },

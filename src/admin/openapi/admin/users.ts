@@ -3,9 +3,11 @@ import { MAX_INT32 } from '../../../base/json.ts'
 import { approvalFields } from '../../../records/approval.ts'
 import { shownSchemas } from '../../../records/json-schema.ts'
 import { CORE_SCHEMA } from '../../resources/dialect.ts'
+import { VERSION } from '../../resources/versions.ts'
 import { IGNORED_MEMBERS } from '../../users/body.ts'
 import type { Area, Operation, Schema } from '../description.ts'
 import {
+  NOT_BLANK,
   closed,
   described,
   flag,
@@ -30,7 +32,10 @@ const KEPT_ELSEWHERE = 'Self-service for internal accounts is disabled.'
 const STALE = 'The user has another version.'
 const overload = 'Too many passwords are being hashed. Try again later.'
 
-const ifMatch = may('The version to change, with or without quotes, or `*`.')
+const ifMatch = may('The version to change, with or without quotes, or `*`.', {
+  type: 'string',
+  pattern: VERSION.source,
+})
 const version = { etag: 'The version of the user.' }
 const user = json('The user.', ref('User'), { headers: version })
 
@@ -73,6 +78,24 @@ const members: Readonly<Record<string, Schema>> = {
   }),
   ...Object.fromEntries(IGNORED_MEMBERS.map(name => [name, described({}, 'Ignored.')])),
 }
+
+/** The members that a new user must have, or one that replaces another. */
+const needed = {
+  userName: { type: 'string', maxLength: 255, pattern: NOT_BLANK },
+  name: { ...members['name'], type: 'object' },
+  emails: {
+    type: 'array',
+    items: open({ value: { type: 'string', maxLength: 255, pattern: NOT_BLANK }, primary: someFlag }, ['value']),
+    minItems: 1,
+    maxItems: 1,
+  },
+} satisfies Readonly<Record<string, Schema>>
+
+const wholeUser = (...required: readonly (keyof typeof needed)[]): Schema => ({
+  ...sentUser,
+  properties: { ...members, ...Object.fromEntries(required.map(name => [name, needed[name]])) },
+  required,
+})
 
 const sentUser: Schema = { type: 'object', properties: members, additionalProperties: false }
 
@@ -134,7 +157,7 @@ export function usersArea(): Area {
       'POST /Users': {
         summary: 'Create a user',
         about: 'Accounts of the internal provider need a password; the others get none. Exactly one e-mail address.',
-        json: { schema: ref('UserToSend'), example },
+        json: { schema: ref('UserToMake'), example },
         answers: {
           201: json('The user.', ref('User'), { headers: version }),
           400: INVALID,
@@ -146,14 +169,14 @@ export function usersArea(): Area {
       'PUT /Users/:id': {
         summary: 'Replace a user',
         about: 'Omitted attributes get their defaults, except the salt, which stays.',
-        json: { schema: ref('UserToSend'), example: { ...example, userName: 'nadia.okafor', password: undefined } },
+        json: { schema: ref('UserToReplace'), example: { ...example, userName: 'nadia.okafor', password: undefined } },
         ...change,
       },
       'PATCH /Users/:id': {
         summary: 'Change a user',
         about:
           'Changes the given attributes and clears those in `meta.attributes`. Another e-mail address needs `primary: true`.',
-        json: { schema: ref('UserToSend'), example: { name: { givenName: 'Nadia' } } },
+        json: { schema: ref('UserToChange'), example: { name: { givenName: 'Nadia' } } },
         ...change,
       },
       'DELETE /Users/:id': {
@@ -172,7 +195,9 @@ export function usersArea(): Area {
       ...ACCOUNT_OPERATIONS,
     },
     schemas: {
-      UserToSend: sent(sentUser),
+      UserToMake: sent(wholeUser('userName', 'emails')),
+      UserToReplace: sent(wholeUser('userName', 'name', 'emails')),
+      UserToChange: sent(sentUser),
       User: closed(
         {
           id: text,
@@ -219,7 +244,10 @@ const ACCOUNT_OPERATIONS: Operations = {
     about: 'Accounts of the internal provider only.',
     path,
     json: {
-      schema: open({ locked: someFlag, passwordChangeRequired: someFlag }),
+      schema: open({
+        locked: { enum: [false, 'false', null] },
+        passwordChangeRequired: { enum: [true, 'true', null] },
+      }),
       example: { locked: false, passwordChangeRequired: true },
     },
     answers: {

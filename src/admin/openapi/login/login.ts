@@ -113,7 +113,7 @@ const signInOperations = (csrf: Fields, behaviour: Behaviour): Operations => ({
     credentials: ['bearer', 'none'],
     form: {
       username: must('User name.'),
-      password: may('Password; absent with `source=login`.'),
+      password: may('Password; required unless `source` is `login`.'),
       source: may('`login`: the caller asserts the user.'),
       origin: may('With `source=login`: origin of the user.'),
       add_new: may('With `source=login`: whether to create an account for a new user.', oneOf(['true', 'false'])),
