@@ -239,17 +239,26 @@ describe('a PostgreSQL store', () => {
       assert.equal(results.filter(result => result !== undefined).length, 1, `version ${version}`)
     }
     await store.close() // the connections report what they counted
-    const db = await openPostgres(database.url, {
-      clock: systemClock,
-      listener: { changed: () => {}, missed: () => {} },
-      onError: () => {},
+    assert.equal(await deadlocksOf(database.url), 0)
+    await database.drop()
+  })
+
+  it('is not waited for by deletions of users and their copies from both sides', async () => {
+    const database = await freshDatabase('postgres')
+    const store = await openStore(database.url, { clock: systemClock })
+    const pairs = Array.from({ length: 16 }, (_, place): [User, User] => {
+      const [zoneId, other] = place % 2 === 0 ? ['z1', 'z2'] : ['z2', 'z1']
+      const [id, copyId] = [`u${place}`, `c${place}`]
+      return [user({ zoneId, id, userName: id }), user({ zoneId: other, id: copyId, userName: copyId })]
     })
-    const counted = statement<object, { deadlocks: number }>(
-      `select cast(deadlocks as integer) as deadlocks from pg_stat_database where datname = current_database()`,
+    for (const each of pairs.flat()) await store.users.insert(each.zoneId, each)
+    const deleted = await Promise.all(
+      pairs.map(([{ zoneId, id }, copy]) => store.users.delete(zoneId, id, undefined, copy)),
     )
-    const { rows } = await db.transaction(within => within.run(counted, {}))
-    assert.deepEqual(rows, [{ deadlocks: 0 }])
-    await db.close()
+    assert.ok(deleted.every(Boolean))
+    assert.deepEqual([await store.users.count('z1'), await store.users.count('z2')], [0, 0])
+    await store.close() // the connections report what they counted
+    assert.equal(await deadlocksOf(database.url), 0)
     await database.drop()
   })
 
@@ -293,3 +302,18 @@ describe('a PostgreSQL that takes no writes', () => {
       await store.tokens.insert('z1', token())
     }))
 })
+
+/** Of all connections that have ended. */
+async function deadlocksOf(url: string): Promise<unknown> {
+  const db = await openPostgres(url, {
+    clock: systemClock,
+    listener: { changed: () => {}, missed: () => {} },
+    onError: () => {},
+  })
+  const counted = statement<object, { deadlocks: number }>(
+    `select cast(deadlocks as integer) as deadlocks from pg_stat_database where datname = current_database()`,
+  )
+  const { rows } = await db.transaction(within => within.run(counted, {}))
+  await db.close()
+  return rows[0]?.deadlocks
+}

@@ -130,7 +130,10 @@ export function createUserChanges(
       return db.transaction(async within => {
         if (copy) await lockPair(within, [id, copy.id])
         if (!(await deleteUser(within, { zone_id: zoneId, id }, version))) return false
-        if (copy) await deleteUser(within, { zone_id: copy.zoneId, id: copy.id })
+        const zones = [zoneId]
+        if (copy && (await deleteUser(within, { zone_id: copy.zoneId, id: copy.id }))) zones.push(copy.zoneId)
+        // Last, and in one order, since each locks a counter.
+        for (const each of zones.toSorted()) await countRemoved(within, each, 1)
         return true
       })
     },
@@ -184,6 +187,7 @@ async function replaceUser(
   return toUser(row)
 }
 
+/** Does not count. */
 async function deleteUser(within: Transaction, key: UserKey, version?: number): Promise<boolean> {
   const { changes } = await (version === undefined
     ? within.run(DELETE, key)
@@ -192,7 +196,6 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
   await within.run(NOTE_SESSIONS, { zone_id: key.zone_id, user_id: key.id })
   for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: key.zone_id, user_id: key.id })
   await noteDeletedUser(within, key.zone_id, key.id)
-  await countRemoved(within, key.zone_id, 1)
   return true
 }
 
