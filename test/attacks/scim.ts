@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { GROUP_SCHEMA, HOST_OF_Z1, OWN, patchOf, startScimServer, TO_Z1, USER_SCHEMA } from '../admin/scim/support.ts'
 import type { Resource, ScimServer } from '../admin/scim/support.ts'
+import { cpuStopwatch } from '../support/cpu-time.ts'
 import { MODES } from '../support/oauth.ts'
 import type { Attack } from './attack.ts'
 
@@ -245,6 +246,42 @@ export const scimAttacks: readonly Attack[] = [
       const patch = patchOf({ op: 'add', path: 'x509Certificates', value: [{ value: 'QUFB'.repeat(2000) }] })
       assert.equal((await scim.send('PATCH', `/Users/${id}`, { body: patch })).status, 400)
     }),
+  },
+  {
+    attack: 'nests 200 groups in one that is in 200 others, and removes one or the other again and again',
+    outcome: 'takes little time, in groups and by users who leave them',
+    async attempt() {
+      const scim = await startScimServer('standard')
+      const { groups } = scim.server.store
+      const now = new Date()
+      const group = (id: string) => ({ zoneId: 'svc', id, displayName: id, version: 0, createdAt: now, updatedAt: now })
+      const names = (prefix: string) => Array.from({ length: 200 }, (_, n) => `${prefix}${n}`)
+      const [inner, outer] = [names('inner'), names('outer')]
+      await groups.insertMissing('svc', ['hub', ...inner, ...outer].map(group))
+      const nested = (memberId: string) => ({ memberId, memberType: 'GROUP', origin: 'svc' }) as const
+      await groups.insertMembers('svc', 'hub', inner.map(nested))
+      for (const id of outer) await groups.insertMembers('svc', id, [nested('hub')])
+      const user = { schemas: [USER_SCHEMA], userName: 'leaver', emails: [{ value: 'leaver@example.org' }] }
+      const leaver = (await scim.send('POST', '/Users', { body: user })).json<Resource>().id
+      await groups.insertMembers('svc', 'hub', [{ memberId: leaver, memberType: 'USER', origin: 'svc' }])
+      const remove = async (id: string, memberId: string) => {
+        const body = patchOf({ op: 'remove', path: `members[value eq "${memberId}"]` })
+        assert.equal((await scim.send('PATCH', `/Groups/${id}`, { body })).status, 204)
+      }
+      const elapsed = cpuStopwatch()
+      await remove('hub', leaver)
+      for (const place of [0, 1, 2, 3]) {
+        await groups.removeMember('svc', 'hub', `inner${place}`)
+        await remove('hub', `inner${place + 4}`)
+        await remove(`outer${place}`, 'hub')
+        assert.equal((await scim.send('DELETE', `/Groups/outer${place + 4}`)).status, 204)
+      }
+      const milliseconds = elapsed()
+      assert.ok(milliseconds < 3000, `took ${milliseconds} ms`)
+      const first = await groups.listOuter('svc', 'inner9')
+      assert.deepEqual([first.length, (await groups.listOuter('svc', 'inner0')).length], [193, 0])
+      await scim.stop()
+    },
   },
   {
     attack: 'nests one group in a thousand others and puts many users into it, so that a list of them takes all memory',

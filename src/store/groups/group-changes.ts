@@ -47,6 +47,10 @@ const REMOVE_MEMBER = statement<InGroup & { member_id: string }, GroupMemberRow>
   `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id = :member_id
    returning member_id, member_type, origin`,
 )
+const COUNT_NESTED = statement<InGroup, { count: number }>(
+  `select count(*) as count from group_members
+   where zone_id = :zone_id and group_id = :group_id and member_type = 'GROUP'`,
+)
 const REMOVE_ALL = statement<InGroup>(`delete from group_members where zone_id = :zone_id and group_id = :group_id`)
 const REMOVE_SOME = withList<never>(
   placeholders =>
@@ -133,7 +137,7 @@ export function createGroupChanges(
         const { changes } = await within.run(DELETE, { ...key, version })
         if (changes === 0) throw new ChangedMeanwhile(`group ${id}`)
         await within.run(LEAVE_ALL, key)
-        await pruneNesting(within, zoneId, id)
+        await pruneNesting(within, zoneId, { inner: id, outer: id })
       }),
     async addMember(zoneId, membership) {
       const row = toMemberRow(zoneId, membership)
@@ -159,7 +163,7 @@ export function createGroupChanges(
         const [row] = (await within.run(REMOVE_MEMBER, key)).rows
         if (row?.member_type === 'GROUP') {
           await lockNesting(within, zoneId)
-          await pruneNesting(within, zoneId, groupId)
+          await pruneNesting(within, zoneId, { inner: memberId, outer: groupId })
         }
         return row && toMember(row)
       }),
@@ -179,12 +183,22 @@ async function changeMembers(within: Transaction, inGroup: InGroup, { remove, ad
   // Before anything else, since no statement can hold it.
   const odd = add.find(({ memberId }) => !isStorable(memberId))
   if (odd) throw new NoSuchMember(odd)
+  const nestedBefore = remove.length > 0 ? await countNested(within, inGroup) : 0
   if (remove === 'others') await removeOthers(within, inGroup, add)
   else {
     for (const ids of chunks(remove.filter(isStorable))) await runList(within, REMOVE_SOME(ids), inGroup)
   }
-  if (remove.length > 0) await pruneNesting(within, inGroup.zone_id, inGroup.group_id)
+  if (nestedBefore > 0 && (await countNested(within, inGroup)) < nestedBefore) {
+    const [only = ''] = remove.length === 1 ? remove : []
+    await pruneNesting(within, inGroup.zone_id, { inner: only || inGroup.group_id, outer: inGroup.group_id })
+  }
   await addMembers(within, inGroup, add)
+}
+
+/** Groups that are directly in the group. */
+async function countNested(within: Transaction, inGroup: InGroup): Promise<number> {
+  const [row] = (await within.run(COUNT_NESTED, inGroup)).rows
+  return row?.count ?? 0
 }
 
 async function removeOthers(within: Transaction, inGroup: InGroup, kept: readonly Member[]): Promise<void> {

@@ -74,6 +74,18 @@ const depth = (start: 'member_id' | 'group_id', next: 'member_id' | 'group_id') 
 const HEIGHT = depth('member_id', 'group_id')
 const DEPTH = depth('group_id', 'member_id')
 
+/** The same in the other direction, from the groups that contain to those in them. */
+const containing = (condition: string): string =>
+  `with recursive reach (zone_id, inner_id, outer_id) as (
+     select zone_id, member_id, group_id from group_members where ${condition}
+     union
+     select reach.zone_id, inward.member_id, reach.outer_id
+     from reach cross join group_members inward
+     where inward.zone_id = reach.zone_id and inward.group_id = reach.inner_id and inward.member_type = 'GROUP')
+   select zone_id, inner_id, outer_id from reach`
+
+const above = (id: string): string =>
+  `select ${id} union select outer_id from group_nesting where zone_id = :zone_id and inner_id = ${id}`
 const below = (id: string): string =>
   `select ${id} union select inner_id from group_nesting where zone_id = :zone_id and outer_id = ${id}`
 // `where true`: SQLite would take `on` for the condition of a join.
@@ -86,10 +98,22 @@ const ADD = statement<Pair>(
      select outer_id from group_nesting where zone_id = :zone_id and inner_id = :outer_id) upper_side
    where true on conflict do nothing`,
 )
-const PRUNE = statement<OfGroup>(
-  `delete from group_nesting where zone_id = :zone_id and inner_id in (${below('cast(:id as text)')})
+const ID = 'cast(:id as text)'
+const PRUNE_BELOW = statement<OfGroup>(
+  `delete from group_nesting where zone_id = :zone_id and inner_id in (${below(ID)})
    and (zone_id, inner_id, outer_id) not in (
-     ${reaching(`zone_id = :zone_id and member_type = 'GROUP' and member_id in (${below('cast(:id as text)')})`)})`,
+     ${reaching(`zone_id = :zone_id and member_type = 'GROUP' and member_id in (${below(ID)})`)})`,
+)
+const PRUNE_ABOVE = statement<OfGroup>(
+  `delete from group_nesting where zone_id = :zone_id and outer_id in (${above(ID)})
+   and (zone_id, inner_id, outer_id) not in (
+     ${containing(`zone_id = :zone_id and member_type = 'GROUP' and group_id in (${above(ID)})`)})`,
+)
+const WORK = statement<Pair, { below: number; above: number }>(
+  `select (select count(*) from group_nesting
+       where zone_id = :zone_id and inner_id in (${below('cast(:inner_id as text)')})) as below,
+     (select count(*) from group_nesting
+       where zone_id = :zone_id and outer_id in (${above('cast(:outer_id as text)')})) as above`,
 )
 const PRUNE_ZONE = statement<{ zone_id: string }>(
   `delete from group_nesting where zone_id = :zone_id
@@ -127,9 +151,18 @@ export async function addNesting(
   await within.run(ADD, { zone_id: zoneId, inner_id: inner, outer_id: outer })
 }
 
-/** Deletes the pairs that no membership justifies any longer, after some in the group were deleted, or the group itself. */
-export async function pruneNesting(within: Transaction, zoneId: string, groupId: string): Promise<void> {
-  await within.run(PRUNE, { zone_id: zoneId, id: groupId })
+/**
+ * Deletes the pairs that no membership justifies any longer, after the inner group has left the outer one. Both are the same group
+ * after several were removed from it, or the group itself. Pairs are searched on the side that has fewer.
+ */
+export async function pruneNesting(
+  within: Transaction,
+  zoneId: string,
+  { inner, outer }: { readonly inner: string; readonly outer: string },
+): Promise<void> {
+  const [work] = (await within.run(WORK, { zone_id: zoneId, inner_id: inner, outer_id: outer })).rows
+  if (work && work.above < work.below) await within.run(PRUNE_ABOVE, { zone_id: zoneId, id: outer })
+  else await within.run(PRUNE_BELOW, { zone_id: zoneId, id: inner })
 }
 
 /** The same for the zone, after several groups were deleted. */
