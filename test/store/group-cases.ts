@@ -305,26 +305,21 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(shown.toSorted(), ['u0 g0 true', 'u0 g1 false', 'u0 g2 true', 'u1 g1 true', 'u1 g2 false'])
     })
 
-    it('are not read beyond 10,000 of a user and 100,000 of a list of users', async () => {
-      const z = await zoneOf({ users: 12 })
+    it('are not read beyond 10,000 of a user', async () => {
+      const z = await zoneOf({ users: 1 })
       const { groups, users } = store()
       const made = Array.from({ length: 10_001 }, (_, n) => group({ zoneId: z, id: `m${n}`, displayName: `m${n}` }))
       await groups.insertMissing(z, made)
-      const users12 = Array.from({ length: 12 }, (_, n) => `u${n}`)
-      const all = made.map(({ id }) => id)
-      for (const userId of users12) {
-        const add = userId === 'u0' ? all : userId === 'u1' ? all.slice(1) : all.slice(1000)
-        await groups.changeOwned(z, { userId, origin: 'corp' }, { remove: [], add })
-      }
-      await nest(z, 'm9000', 'm9001') // which those in both reach twice
+      const mine = { userId: 'u0', origin: 'corp' }
+      await groups.changeOwned(z, mine, { remove: [], add: made.map(({ id }) => id) })
+      await nest(z, 'm1', 'm2') // which the user reaches twice
       await assert.rejects(groups.namesOfUser(z, 'u0'), TooManyDetails)
       await assert.rejects(users.findWithGroups(z, 'u0'), TooManyDetails)
       await assert.rejects(users.listGroups(z, ['u0']), TooManyDetails)
-      assert.equal((await groups.namesOfUser(z, 'u1')).length, 10_000)
-      assert.equal((await users.findWithGroups(z, 'u1'))?.groupNames?.length, 10_000)
-      assert.equal((await users.listGroups(z, ['u1'])).get('u1')?.length, 10_000)
-      assert.equal((await users.listGroups(z, users12.slice(2))).size, 10)
-      await assert.rejects(users.listGroups(z, users12.slice(1)), TooManyDetails)
+      await groups.changeOwned(z, mine, { remove: ['m0'], add: [] })
+      assert.equal((await groups.namesOfUser(z, 'u0')).length, 10_000)
+      assert.equal((await users.findWithGroups(z, 'u0'))?.groupNames?.length, 10_000)
+      assert.equal((await users.listGroups(z, ['u0'])).get('u0')?.length, 10_000)
     })
 
     it('are refused in themselves and in a circle of any length', async () => {
