@@ -47,6 +47,8 @@ const rows = {
   knownProviderTypes: { id: 'M15', standard: true, uaa: false },
   /** M16: whether pages of other origins may not read the responses of the authorization endpoint, whatever `cors` allows. */
   unsharedAuthorization: { id: 'M16', standard: true, uaa: false },
+  /** M17: whether the bare code of /email_verifications is labelled as text; otherwise as JSON, which it is not. */
+  codeIsText: { id: 'M17', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
    * checks of A3, A4, A8, A12, A14, A18 and A20.

@@ -37,7 +37,10 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndp
     if (problem === 'taken') throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
     const data = { email: email ?? '', clientId: textIn(body, 'client_id') }
     const { value } = await issueCode(zone, { purpose: 'email-verification', user, data }, deps)
-    return reply.status(201).type('application/json').send(value) // UAA: without the quotes of JSON
+    return reply
+      .status(201)
+      .type(behaviour.codeIsText ? 'text/plain' : 'application/json')
+      .send(value)
   })
 
   const change = { config: { access, audience: 'api', body: 'text' }, errorHandler } as const

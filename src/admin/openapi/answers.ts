@@ -70,7 +70,7 @@ export function answersOf(
   for (const [status, answer] of Object.entries(answers)) {
     const { statusAlone = false, ...own } = typeof answer === 'string' ? { about: answer } : answer
     const mayBeEmpty = statusAlone && !facts.behaviour.bodyInEveryRefusal
-    all[status] = { ...own, ...(mayBeEmpty && { mayBeEmpty }) }
+    all[status] = { ...own, ...(mayBeEmpty && { about: `${own.about} Without a body.`, mayBeEmpty }) }
   }
   for (const [status, name] of sharedAnswers(route, facts)) {
     const own = all[status]

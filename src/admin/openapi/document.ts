@@ -77,7 +77,7 @@ const areasOf = (facts: Facts): readonly Area[] => [
   approvalsArea(),
   usersArea(),
   secondFactorsArea(facts),
-  emailArea(),
+  emailArea(facts),
   passwordsArea(),
   clientsArea(facts),
   deviceArea(facts),

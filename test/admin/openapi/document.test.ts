@@ -174,6 +174,15 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       }
     })
 
+    it('says which refusals have no body', () => {
+      const answer = placesOf(document).find(({ method, path }) => method === 'PUT' && path === '/identity-zones/{id}')
+      const { description, 'x-body-may-be-absent': isAbsent = false } = Object(
+        answer?.operation.responses[404],
+      ) as Schema
+      assert.equal(isAbsent, mode === 'uaa')
+      assert.equal(/^Zone not found\. Without a body\./.test(String(description)), mode === 'uaa', String(description))
+    })
+
     it('describes every route in words', () => {
       const { undescribed } = laid(server.app.routes, mode, 'jwt' in config)
       if (basePath === '') assert.deepEqual(undescribed, [], 'add them to a file in src/admin/openapi/')

@@ -1,9 +1,9 @@
 // Changes of e-mail addresses by a login server.
-import type { Area } from '../description.ts'
+import type { Area, Facts } from '../description.ts'
 import { closed, described, json, open, sent, statusAlone, text, textOrNull } from '../description.ts'
 
 /** `/email_verifications` and `/email_changes`. */
-export function emailArea(): Area {
+export function emailArea({ behaviour }: Facts): Area {
   return {
     name: 'E-mail addresses',
     about: 'For login servers, which send the mail themselves.',
@@ -27,7 +27,12 @@ export function emailArea(): Area {
           example: { userId: 'a1b2', email: 'nadia@shop.example' },
         },
         answers: {
-          201: { about: 'The code, without quotes; good for 30 minutes.', content: { 'application/json': text } },
+          201: behaviour.codeIsText
+            ? { about: 'The code; good for 30 minutes.', content: { 'text/plain': text } }
+            : {
+                about: 'The code, without the quotes that its media type requires; good for 30 minutes.',
+                content: { 'application/json': text },
+              },
           400: 'A member is missing or malformed, or no mail can be sent to the address.',
           403: 'Self-service for internal accounts is disabled.',
           404: 'User not found.',
