@@ -306,6 +306,9 @@ for (const [offset, mode] of MODES.entries()) {
         ['POST /Users', { ...whole, userName: ' ' }],
         ['POST /Users', { ...whole, emails: [] }],
         ['POST /Users', { ...whole, emails: [{ value: 'a@b.example' }, { value: 'b@b.example' }] }],
+        ['POST /Users', { ...whole, approvals: [{ clientId: 'app', status: 'APPROVED' }] }],
+        ['POST /identity-zones', { ...zone, subdomain: 'x'.repeat(64) }],
+        ['POST /identity-zones', { ...zone, subdomain: 'a..b' }],
         ['PUT /Users/{id}', whole],
       ]
       const places = new Map(placesOf(api).map(place => [`${place.method} ${place.path}`, place]))

@@ -4,7 +4,7 @@ import type { ProviderType } from '../../../providers/provider-types.ts'
 import { sentSchemas, settingsSchema, shownSchemas, shownSettingsSchema } from '../../../records/json-schema.ts'
 import { providerFields } from '../../../records/provider.ts'
 import type { Answer, Area, Facts, Schema } from '../description.ts'
-import { NOT_BLANK, json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from '../description.ts'
+import { filled, json, listOf, mayBe, must, open, queryFlag, ref, sent, text, textOrNull } from '../description.ts'
 
 const path = { id: must('Id of the provider.') }
 const rawConfig = { rawConfig: mayBe('Whether `config` is an object; otherwise a JSON string.', queryFlag) }
@@ -33,10 +33,7 @@ const byType = (
     then: {
       properties: {
         config: {
-          anyOf: [
-            needsConfig ? { type: 'string', pattern: NOT_BLANK } : { type: ['string', 'null'] },
-            ref(nameOf(type)),
-          ],
+          anyOf: [needsConfig ? filled : { type: ['string', 'null'] }, ref(nameOf(type))],
         },
       },
       ...(needsConfig && { required: ['config'] }),

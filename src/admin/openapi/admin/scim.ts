@@ -148,7 +148,12 @@ const patchExample = (value: string) => ({
 /** The operations of one type of resource. */
 function ofType(
   type: ResourceType,
-  { one, example, changed }: { readonly one: string; readonly example: unknown; readonly changed: unknown },
+  {
+    one,
+    about,
+    example,
+    changed,
+  }: { readonly one: string; readonly about?: string; readonly example: unknown; readonly changed: unknown },
 ): Readonly<Record<string, Operation>> {
   const base = `/scim/v2${type.endpoint}`
   const plural = `${one}s`
@@ -156,6 +161,7 @@ function ofType(
     [`GET ${base}`]: { summary: `List ${plural}`, query: list, answers: { 200: aList, 400: REFUSED } },
     [`POST ${base}`]: {
       summary: `Create a ${one}`,
+      ...(about !== undefined && { about }),
       query: selection,
       json: resourceBody(type, example),
       answers: { 201: scim('Created.', resource, MADE), ...READ_BODY, 409: 'The name is taken.' },
@@ -179,6 +185,7 @@ function ofType(
     },
     [`PUT ${base}/:id`]: {
       summary: `Replace a ${one}`,
+      ...(about !== undefined && { about }),
       path,
       query: selection,
       headers: match,
@@ -235,6 +242,7 @@ export function scimArea(): Area {
       },
       ...ofType(USER, {
         one: 'user',
+        about: 'An account has an address: one of `emails`, or else `userName` is one.',
         example: {
           schemas: [USER.schema.id],
           userName: 'adele@example.org',

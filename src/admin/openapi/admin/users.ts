@@ -10,6 +10,7 @@ import {
   NOT_BLANK,
   closed,
   described,
+  filled,
   flag,
   json,
   listOf,
@@ -61,12 +62,15 @@ const members: Readonly<Record<string, Schema>> = {
   aliasId: described(someText, 'The copy in another zone; cannot change.'),
   aliasZid: described(someText, 'The zone of the copy; one of the two is the default zone.'),
   approvals: someList(
-    open({
-      clientId: text,
-      scope: { type: 'string', maxLength: 255 },
-      status: oneOf(['APPROVED', 'DENIED']),
-      expiresAt: { type: ['string', 'number', 'null'] },
-    }),
+    open(
+      {
+        clientId: filled,
+        scope: { type: 'string', minLength: 1, maxLength: 255 },
+        status: oneOf(['APPROVED', 'DENIED']),
+        expiresAt: { type: ['string', 'number', 'null'] },
+      },
+      ['clientId', 'scope', 'status'],
+    ),
   ),
   schemas: someList({ const: CORE_SCHEMA }),
   meta: someObject({

@@ -68,7 +68,8 @@ const MALFORMED = 'A member has the wrong type.'
 const TAKEN = 'Another zone has the id or the subdomain, or the zone was changed concurrently.'
 
 const ID = '^\\s*(?:[\\x21\\x23-\\x29\\x2d\\x30-\\x5b\\x5d-\\x7e]{1,36})?\\s*$'
-const SUBDOMAIN = '^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?$'
+/** Labels of at most 63 characters, with no hyphen at either end of the whole. */
+const SUBDOMAIN = '^\\w(?:[\\w-]{0,61}\\w)?$|^\\w[\\w-]{0,62}(?:\\.[\\w-]{1,63})*\\.[\\w-]{0,62}\\w$'
 
 const TO_MAKE = {
   schema: ref('ZoneToMake'),
