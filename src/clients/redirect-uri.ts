@@ -3,17 +3,22 @@
 // allow are never redirected to.
 import type { Client } from '../model/clients/client.ts'
 import { isRedirectPattern } from './redirect-uri-form.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
+
+/** Which of the rules apply. */
+interface RedirectRules {
+  readonly exactRedirectUri: boolean
+  readonly strictRedirects?: boolean
+}
 
 /** The redirect URI of the response, or undefined if the requested one does not match the client's. */
 export function resolveRedirectUri(
   client: Pick<Client, 'redirectUris' | 'registration'>,
   requested: string | undefined,
-  { strictRedirects = false, ...mode }: Pick<Behaviour, 'exactRedirectUri'> & { strictRedirects?: boolean },
+  rules: RedirectRules,
 ): string | undefined {
   // For clients that no administrator created, matching is always exact.
-  const exactRedirectUri = mode.exactRedirectUri || client.registration !== undefined
+  const exactRedirectUri = rules.exactRedirectUri || client.registration !== undefined
   const registered = client.redirectUris
   // UAA: one entry that is no valid pattern invalidates all of them.
   if (!exactRedirectUri && !registered.every(isRedirectPattern)) return undefined
@@ -24,7 +29,7 @@ export function resolveRedirectUri(
     return exactRedirectUri && only.includes('*') ? undefined : only
   }
   if (!isUsable(requested)) return undefined
-  const matches = exactRedirectUri ? matchesExactly : strictRedirects ? matchesStrictly : matchesLeniently
+  const matches = exactRedirectUri ? matchesExactly : rules.strictRedirects ? matchesStrictly : matchesLeniently
   return registered.some(entry => matches(entry, requested)) ? requested : undefined
 }
 

@@ -35,7 +35,8 @@ export async function deniedUrl(
   if (query.get('response_type')?.trim() !== 'code' || (behaviour.responseModes && mode !== 'query')) return undefined
   const client = await store.clients.find(zone.id, clientId)
   if (!client || !mayUseGrant(client, 'authorization_code')) return undefined
-  const target = resolveRedirectUri(client, named, { ...behaviour, strictRedirects: settings.strictRedirects })
+  const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
+  const target = resolveRedirectUri(client, named, rules)
   if (target === undefined) return undefined
   const state = query.get('state')
   const parameters = new URLSearchParams({

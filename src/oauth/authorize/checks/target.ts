@@ -68,7 +68,7 @@ export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settin
   const { params, asked } = context
   const client = found(asked.client)
   const named = params.get('redirect_uri')
-  const rules = { ...behaviour, strictRedirects: settings.strictRedirects }
+  const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
   const redirectUri = resolveRedirectUri(client, named, rules)
   if (redirectUri === undefined) {
     const shown = named === undefined ? 'URI (none was named)' : named.slice(0, 500)
