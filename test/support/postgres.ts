@@ -129,7 +129,14 @@ async function startServer(parent: string, make: (folder: string) => readonly st
   const serverPid = (): number => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
   const signalAll = (signal: NodeJS.Signals): void => {
     const server = serverPid()
-    for (const pid of [server, ...childrenOf(server)]) process.kill(pid, signal)
+    process.kill(server, signal)
+    for (const pid of childrenOf(server)) {
+      try {
+        process.kill(pid, signal)
+      } catch (error) {
+        if (Reflect.get(Object(error), 'code') !== 'ESRCH') throw error // it has ended meanwhile
+      }
+    }
   }
   return {
     url,
