@@ -21,14 +21,20 @@ export const nestingTable = ({ text, tableEnd }: ColumnTypes): readonly string[]
   `insert into group_nesting (zone_id, inner_id, outer_id) ${reaching(`member_type = 'GROUP'`)}`,
 ]
 
+/** One more step of a pair, to a group that contains its outer one or to one in its inner one. */
+const STEPS = {
+  outward: { pair: 'reach.inner_id, edge.group_id', edge: 'edge.member_id = reach.outer_id' },
+  inward: { pair: 'edge.member_id, reach.outer_id', edge: 'edge.group_id = reach.inner_id' },
+}
+
 /** Selects all pairs that begin with a membership that fits; `union` drops duplicates, so that a cycle ends. */
-const reaching = (condition: string): string =>
+const reaching = (condition: string, direction: keyof typeof STEPS = 'outward'): string =>
   `with recursive reach (zone_id, inner_id, outer_id) as (
      select zone_id, member_id, group_id from group_members where ${condition}
      union
-     select reach.zone_id, reach.inner_id, outward.group_id
-     from reach cross join group_members outward
-     where outward.zone_id = reach.zone_id and outward.member_id = reach.outer_id and outward.member_type = 'GROUP')
+     select reach.zone_id, ${STEPS[direction].pair}
+     from reach cross join group_members edge
+     where edge.zone_id = reach.zone_id and ${STEPS[direction].edge} and edge.member_type = 'GROUP')
    select zone_id, inner_id, outer_id from reach`
 
 /**
@@ -74,16 +80,6 @@ const depth = (start: 'member_id' | 'group_id', next: 'member_id' | 'group_id') 
 const HEIGHT = depth('member_id', 'group_id')
 const DEPTH = depth('group_id', 'member_id')
 
-/** The same in the other direction, from the groups that contain to those in them. */
-const containing = (condition: string): string =>
-  `with recursive reach (zone_id, inner_id, outer_id) as (
-     select zone_id, member_id, group_id from group_members where ${condition}
-     union
-     select reach.zone_id, inward.member_id, reach.outer_id
-     from reach cross join group_members inward
-     where inward.zone_id = reach.zone_id and inward.group_id = reach.inner_id and inward.member_type = 'GROUP')
-   select zone_id, inner_id, outer_id from reach`
-
 const above = (id: string): string =>
   `select ${id} union select outer_id from group_nesting where zone_id = :zone_id and inner_id = ${id}`
 const below = (id: string): string =>
@@ -107,7 +103,7 @@ const PRUNE_BELOW = statement<OfGroup>(
 const PRUNE_ABOVE = statement<OfGroup>(
   `delete from group_nesting where zone_id = :zone_id and outer_id in (${above(ID)})
    and (zone_id, inner_id, outer_id) not in (
-     ${containing(`zone_id = :zone_id and member_type = 'GROUP' and group_id in (${above(ID)})`)})`,
+     ${reaching(`zone_id = :zone_id and member_type = 'GROUP' and group_id in (${above(ID)})`, 'inward')})`,
 )
 const WORK = statement<Pair, { below: number; above: number }>(
   `select (select count(*) from group_nesting
