@@ -13,6 +13,13 @@ const MISSING = 'A field is missing.'
 const OFF = 'Self-service is off in this zone.'
 const MANY = 'Too many mails to this address, or caused from this one.'
 const BUSY = 'Too many tasks are queued.'
+/** Of pages that mailed links lead to. */
+const LINK_ANSWERS = {
+  200: page('The page.'),
+  400: MISSING,
+  403: KEPT_ELSEWHERE,
+  422: page('The link is unknown, used or expired.'),
+}
 
 /** The error page, or JSON for a program. */
 const gone = (about: string): Answer => ({ about, content: { 'text/html': text, 'application/json': ref('Error') } })
@@ -77,12 +84,7 @@ const signUpOperations = (csrf: Fields): Operations => ({
     summary: 'Show the button that verifies a new account',
     about: 'Verifies nothing, because programs open mailed links, too.',
     query: code,
-    answers: {
-      200: page('The page.'),
-      400: MISSING,
-      403: KEPT_ELSEWHERE,
-      422: page('The link is unknown, used or expired.'),
-    },
+    answers: LINK_ANSWERS,
   },
   'POST /verify_user': {
     summary: 'Verify a new account',
@@ -183,12 +185,7 @@ const passwordOperations = (csrf: Fields): Operations => ({
     summary: 'Show the form for a new password',
     about: 'Consumes nothing, because programs open mailed links, too.',
     query: code,
-    answers: {
-      200: page('The page.'),
-      400: MISSING,
-      403: KEPT_ELSEWHERE,
-      422: page('The link is unknown, used or expired.'),
-    },
+    answers: LINK_ANSWERS,
   },
   'POST /reset_password.do': {
     summary: 'Set a new password',
