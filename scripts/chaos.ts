@@ -1,8 +1,10 @@
 // `npm run chaos [-- NAME ...]`: injects faults into real servers under load, and verifies acknowledged operations. Without names, all
 // scenarios are run; `--list` prints them.
 import { parseArgs } from 'node:util'
-import { SCENARIOS, type Scenario } from '../test/chaos/scenarios.ts'
-import { type Endured, runWithTrouble, openScene, RATE, settle } from '../test/chaos/scene.ts'
+import { SCENARIOS } from '../test/chaos/scenarios.ts'
+import type { Scenario } from '../test/chaos/scenarios.ts'
+import { runWithTrouble, openScene, RATE, settle } from '../test/chaos/scene.ts'
+import type { Endured } from '../test/chaos/scene.ts'
 
 const { values, positionals } = parseArgs({
   options: { list: { type: 'boolean', default: false } },

@@ -9,13 +9,15 @@ import { parseArgs } from 'node:util'
 import { Client } from 'pg'
 import { createRoundRobin } from '../test/chaos/client.ts'
 import { compare } from '../test/chaos/comparison.ts'
-import { type Node, startNodes, stopNodes } from '../test/chaos/deployment.ts'
+import { startNodes, stopNodes } from '../test/chaos/deployment.ts'
+import type { Node } from '../test/chaos/deployment.ts'
 import { createLedger, sizesOf } from '../test/chaos/ledger.ts'
 import { drive } from '../test/chaos/load.ts'
 import { createOperations } from '../test/chaos/operations.ts'
 import { freshDatabaseOn } from '../test/support/databases.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { type Minute, plotOf, type Soak, summaryOf, tableOf } from './soak-report.ts'
+import { plotOf, summaryOf, tableOf } from './soak-report.ts'
+import type { Minute, Soak } from './soak-report.ts'
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,6 @@
 // Programs that the tests and checks run, all of which end with this process.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { isatty } from 'node:tty'
 

@@ -3,14 +3,16 @@
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AddressInfo, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { isLoopbackHost } from '../base/loopback.ts'
 import { createPrometheus } from './prometheus/prometheus.ts'
 import type { Instrument } from './instrument.ts'
 import { addLogoutMetrics, addMailMetrics, addWebhookMetrics } from './prometheus/queue-metrics.ts'
 import type { QueueSource, WebhookSource } from './prometheus/queue-metrics.ts'
-import { addSearchMetrics, type SearchSource } from './prometheus/search-metrics.ts'
+import { addSearchMetrics } from './prometheus/search-metrics.ts'
+import type { SearchSource } from './prometheus/search-metrics.ts'
 import type { SharedTasks } from './shared-tasks.ts'
 
 /** Where the management port listens. */

@@ -1,7 +1,8 @@
 // Work that one process does for all that share the database: the holder of a task's lease does it. A lease is kept
 // between two runs, so that no other process begins; when its holder is killed, another process continues once it has expired.
 import { setTimeout as systemPause } from 'node:timers/promises'
-import { type Clock, stopwatch } from '../base/clock.ts'
+import { stopwatch } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { LeaseStore, Store } from '../store/store.ts'
 
 /** A periodic task, in steps that are short enough for requests to run in between. */

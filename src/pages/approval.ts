@@ -1,9 +1,11 @@
 import { leavesDevice } from '../model/safe-uri.ts'
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { clientPicture, tick } from './parts/components.ts'
 import { destination } from './parts/destination.ts'
 import { isolated, plain } from './parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './parts/layout.ts'
+import { csrfField, hiddenField, layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 import type { Texts } from './texts/texts.ts'
 
 /** One requested scope. */

@@ -1,10 +1,12 @@
 // The pages of the device grant (RFC 8628 §3.3): a code is entered, a user decides, and goes back to the device.
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { resourcesNote } from './approval.ts'
 import { alertBox, MESSAGE_ID } from './parts/alert.ts'
 import { clientPicture, field, submit, tick, time } from './parts/components.ts'
 import { isolated, plain } from './parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from './parts/layout.ts'
+import { csrfField, hiddenField, layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** Why a code is not accepted. */
 export type DeviceProblem =

@@ -1,5 +1,7 @@
-import { type Html, html } from '../base/html.ts'
-import { type Chrome, layout, siteName } from './parts/layout.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
+import { layout, siteName } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 import { textsIn } from './texts/texts.ts'
 
 /** A group of endpoints. */

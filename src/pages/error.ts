@@ -1,7 +1,9 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { alert } from './parts/alert.ts'
 import { isolated, plain, safeLink } from './parts/foreign.ts'
-import { type Chrome, layout } from './parts/layout.ts'
+import { layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 import { nameOfDescription, translatedDescription } from './texts/texts.ts'
 import type { TranslatedDescription, TranslatedPattern, Texts } from './texts/texts.ts'
 

@@ -1,7 +1,9 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import type { PostedForm } from '../model/sessions/destination.ts'
 import { isolated } from './parts/foreign.ts'
-import { type Chrome, hiddenField, layout } from './parts/layout.ts'
+import { hiddenField, layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** Properties of the page that posts an authorization response. */
 interface FormPostProps extends PostedForm {

@@ -1,7 +1,9 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { clientPicture } from './parts/components.ts'
 import { isolated, safeLink } from './parts/foreign.ts'
-import { type Chrome, layout } from './parts/layout.ts'
+import { layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** An application that the user can open. */
 export interface Tile {

@@ -1,6 +1,8 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { isolated } from './parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, siteName } from './parts/layout.ts'
+import { csrfField, hiddenField, layout, siteName } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** Properties of the logout confirmation page. */
 interface LogoutConfirmationProps {

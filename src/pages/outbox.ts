@@ -1,7 +1,9 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { time } from './parts/components.ts'
 import { isolated, plain } from './parts/foreign.ts'
-import { type Chrome, layout } from './parts/layout.ts'
+import { layout } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** A mail in the outbox: only its text, because pages must not embed other documents. */
 interface OutboxMail {

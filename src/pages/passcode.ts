@@ -1,6 +1,8 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import { plain } from './parts/foreign.ts'
-import { type Chrome, layout, siteName } from './parts/layout.ts'
+import { layout, siteName } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 
 /** Properties of the passcode page. */
 interface PasscodeProps {

@@ -1,4 +1,5 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 
 /** The parameters of a session management frame. */
 export interface SessionFrameProps {

@@ -1,6 +1,8 @@
-import { type Html, html } from '../base/html.ts'
+import { html } from '../base/html.ts'
+import type { Html } from '../base/html.ts'
 import type { Destination } from '../model/sessions/destination.ts'
-import { type Chrome, hiddenField, layout, siteName } from './parts/layout.ts'
+import { hiddenField, layout, siteName } from './parts/layout.ts'
+import type { Chrome } from './parts/layout.ts'
 import { destination } from './parts/destination.ts'
 import { isolated, safeLink } from './parts/foreign.ts'
 

@@ -1,4 +1,5 @@
-import { type Database, statement } from './database.ts'
+import { statement } from './database.ts'
+import type { Database } from './database.ts'
 import type { BootstrapStore } from './store.ts'
 
 interface Key {

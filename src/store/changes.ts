@@ -1,12 +1,14 @@
 // Caches of the store and their invalidation. Every change of a cached record is announced inside its transaction: SQLite
 // writes a row that other processes poll for, PostgreSQL notifies. A process that receives a change drops exactly that
 // record and any load in progress, whose result may be stale: a load that starts after the drop sees the committed change.
-import { type Cache, createCache } from '../base/cache.ts'
+import { createCache } from '../base/cache.ts'
+import type { Cache } from '../base/cache.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import { type Database, isStorable, type Outage } from './database.ts'
+import { isStorable } from './database.ts'
+import type { Database, Outage } from './database.ts'
 import type { Outline } from './listing/outline.ts'
 import { StoreUnavailable } from './store.ts'
 

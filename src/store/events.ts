@@ -1,4 +1,5 @@
-import { type Database, statement } from './database.ts'
+import { statement } from './database.ts'
+import type { Database } from './database.ts'
 import type { EventStore } from './store.ts'
 
 const INSERT = statement<{ zone_id: string; user_id: string; failed_at: number }, { id: number }>(

@@ -1,8 +1,10 @@
 import type { WaitingMail } from '../model/mail.ts'
-import { type Database, type Statement, statement } from './database.ts'
+import { statement } from './database.ts'
+import type { Database, Statement } from './database.ts'
 import { createLeases, takeLease } from './leases.ts'
 import type { MailStore } from './mail-store.ts'
-import { insertInto, list, MAIL_COLUMNS, type MailRow } from './schema.ts'
+import { insertInto, list, MAIL_COLUMNS } from './schema.ts'
+import type { MailRow } from './schema.ts'
 
 const LEASE = 'mails'
 /** Due at once by the clock of the database: one whose node is ahead must not wait for it. */

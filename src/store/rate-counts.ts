@@ -1,5 +1,7 @@
-import { type Database, type Statement, statement, type Value } from './database.ts'
-import { CLOCKS_AGREE_WITHIN_MS, type RateCount, type RateCountStore, type RateReport } from './rate-count-store.ts'
+import { statement } from './database.ts'
+import type { Database, Statement, Value } from './database.ts'
+import { CLOCKS_AGREE_WITHIN_MS } from './rate-count-store.ts'
+import type { RateCount, RateCountStore, RateReport } from './rate-count-store.ts'
 
 interface RateCountRow {
   counted: string

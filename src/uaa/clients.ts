@@ -10,7 +10,8 @@ import { passwordHashProblem } from '../model/users/password-hash.ts'
 import type { UaaRow } from '../store/uaa/tables.ts'
 import { SERVER_LIFETIME } from '../records/kinds.ts'
 import { AlreadyExists } from '../store/store.ts'
-import { type ImportDeps, zoneProblem } from './import-deps.ts'
+import { zoneProblem } from './import-deps.ts'
+import type { ImportDeps } from './import-deps.ts'
 import { storedJson, storedList, storedTime } from './stored-json.ts'
 
 type ClientRow = UaaRow<'clients'>

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Cache, createCache } from '../../src/base/cache.ts'
+import { createCache } from '../../src/base/cache.ts'
+import type { Cache } from '../../src/base/cache.ts'
 
 interface Thing {
   readonly name: string

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Html, html, type HtmlValue } from '../../src/base/html.ts'
+import { html } from '../../src/base/html.ts'
+import type { Html, HtmlValue } from '../../src/base/html.ts'
 import { anyCodePoint } from '../support/code-points.ts'
 
 const render = (value: HtmlValue): string => html`${value}`.toString()

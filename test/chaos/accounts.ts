@@ -1,7 +1,8 @@
 // The configuration of the nodes: a client for each grant, users who stay, and a SAML provider.
 import { systemClock } from '../../src/base/clock.ts'
 import { SAML_BEARER, samlRecord } from '../support/saml/saml-bearer.ts'
-import { createSamlIdp, type SamlIdp } from '../support/saml/saml-idp.ts'
+import { createSamlIdp } from '../support/saml/saml-idp.ts'
+import type { SamlIdp } from '../support/saml/saml-idp.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'

@@ -1,6 +1,7 @@
 // Clients that no server likes: slow, half closed, talking nonsense, or just many.
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 const REQUEST = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'

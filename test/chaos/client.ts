@@ -1,7 +1,8 @@
 // What the drivers of chaos and soak send by: every request goes to the next node in turn. An answer is a good one, a refusal to
 // be repeated (503 with Retry-After), none at all, or a fault of the server.
 import { Agent } from 'node:http'
-import { type Incoming, type Outgoing, send, type Visitor, visit } from '../support/visitor.ts'
+import { send, visit } from '../support/visitor.ts'
+import type { Incoming, Outgoing, Visitor } from '../support/visitor.ts'
 
 /** 503 with `Retry-After`: it may have happened or not. */
 export class Unavailable extends Error {}

@@ -1,6 +1,7 @@
 // Asks the server for everything in a ledger, once the trouble is over.
 import { setTimeout as pause } from 'node:timers/promises'
-import { Unavailable, Broken, type RoundRobin, Violation } from './client.ts'
+import { Unavailable, Broken, Violation } from './client.ts'
+import type { RoundRobin } from './client.ts'
 import { basicOf, PASSWORD } from './accounts.ts'
 import type { Ledger, Person } from './ledger.ts'
 import { assertWhole, authorization } from './operations.ts'

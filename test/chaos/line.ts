@@ -1,6 +1,7 @@
 // A line between a node and its database that can be cut, silenced and slowed down.
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
+import type { Socket } from 'node:net'
 
 /** What it does with bytes. */
 export type LineState =

@@ -5,7 +5,8 @@ import { hiddenFields } from '../support/forms.ts'
 import type { Incoming, Visitor } from '../support/visitor.ts'
 import { base64UrlOf } from '../support/saml/saml-xml.ts'
 import { basicOf, corp, GRANTS, PASSWORD, PEOPLE, REDIRECT_URI } from './accounts.ts'
-import { Broken, type RoundRobin, Unavailable, unexpected, Violation } from './client.ts'
+import { Broken, Unavailable, unexpected, Violation } from './client.ts'
+import type { RoundRobin } from './client.ts'
 import type { Ledger, Person } from './ledger.ts'
 
 /** Does one thing; undefined when there was nothing to do it with. */

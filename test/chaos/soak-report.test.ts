@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SaxesParser } from 'saxes'
-import {
-  errorsOf,
-  type Minute,
-  plotOf,
-  recoveriesOf,
-  slopeOf,
-  type Soak,
-  summaryOf,
-} from '../../scripts/soak-report.ts'
+import { errorsOf, plotOf, recoveriesOf, slopeOf, summaryOf } from '../../scripts/soak-report.ts'
+import type { Minute, Soak } from '../../scripts/soak-report.ts'
 import type { Outcome, Tried } from './load.ts'
 
 const at = (seconds: number, outcome: Outcome = 'done'): Tried => ({

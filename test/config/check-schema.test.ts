@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import type { AnySchemaObject } from 'ajv'
 import { Ajv } from 'ajv'
 import fc from 'fast-check'
-import { type Schema, checkSchema } from '../../src/config/check-schema.ts'
+import { checkSchema } from '../../src/config/check-schema.ts'
+import type { Schema } from '../../src/config/check-schema.ts'
 import { CONFIG_SCHEMA } from '../../src/config/schema.ts'
 
 /** What Ajv says about the value, in our words: the place and the keyword of every problem. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { OAUTH_ERROR_STATUS, OAuthError, type OAuthErrorCode } from '../../src/model/oauth-error.ts'
+import { OAUTH_ERROR_STATUS, OAuthError } from '../../src/model/oauth-error.ts'
+import type { OAuthErrorCode } from '../../src/model/oauth-error.ts'
 
 describe('OAuthError', () => {
   const codes = Object.keys(OAUTH_ERROR_STATUS) as OAuthErrorCode[] // the keys of that very object

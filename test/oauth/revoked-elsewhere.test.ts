@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { tokensOf } from '../support/oauth.ts'
-import { type TestServer, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
 
 const TIMES = 100
 const AT_ONCE = 10

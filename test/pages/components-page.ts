@@ -1,6 +1,7 @@
 // A page that shows every component in every state, for the browser tests and for eyes: `test/pages/accessibility.test.ts`
 // draws it. See docs/decisions/0023-one-visual-language.md.
-import { type Html, html } from '../../src/base/html.ts'
+import { html } from '../../src/base/html.ts'
+import type { Html } from '../../src/base/html.ts'
 import { alert } from '../../src/pages/parts/alert.ts'
 import {
   clientPicture,
@@ -12,7 +13,8 @@ import {
   tick,
   time,
 } from '../../src/pages/parts/components.ts'
-import { type Chrome, csrfField, layout } from '../../src/pages/parts/layout.ts'
+import { csrfField, layout } from '../../src/pages/parts/layout.ts'
+import type { Chrome } from '../../src/pages/parts/layout.ts'
 
 const at = new Date('2026-01-02T03:04:05Z')
 

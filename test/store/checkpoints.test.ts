@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
-import { type Checkpoints, createCheckpoints } from '../../src/store/engine/sqlite/checkpoints.ts'
+import { createCheckpoints } from '../../src/store/engine/sqlite/checkpoints.ts'
+import type { Checkpoints } from '../../src/store/engine/sqlite/checkpoints.ts'
 
 const LIMITS = { pass: 20, restart: 100, last: 40, max: 1000 }
 

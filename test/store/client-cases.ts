@@ -1,7 +1,8 @@
 // What every database must do with changes of clients: all or nothing, and never over what somebody else wrote.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AlreadyExists, ChangedMeanwhile, type ClientChange } from '../../src/store/store.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
+import type { ClientChange } from '../../src/store/store.ts'
 import { approval, at, client, fullClient, token } from './records.ts'
 import type { Lent } from './token-cases.ts'
 

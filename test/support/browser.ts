@@ -1,7 +1,8 @@
 // One Chromium for all test files of a process: starting one takes a second of a processor.
 import { existsSync } from 'node:fs'
 import { after } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { chromium } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 
 /** The first one is the same browser without windows: it uses a third less CPU time. */
 const CANDIDATES = [

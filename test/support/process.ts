@@ -1,6 +1,7 @@
 // Runs `bin/latchkey.cjs` as a separate process, in a temporary folder, on a free loopback port, without the
 // environment variables of the machine. No process outlives the tests, however they end.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'

@@ -1,5 +1,6 @@
 // A browser without a window for a real server: keeps cookies, follows nothing, one HTTP request at a time per call.
-import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /** One request. */
 export interface Outgoing {

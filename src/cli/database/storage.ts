@@ -11,8 +11,10 @@ import type { Config, StorageConfig } from '../../config.ts'
 import { masterKeysFor, missingMasterKeyFile } from '../../config.ts'
 import type { Log } from '../../ops/log.ts'
 import type { MigrationProgress } from '../../store/migrations/migrate.ts'
-import { openStore, type StoreOptions } from '../../store/open.ts'
-import { type ReplicaChange, StoreUnreachable, type Store } from '../../store/store.ts'
+import { openStore } from '../../store/open.ts'
+import type { StoreOptions } from '../../store/open.ts'
+import { StoreUnreachable } from '../../store/store.ts'
+import type { ReplicaChange, Store } from '../../store/store.ts'
 import { CommandFailure } from '../command.ts'
 
 /** The open store with its vault, clock and random source. */

@@ -1,5 +1,6 @@
 // Metrics of searches: which server of the database answers them. Loaded only where a management port is configured.
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Store } from '../../store/store.ts'
 
 /** The metrics of searches. */

@@ -1,9 +1,11 @@
 // The pages for changing the e-mail address: the form, the page of the mailed link, and the confirmation that a mail was sent.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { field, submit } from '../parts/components.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import { csrfField, hiddenField, layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import { profileLink } from './profile-link.ts'
 import type { SentEmail } from '../texts/texts.ts'
 

@@ -1,4 +1,5 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { MESSAGE_ID } from '../parts/alert.ts'
 import { plain, safeLink } from '../parts/foreign.ts'
 import type { Chrome } from '../parts/layout.ts'

@@ -1,10 +1,12 @@
 // Sign-up: the form, the confirmation, and the page of the mailed link.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, alertBox, MESSAGE_ID } from '../parts/alert.ts'
 import { consentField } from './consent.ts'
 import { field, passwordField, submit } from '../parts/components.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, companyAccount, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import { companyAccount, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import { sentencesIn } from './new-password.ts'
 import type { SignUpProblem } from '../texts/texts.ts'
 

@@ -1,6 +1,8 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, csrfField, layout } from '../parts/layout.ts'
+import { csrfField, layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 

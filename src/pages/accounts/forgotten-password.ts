@@ -1,9 +1,11 @@
 // A forgotten password: the page that asks for the account, and the one that the mailed link leads to.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { field, submit } from '../parts/components.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import { csrfField, hiddenField, layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import { newPasswordFields, newPasswordProblem, newPasswordSubmit, usernameField } from './new-password.ts'
 import type { NewPasswordProps } from './new-password.ts'
 

@@ -1,10 +1,12 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { field, passwordField, submit } from '../parts/components.ts'
 import { consentField } from './consent.ts'
 import { isolated, plain } from '../parts/foreign.ts'
 import { sentencesIn, usernameField } from './new-password.ts'
-import { type Chrome, companyAccount, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import { companyAccount, csrfField, hiddenField, layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 
 /** Why an invitation was not accepted, as codes in the page's URL. */
 export const INVITATION_PROBLEMS = [

@@ -1,5 +1,6 @@
 // Pages with a new password: the fields and rules that they share.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { passwordField, submit } from '../parts/components.ts'
 import type { Chrome } from '../parts/layout.ts'

@@ -1,8 +1,10 @@
 // The sections of the profile about activity: where the user is signed in, and recent events.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import type { AccountEventType } from '../../model/users/account-event.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, csrfField } from '../parts/layout.ts'
+import { csrfField } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import { timeAgo } from '../texts/texts.ts'
 import type { Texts } from '../texts/texts.ts'
 

@@ -1,10 +1,12 @@
 // The sections of the profile about the user's identity: names, address, language, and the provider of the account.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { LANGUAGES, LANGUAGE_NAMES } from '../../model/language.ts'
 import type { Language } from '../../model/language.ts'
 import { MAX_NAME_LENGTH, OWN_NAMES } from '../../model/users/user.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, csrfField } from '../parts/layout.ts'
+import { csrfField } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 
 /** The provider of the account, if it is not this server. */
 export interface OtherProvider {

@@ -1,4 +1,5 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import type { Chrome } from '../parts/layout.ts'
 
 /** The link back to the profile, below a form that was opened from there. */

@@ -1,6 +1,7 @@
 // The layout of every mail: one column with the site's name, a few sentences, at most one button, and the same as plain text.
 // Opening it fetches nothing, and the caller that caused it to be sent cannot change its content.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { isolated, plain } from '../parts/foreign.ts'
 import type { Texts } from '../texts/texts.ts'
 

@@ -1,4 +1,5 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { plain } from './foreign.ts'
 import type { Message } from './messages.ts'
 

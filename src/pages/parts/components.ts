@@ -1,6 +1,7 @@
 // Components that forms of several pages share. `assets/latchkey.css` styles them, and `assets/latchkey.js` adds
 // optional behavior; they work without it.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { plain, pngDataUri } from './foreign.ts'
 import { moment } from '../texts/texts.ts'
 import type { Texts } from '../texts/texts.ts'

@@ -2,7 +2,8 @@
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
 import { base64In } from '../../base/text/base64.ts'
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { isParsableUrl } from '../../base/text/parsable-url.ts'
 
 /** Control characters and line separators: invisible, or harmful to the text around them. */

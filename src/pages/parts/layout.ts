@@ -2,7 +2,8 @@
 // `Html`: they do not access requests, sessions or the database. There is no script and no style
 // inside a document, so that the strictest content security policy applies; everything works without the script and the
 // stylesheet that it names.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import type { Branding } from '../../model/zones/zone.ts'
 import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
 import { time } from './components.ts'

@@ -1,6 +1,8 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { isolated } from '../parts/foreign.ts'
-import { type Chrome, layout } from '../parts/layout.ts'
+import { layout } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 
 /** Properties of the account choice page. */
 interface AccountChoiceProps {

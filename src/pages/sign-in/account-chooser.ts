@@ -1,8 +1,10 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert } from '../parts/alert.ts'
 import { cross, initial } from '../parts/components.ts'
 import { isolated, plain } from '../parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from '../parts/layout.ts'
+import { csrfField, hiddenField, layout, withFormRedirect } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import type { Message } from '../parts/messages.ts'
 import type { Texts } from '../texts/texts.ts'
 

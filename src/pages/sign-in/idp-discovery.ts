@@ -1,9 +1,11 @@
 // The pages that determine the provider of an account before asking for a password.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import { alert, MESSAGE_ID } from '../parts/alert.ts'
 import { field, passwordField, submit } from '../parts/components.ts'
 import { isolated, plain, safeLink } from '../parts/foreign.ts'
-import { type Chrome, csrfField, hiddenField, layout, withFormRedirect } from '../parts/layout.ts'
+import { csrfField, hiddenField, layout, withFormRedirect } from '../parts/layout.ts'
+import type { Chrome } from '../parts/layout.ts'
 import type { Message } from '../parts/messages.ts'
 
 /** Properties of all of them. */

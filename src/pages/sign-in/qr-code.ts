@@ -1,4 +1,5 @@
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 
 /** A QR code as SVG, one path for all dark squares; on white in every theme, because readers look for dark on light. */
 export function qrCode(rows: readonly (readonly boolean[])[], alternative: string): Html {

@@ -1,6 +1,7 @@
 // The words of the page where users manage their second factors, and of the page that offers a passkey, in each language.
 // Apart from the other texts, so that they are loaded with the page.
-import { type Html, html } from '../../base/html.ts'
+import { html } from '../../base/html.ts'
+import type { Html } from '../../base/html.ts'
 import type { Texts } from './texts.ts'
 
 /** Confirmations, by the parameter `done` of the page. */

@@ -2,11 +2,14 @@
 import type { ClientRow } from '../../records/client.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow, toMetadata } from './client-rows.ts'
 import type { MetadataRow } from './client-rows.ts'
-import { type Database, type Statement, statement, type Transaction } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement, Transaction } from '../database.ts'
 import { noteDeletedClient } from '../deletion/deletions.ts'
 import { flag } from '../rows.ts'
-import { type Flag, insertInto, list, updateByKey } from '../schema.ts'
-import { AlreadyExists, ChangedMeanwhile, type ClientChange, type ClientStore } from '../store.ts'
+import { insertInto, list, updateByKey } from '../schema.ts'
+import type { Flag } from '../schema.ts'
+import { AlreadyExists, ChangedMeanwhile } from '../store.ts'
+import type { ClientChange, ClientStore } from '../store.ts'
 
 interface Key {
   zone_id: string

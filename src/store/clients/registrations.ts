@@ -1,7 +1,8 @@
 // Clients that register themselves, and the initial access tokens that allow it.
 import type { RegistrationToken } from '../../model/clients/registration.ts'
 import type { ClientRow } from '../../records/client.ts'
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import type { RegistrationStore } from './registration-store.ts'
 import { fromJson, withoutNulls } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'

@@ -1,6 +1,7 @@
 // Deletes all accounts of an origin with their data when its provider is deleted, and their sessions when it is disabled: in
 // portions, because there may be very many, and on SQLite every other write waits for each.
-import { type Database, statement, type Transaction } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Transaction } from '../database.ts'
 import { noteDeletedUsers, TABLES_OF_USERS } from './deletions.ts'
 import { noteEnded } from '../sessions/ended-sessions.ts'
 import { ROWS_AT_ONCE } from './portions.ts'

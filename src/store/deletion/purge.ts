@@ -1,7 +1,8 @@
 // Deletes expired rows in small batches, off the request path. Each table is a separate write, so that requests can run in
 // between.
 import { ACCOUNT_EVENT_DAYS } from '../../model/users/account-event.ts'
-import { type Database, type Statement, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import { createPurgeOfDeleted } from './deletions.ts'
 import { purgeKeys } from '../keys/keys.ts'
 import { ROWS_AT_ONCE } from './portions.ts'

@@ -1,6 +1,7 @@
 // Deletes the contents of a zone. There are no foreign keys to `zones`, because each insert would have to check them; so
 // the tables are listed here, and a test compares the list with the schema.
-import { type Database, type Statement, statement, type Transaction } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement, Transaction } from '../database.ts'
 import { lockNesting, pruneNestingOfZone } from '../groups/nesting.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
 

@@ -1,6 +1,7 @@
 import type { Database } from '../database.ts'
 import type { ReplicaOptions } from '../search-servers.ts'
-import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
+import { openSqlite } from './sqlite/sqlite.ts'
+import type { SqliteOptions } from './sqlite/sqlite.ts'
 
 /** Options of `openDatabase`; replicas are those of a PostgreSQL. */
 interface OpenOptions extends SqliteOptions {

@@ -1,6 +1,7 @@
 // The transaction of every change of a user's factors, which brings `factors` of the account up to date.
 import type { FactorMethod, UserFactors } from '../../records/user.ts'
-import { type Database, isStorable, statement, type Transaction } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Transaction } from '../database.ts'
 import { fromJson, toJson } from '../rows.ts'
 
 /** Which user. */

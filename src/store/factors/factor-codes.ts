@@ -1,9 +1,12 @@
 import type { FactorCodeKind } from '../../model/users/passkey.ts'
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import type { FactorStore } from './factor-store.ts'
 import { timeOrNull } from '../rows.ts'
-import { FACTOR_CODE_COLUMNS, type FactorCodeRow, insertInto } from '../schema.ts'
-import { HOLD_USER, OF_USER, REMOVE_CODES, type UserKey } from './factor-changes.ts'
+import { FACTOR_CODE_COLUMNS, insertInto } from '../schema.ts'
+import type { FactorCodeRow } from '../schema.ts'
+import { HOLD_USER, OF_USER, REMOVE_CODES } from './factor-changes.ts'
+import type { UserKey } from './factor-changes.ts'
 
 const ADD_CODE = statement<FactorCodeRow>(insertInto('factor_codes', FACTOR_CODE_COLUMNS))
 const CODES_LEFT = statement<

@@ -1,9 +1,12 @@
 import type { Totp } from '../../model/users/passkey.ts'
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import type { FactorStore } from './factor-store.ts'
 import { timeOrNull, withoutNulls } from '../rows.ts'
-import { insertInto, list, TOTP_COLUMNS, type TotpRow } from '../schema.ts'
-import { changeFactors, leavesOne, OF_USER, type UserKey } from './factor-changes.ts'
+import { insertInto, list, TOTP_COLUMNS } from '../schema.ts'
+import type { TotpRow } from '../schema.ts'
+import { changeFactors, leavesOne, OF_USER } from './factor-changes.ts'
+import type { UserKey } from './factor-changes.ts'
 
 const FIND_TOTP = statement<UserKey, TotpRow>(`select ${list(TOTP_COLUMNS)} from totp_secrets where ${OF_USER}`)
 const SET_TOTP = statement<TotpRow>(

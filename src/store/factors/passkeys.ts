@@ -1,9 +1,12 @@
 import type { Passkey } from '../../model/users/passkey.ts'
-import { type Database, isStorable, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import type { FactorStore } from './factor-store.ts'
 import { flag, fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
-import { type Flag, insertInto, list, PASSKEY_COLUMNS, type PasskeyRow } from '../schema.ts'
-import { changeFactors, COUNT_PASSKEYS, leavesOne, OF_USER, type UserKey } from './factor-changes.ts'
+import { insertInto, list, PASSKEY_COLUMNS } from '../schema.ts'
+import type { Flag, PasskeyRow } from '../schema.ts'
+import { changeFactors, COUNT_PASSKEYS, leavesOne, OF_USER } from './factor-changes.ts'
+import type { UserKey } from './factor-changes.ts'
 
 type PasskeyKey = UserKey & { id: string }
 interface CredentialKey {

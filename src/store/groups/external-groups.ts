@@ -1,8 +1,10 @@
 // The mappings of groups of external providers.
-import { type Database, statement, statementOnce, type Value } from '../database.ts'
+import { statement, statementOnce } from '../database.ts'
+import type { Database, Value } from '../database.ts'
 import { toExternalGroup, toExternalRow } from './group-rows.ts'
 import type { GroupStore } from './group-store.ts'
-import { EXTERNAL_GROUP_COLUMNS, type ExternalGroupRow, insertInto, list } from '../schema.ts'
+import { EXTERNAL_GROUP_COLUMNS, insertInto, list } from '../schema.ts'
+import type { ExternalGroupRow } from '../schema.ts'
 
 type Key = Omit<ExternalGroupRow, 'created_at'>
 

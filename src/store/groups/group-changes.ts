@@ -1,18 +1,14 @@
 // Changes of groups and their members, each in one transaction.
 import type { Group, Member, MemberType } from '../../model/users/group.ts'
-import { type Database, isStorable, type Statement, statement, type Transaction } from '../database.ts'
-import { chunks, type ListArgs, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
-import { type GroupStore, type MemberChange, NoSuchMember } from './group-store.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Statement, Transaction } from '../database.ts'
+import { chunks, toGroupRow, toMember, toMemberRow, withList } from './group-rows.ts'
+import type { ListArgs } from './group-rows.ts'
+import { NoSuchMember } from './group-store.ts'
+import type { GroupStore, MemberChange } from './group-store.ts'
 import { addNesting, lockNesting, pruneNesting, refuseNesting } from './nesting.ts'
-import {
-  GROUP_COLUMNS,
-  GROUP_MEMBER_COLUMNS,
-  type GroupMemberRow,
-  type GroupRow,
-  insertInto,
-  list,
-  updateByKey,
-} from '../schema.ts'
+import { GROUP_COLUMNS, GROUP_MEMBER_COLUMNS, insertInto, list, updateByKey } from '../schema.ts'
+import type { GroupMemberRow, GroupRow } from '../schema.ts'
 import { ChangedMeanwhile } from '../store.ts'
 
 interface Key {

@@ -1,12 +1,14 @@
 // Reads members of groups, a page at a time: a group may have a hundred thousand.
 import type { Member } from '../../model/users/group.ts'
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from './group-store.ts'
 import { reachedGroups } from './nesting.ts'
 import { toUser } from '../users/user-rows.ts'
 import { MAX_GROUPS_OF_USER, TooManyDetails } from '../users/user-store.ts'
-import { GROUP_COLUMNS, type GroupMemberRow, type GroupRow, list, USER_COLUMNS, type UserRow } from '../schema.ts'
+import { GROUP_COLUMNS, list, USER_COLUMNS } from '../schema.ts'
+import type { GroupMemberRow, GroupRow, UserRow } from '../schema.ts'
 
 interface InGroup {
   zone_id: string

@@ -2,7 +2,8 @@
 import type { ExternalGroup, Group, Member, Membership } from '../../model/users/group.ts'
 import { groupFields } from '../../records/group.ts'
 import { rowMapping } from '../../records/record.ts'
-import { type Statement, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Statement } from '../database.ts'
 import { dateOrNull, lowerCase, timeOrNull, withoutNulls } from '../rows.ts'
 import type { ExternalGroupRow, GroupMemberRow, GroupRow } from '../schema.ts'
 

@@ -1,5 +1,6 @@
 import type { Group } from '../../model/users/group.ts'
-import { type Database, isStorable, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import { createExternalGroups } from './external-groups.ts'
 import { createGroupChanges } from './group-changes.ts'
 import { createGroupList } from './group-list.ts'
@@ -7,7 +8,8 @@ import { createGroupMembers } from './group-members.ts'
 import { chunks, toGroup, withList } from './group-rows.ts'
 import type { GroupStore } from './group-store.ts'
 import { lowerCase } from '../rows.ts'
-import { GROUP_COLUMNS, type GroupRow, list } from '../schema.ts'
+import { GROUP_COLUMNS, list } from '../schema.ts'
+import type { GroupRow } from '../schema.ts'
 import { createUserMemberships } from '../users/user-memberships.ts'
 
 const FIND = statement<{ zone_id: string; id: string }, GroupRow>(

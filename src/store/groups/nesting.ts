@@ -1,7 +1,8 @@
 // Groups inside groups. `group_nesting` has every pair of a group and one that it is in, directly or through others, so that
 // a user's groups are found by one join. Every change of a group's membership updates the pairs in the same
 // transaction. A pair of a group with itself is a cycle: this server makes none, but another may have left one.
-import { type ColumnTypes, statement, type Transaction } from '../database.ts'
+import { statement } from '../database.ts'
+import type { ColumnTypes, Transaction } from '../database.ts'
 import { InvalidNesting } from './group-store.ts'
 
 /** A chain of more groups is refused. */

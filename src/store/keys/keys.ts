@@ -1,9 +1,13 @@
 import type { SigningAlgorithm, SigningKeyRecord } from '../../model/tokens/signing-key.ts'
-import { type Caches, remembered } from '../changes.ts'
-import { type Database, type Transaction, statement } from '../database.ts'
+import { remembered } from '../changes.ts'
+import type { Caches } from '../changes.ts'
+import { statement } from '../database.ts'
+import type { Database, Transaction } from '../database.ts'
 import { dateOrNull, flag, timeOrNull, withoutNulls } from '../rows.ts'
-import { insertInto, list, SIGNING_KEY_COLUMNS, type SigningKeyRow } from '../schema.ts'
-import { AlreadyExists, type SigningKeyStore } from '../store.ts'
+import { insertInto, list, SIGNING_KEY_COLUMNS } from '../schema.ts'
+import type { SigningKeyRow } from '../schema.ts'
+import { AlreadyExists } from '../store.ts'
+import type { SigningKeyStore } from '../store.ts'
 
 const LIST = statement<{ zone_id: string }, SigningKeyRow>(
   `select ${list(SIGNING_KEY_COLUMNS)} from signing_keys where zone_id = :zone_id order by created_at, key_id`,

@@ -1,6 +1,7 @@
 // Every place in the database with values sealed under the master key, so that they can be sealed again. Does no sealing itself.
-import { type Change } from '../changes.ts'
-import { type Database, type Statement, statement } from '../database.ts'
+import type { Change } from '../changes.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import type { SealedKind, SealedRow, SealedStore } from './sealed-store.ts'
 
 interface Place {

@@ -1,5 +1,7 @@
-import { type Database, statement } from '../database.ts'
-import { type ServerKey, type ServerKeyStore, StoreUnavailable } from '../store.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { ServerKey, ServerKeyStore } from '../store.ts'
 
 interface Row {
   name: string

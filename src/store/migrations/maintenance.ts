@@ -2,9 +2,11 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../database.ts'
 import { openDatabase } from '../engine/open-database.ts'
-import { type Migrated, migrate, type MigrateOptions } from './migrate.ts'
+import { migrate } from './migrate.ts'
+import type { Migrated, MigrateOptions } from './migrate.ts'
 import type { Migration } from './migration.ts'
-import { type MigrationPlan, planMigrations } from './plan.ts'
+import { planMigrations } from './plan.ts'
+import type { MigrationPlan } from './plan.ts'
 
 /** Nothing is remembered that could change. */
 const IGNORE_CHANGES = { changed: () => {}, missed: () => {} }

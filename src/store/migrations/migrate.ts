@@ -2,7 +2,8 @@
 // and others use the tables between two of them. On an empty database no other process waits, so one transaction is enough.
 import { setTimeout as systemPause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
-import { type Database, migrationStatement, statement, type Transaction } from '../database.ts'
+import { migrationStatement, statement } from '../database.ts'
+import type { Database, Transaction } from '../database.ts'
 import { StoreLocked, StoreUnavailable } from '../store.ts'
 import type { Migration } from './migration.ts'
 import { MIGRATIONS } from './migrations.ts'

@@ -1,9 +1,11 @@
 // What the pending migrations would do to this database, without doing it.
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import type { Migration } from './migration.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { schemaState } from './state.ts'
-import { type MigrationStep, stepsOf } from './steps.ts'
+import { stepsOf } from './steps.ts'
+import type { MigrationStep } from './steps.ts'
 
 /** A migration that is pending. */
 export interface PlannedMigration extends Pick<Migration, 'id' | 'kind'> {

@@ -1,5 +1,6 @@
 // Which migrations a database has had.
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Migration } from './migration.ts'
 

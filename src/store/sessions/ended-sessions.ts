@@ -1,9 +1,11 @@
 // Ended sessions whose clients are still to be notified (OpenID Connect Back-Channel Logout). A row is written in the
 // transaction that deletes the session, so that no logout is lost with a process.
 import type { EndedSession } from '../../model/sessions/ended-session.ts'
-import { type Database, statement, type Statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
-import { type Flag, insertInto, list } from '../schema.ts'
+import { insertInto, list } from '../schema.ts'
+import type { Flag } from '../schema.ts'
 import type { EndedSessionStore } from './session-store.ts'
 
 const COLUMNS = [

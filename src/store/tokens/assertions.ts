@@ -1,4 +1,5 @@
-import { type Database, type Statement, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import type { AssertionStore, OnceStore } from '../store.ts'
 
 interface Used {

@@ -2,9 +2,11 @@
 // `used_at is null` in the update lets exactly one caller win, on both databases.
 import type { AuthorizationCode, ProofId, TokenFormat } from '../../model/tokens/token.ts'
 import { USE_PROOF } from './assertions.ts'
-import { type Database, isStorable, type Outcome, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Outcome } from '../database.ts'
 import { fromJson, toJson, withoutNulls } from '../rows.ts'
-import { CODE_COLUMNS, type CodeRow, insertInto, list } from '../schema.ts'
+import { CODE_COLUMNS, insertInto, list } from '../schema.ts'
+import type { CodeRow } from '../schema.ts'
 import { addClientTo } from '../sessions/sessions.ts'
 import type { CodeStore } from './token-store.ts'
 import { FIND_WITH_GROUPS, toJoinedUser } from '../users/user-rows.ts'

@@ -1,6 +1,7 @@
 import { MAX_ENTRIES, POLL_SECONDS } from '../../model/tokens/device-code.ts'
 import type { DeviceDecision, DeviceRequest } from '../../model/tokens/device-code.ts'
-import { type Database, isStorable, statement, type Transaction } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Transaction } from '../database.ts'
 import type { DeviceStore } from './device-store.ts'
 import { fromJson, toJson } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'

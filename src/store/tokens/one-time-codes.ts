@@ -1,7 +1,9 @@
 import { SINGLE_CODE_PURPOSES } from '../../model/tokens/token.ts'
 import type { OneTimeCode } from '../../model/tokens/token.ts'
-import { type Database, isStorable, statement } from '../database.ts'
-import { insertInto, list, ONE_TIME_CODE_COLUMNS, type OneTimeCodeRow } from '../schema.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database } from '../database.ts'
+import { insertInto, list, ONE_TIME_CODE_COLUMNS } from '../schema.ts'
+import type { OneTimeCodeRow } from '../schema.ts'
 import type { OneTimeCodeStore } from '../store.ts'
 
 interface Key {

@@ -1,6 +1,8 @@
 import type { PushedRequest } from '../../model/tokens/pushed-request.ts'
-import { type Database, isStorable, statement } from '../database.ts'
-import { insertInto, list, PUSHED_REQUEST_COLUMNS, type PushedRequestRow } from '../schema.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database } from '../database.ts'
+import { insertInto, list, PUSHED_REQUEST_COLUMNS } from '../schema.ts'
+import type { PushedRequestRow } from '../schema.ts'
 import type { PushedRequestStore } from '../store.ts'
 
 interface Key {

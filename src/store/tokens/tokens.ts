@@ -1,10 +1,12 @@
 // Stored tokens and revocations. Each frequent write is one statement, so that it needs no savepoint; `used_at is null` in an
 // update lets exactly one caller win, on both databases.
 import type { StoredToken, TokenFormat } from '../../model/tokens/token.ts'
-import { type Database, isStorable, type Statement, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import { forgetApproved } from './devices.ts'
 import { dateOrNull, fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
-import { insertInto, list, TOKEN_COLUMNS, type TokenRow } from '../schema.ts'
+import { insertInto, list, TOKEN_COLUMNS } from '../schema.ts'
+import type { TokenRow } from '../schema.ts'
 import type { TokenStore } from './token-store.ts'
 
 interface TokenKey {

@@ -3,7 +3,8 @@
 import { Client } from 'pg'
 import { clientConfig, translate } from '../engine/postgres/connections.ts'
 import { StoreUnavailable } from '../store.ts'
-import { UAA_TABLES, type UaaRow, type UaaTable, type UaaTableName } from './tables.ts'
+import { UAA_TABLES } from './tables.ts'
+import type { UaaRow, UaaTable, UaaTableName } from './tables.ts'
 
 /** An open database of a UAA. */
 export interface UaaDatabase {

@@ -1,6 +1,7 @@
 import { MAX_EVENTS_PER_TYPE } from '../../model/users/account-event.ts'
 import type { AccountEvent, AccountEventType } from '../../model/users/account-event.ts'
-import { type Database, statement } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import { flag, withoutNulls } from '../rows.ts'
 import type { Flag } from '../schema.ts'
 import type { AccountEventStore } from '../store.ts'

@@ -3,9 +3,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Approval } from '../../model/users/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
-import { type Database, isStorable, type Statement, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database, Statement } from '../database.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
-import { type GroupOfUser, MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails, type UserStore } from './user-store.ts'
+import { MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails } from './user-store.ts'
+import type { GroupOfUser, UserStore } from './user-store.ts'
 
 interface GroupRowOfUser {
   readonly user_id: string

@@ -1,5 +1,6 @@
 // The direct memberships of one user that a provider owns, and the groups that mappings lead to.
-import { type Database, isStorable, statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
+import type { Database } from '../database.ts'
 import { chunks, withList } from '../groups/group-rows.ts'
 import type { GroupStore, NamedGroup } from '../groups/group-store.ts'
 

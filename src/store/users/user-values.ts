@@ -3,9 +3,11 @@
 import { lowerAscii } from '../../model/filters/filter-match.ts'
 import type { User } from '../../model/users/user.ts'
 import type { ProfileValue } from '../../records/profile.ts'
-import { statement, type Transaction } from '../database.ts'
+import { statement } from '../database.ts'
+import type { Transaction } from '../database.ts'
 import { flag } from '../rows.ts'
-import { insertInto, USER_VALUE_COLUMNS, type UserValueRow } from '../schema.ts'
+import { insertInto, USER_VALUE_COLUMNS } from '../schema.ts'
+import type { UserValueRow } from '../schema.ts'
 
 /** The multi-valued attributes that are indexed. */
 export type IndexedAttribute = 'emails' | 'phoneNumbers'

@@ -13,9 +13,9 @@ import {
   requestableScopes,
   scopeMatches,
   storedScopes,
-  type UserGroups,
   userScopes,
 } from '../../../src/model/tokens/scopes.ts'
+import type { UserGroups } from '../../../src/model/tokens/scopes.ts'
 import { bareClient as client } from '../../support/bare-client.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
 

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  fullName,
-  preferredLanguage,
-  type User,
-  userNameKey,
-  withEmail,
-  withPhoneNumber,
-} from '../../../src/model/users/user.ts'
+import { fullName, preferredLanguage, userNameKey, withEmail, withPhoneNumber } from '../../../src/model/users/user.ts'
+import type { User } from '../../../src/model/users/user.ts'
 
 const EPOCH = new Date(0)
 

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import {
-  type IdentityProvider,
-  linkTextOf,
-  lockedUntil,
-  lockoutPolicy,
-} from '../../../src/model/zones/identity-provider.ts'
+import { linkTextOf, lockedUntil, lockoutPolicy } from '../../../src/model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../../src/model/zones/identity-provider.ts'
 
 const DEFAULT = { lockoutAfterFailures: 5, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { defaultGroups, ownLifetime, type Zone, type ZoneConfig } from '../../../src/model/zones/zone.ts'
+import { defaultGroups, ownLifetime } from '../../../src/model/zones/zone.ts'
+import type { Zone, ZoneConfig } from '../../../src/model/zones/zone.ts'
 
 const EPOCH = new Date(0)
 

@@ -2,7 +2,8 @@
 // arrives. Transactions commit in a different order than they take their ids: a missing id is looked for until its transaction
 // can no longer be open. The table holds the changes of five minutes.
 import type { Client } from 'pg'
-import { type ChangeListener, readChange } from '../../changes.ts'
+import { readChange } from '../../changes.ts'
+import type { ChangeListener } from '../../changes.ts'
 
 /** SQL for the time of the database in milliseconds. */
 export const DATABASE_NOW = `cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`

@@ -1,10 +1,13 @@
 // The connections to one PostgreSQL server through `pg`: a pool with a bounded number of callers, named statements, and
 // errors of the store. Does not detect that the server is away.
-import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient, types } from 'pg'
-import { NOTHING, type Outcome, type Statement, statement, valuesFor } from '../../database.ts'
+import { DatabaseError, Pool, types } from 'pg'
+import type { ClientBase, ClientConfig, PoolClient } from 'pg'
+import { NOTHING, statement, valuesFor } from '../../database.ts'
+import type { Outcome, Statement } from '../../database.ts'
 import { nounOf } from '../../schema.ts'
 import { AlreadyExists, StoreDenied, StoreUnreachable, StoreLocked, StoreUnavailable } from '../../store.ts'
-import { createSlots, type SlotBounds } from './slots.ts'
+import { createSlots } from './slots.ts'
+import type { SlotBounds } from './slots.ts'
 
 /** Timeout for opening a connection. */
 export const CONNECT_MILLISECONDS = 1500

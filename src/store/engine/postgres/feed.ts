@@ -2,9 +2,11 @@
 // the table of changes several times a second; in between it gets notifications of changes, which a pooler may lose.
 // When the connection ends or falls silent, another one is opened at once. If that takes more than a moment, the database
 // is unreachable until it succeeds.
-import { type Client, DatabaseError } from 'pg'
+import { DatabaseError } from 'pg'
+import type { Client } from 'pg'
 import { stopwatch } from '../../../base/clock.ts'
-import { type ChangeListener, changeNumberOf, readChange } from '../../changes.ts'
+import { changeNumberOf, readChange } from '../../changes.ts'
+import type { ChangeListener } from '../../changes.ts'
 import { createChangeTail } from './change-tail.ts'
 import type { ChangeTail } from './change-tail.ts'
 import type { Outage } from '../../database.ts'

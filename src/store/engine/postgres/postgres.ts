@@ -2,10 +2,13 @@
 // from SQLite; connections.ts has the pool and statements, feed.ts the connection that listens for changes of
 // other processes. While the database is unreachable everything fails at once, including work in progress.
 import { setTimeout as pause } from 'node:timers/promises'
-import { Client, type ClientBase, DatabaseError } from 'pg'
+import { Client, DatabaseError } from 'pg'
+import type { ClientBase } from 'pg'
 import { createRandom } from '../../../base/random.ts'
-import { type Change, writeChange } from '../../changes.ts'
-import { type Database, type DatabaseOptions, statement, type Transaction } from '../../database.ts'
+import { writeChange } from '../../changes.ts'
+import type { Change } from '../../changes.ts'
+import { statement } from '../../database.ts'
+import type { Database, DatabaseOptions, Transaction } from '../../database.ts'
 import { StoreBusy, StoreUnavailable } from '../../store.ts'
 import { DATABASE_NOW, MAX_IDLE_MS } from './change-tail.ts'
 import { clientConfig, CONNECT_MILLISECONDS, createConnections, translate } from './connections.ts'

@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import { stopwatch } from '../../../base/clock.ts'
-import { type Database, statement } from '../../database.ts'
+import { statement } from '../../database.ts'
+import type { Database } from '../../database.ts'
 import type { Connections } from './connections.ts'
 
 /** How long a search waits for a replica to replay what was just committed. */

@@ -4,12 +4,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { stopwatch } from '../../../base/clock.ts'
-import { type Database, type Statement, statement } from '../../database.ts'
+import { statement } from '../../database.ts'
+import type { Database, Statement } from '../../database.ts'
 import type { ReplicaOptions } from '../../search-servers.ts'
 import { StoreDenied, StoreUnreachable, StoreUnavailable } from '../../store.ts'
 import { clientConfig, createConnections } from './connections.ts'
 import { afterStalls, FEED_CONNECT_MS } from './feed.ts'
-import { LaggingReplica, type Position, positionOf, UnusableReplica, waitForReplay } from './replica-position.ts'
+import { LaggingReplica, positionOf, UnusableReplica, waitForReplay } from './replica-position.ts'
+import type { Position } from './replica-position.ts'
 
 /** Concurrent searches on one replica; none is queued, because the primary can answer, too. */
 const BOUNDS = { slots: 10, maxWaiting: 0, maxWaitMs: 0 } as const

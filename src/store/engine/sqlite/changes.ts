@@ -1,6 +1,7 @@
 // What other processes on the same file have changed: read from the table of changes, a few times in a second.
 import { readChange } from '../../changes.ts'
-import { type DatabaseOptions, statement } from '../../database.ts'
+import { statement } from '../../database.ts'
+import type { DatabaseOptions } from '../../database.ts'
 import type { Connection } from './connection.ts'
 
 const POLL_MILLISECONDS = 250

@@ -2,7 +2,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { stopwatch } from '../../../base/clock.ts'
-import { NOTHING, type Outcome, type Statement, type Value } from '../../database.ts'
+import { NOTHING } from '../../database.ts'
+import type { Outcome, Statement, Value } from '../../database.ts'
 import { nounOf } from '../../schema.ts'
 import { AlreadyExists, StoreUnavailable } from '../../store.ts'
 

@@ -1,6 +1,7 @@
 // The file of a SQLite database, and its write-ahead log. While a server has them open, their names must not lead to other files:
 // SQLite would not notice, and everything written would be gone with the last process that has the old ones open.
-import { type BigIntStats, closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import { dirname } from 'node:path'
 import { makePrivateFolder } from '../../../base/files/private-folder.ts'
 import { StoreUnavailable } from '../../store.ts'

@@ -1,6 +1,7 @@
 // Makes commits durable without blocking the event loop: SQLite writes a commit into the write-ahead log and does not wait
 // for the disk (`synchronous=normal`); this flushes the log in the thread pool. See docs/decisions/0003.
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { StoreUnavailable } from '../../store.ts'
 
 /** Flushes the write-ahead log of one file. */

@@ -4,15 +4,10 @@
 import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../../base/files/file-error.ts'
-import { type Change, writeChange } from '../../changes.ts'
-import {
-  type Database,
-  type DatabaseOptions,
-  type Statement,
-  statement,
-  type Transaction,
-  valuesFor,
-} from '../../database.ts'
+import { writeChange } from '../../changes.ts'
+import type { Change } from '../../changes.ts'
+import { statement, valuesFor } from '../../database.ts'
+import type { Database, DatabaseOptions, Statement, Transaction } from '../../database.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Checkpoints } from './checkpoints.ts'
