@@ -151,8 +151,8 @@ export interface ZoneStore {
    */
   replace(zone: Zone, revision: number, also: ZoneAdditions): Promise<void>
   /**
-   * Deletes the zone with everything in it, and the groups of the default zone that are named after it, in one
-   * transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased` when one of
+   * Deletes the zone with everything in it, and the groups of the default zone and authorities of its clients that are named
+   * after it, in one transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased` when one of
    * its providers has an alias: then nothing is deleted.
    */
   delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>

@@ -12,7 +12,7 @@ import { insertInto, list, ZONE_COLUMNS } from './schema.ts'
 import type { ZoneRow } from './schema.ts'
 import { AlreadyExists, ChangedMeanwhile } from './store.ts'
 import type { ZoneState, ZoneStore } from './store.ts'
-import { clearZone, createZoneClearing, deleteGroupsAbout } from './deletion/zone-deletion.ts'
+import { clearZone, createZoneClearing, deleteGroupsAbout, removeRightsOver } from './deletion/zone-deletion.ts'
 
 const FIND = statement<{ id: string }, ZoneRow>(`select ${list(ZONE_COLUMNS)} from zones where id = :id`)
 const FIND_ID = statement<{ subdomain_lower: string }, { id: string }>(
@@ -142,6 +142,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         if ((await within.run(DELETE, { id })).changes === 0) return 'missing'
         await noteDeletedZone(within, id)
         await deleteGroupsAbout(within, id, defaultZoneId)
+        await removeRightsOver(within, id, defaultZoneId)
         await announce(within, id, 'everything')
         return 'deleted'
       })

@@ -308,6 +308,26 @@ export function zoneCases({
           assert.deepEqual([counts['group_members'], counts['external_groups']], [1, undefined])
           assert.deepEqual(await store().zones.groupNames(other), [`zones.${id}.admin`])
         })
+
+        it(`takes the authorities over ${id} from clients of the default zone, and no others`, async () => {
+          const [main, other] = [newZone(), newZone()]
+          const gone = [`zones.${id}.admin`, `zones.${id}.clients.read`]
+          const near = [`zones.${id}x.admin`, `zones.${id}`, 'zones.other.admin', 'zones.a.admin', 'clients.read']
+          const scope = [`zones.${id}.admin`]
+          await store().clients.insert(main, client({ clientId: 'both', scope, authorities: [...near, ...gone] }))
+          await store().clients.insert(main, client({ clientId: 'near', authorities: near }))
+          await store().clients.insert(other, client({ clientId: 'both', authorities: gone }))
+          const before = await store().clients.findForChange(main, 'both')
+          assert.ok(before && (await store().clients.find(main, 'both'))) // cached
+          await store().zones.insert(zone({ id, subdomain: newZone() }))
+          assert.equal(await store().zones.delete(id, main), 'deleted')
+          const after = await store().clients.find(main, 'both')
+          assert.deepEqual([after?.authorities, after?.scope], [near, scope])
+          assert.deepEqual((await store().clients.find(main, 'near'))?.authorities, near)
+          assert.deepEqual((await store().clients.find(other, 'both'))?.authorities, gone)
+          const late = { kind: 'update', client: before.client, revision: before.revision } as const
+          await assert.rejects(store().clients.apply(main, [late]), ChangedMeanwhile)
+        })
       }
     })
 

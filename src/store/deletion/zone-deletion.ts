@@ -3,6 +3,7 @@
 import { statement } from '../database.ts'
 import type { Database, Statement, Transaction } from '../database.ts'
 import { lockNesting, pruneNestingOfZone } from '../groups/nesting.ts'
+import { fromJson, toJson } from '../rows.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
 
 /** Every table with rows of zones: first queues of outgoing messages; tables with foreign keys before those that they reference. */
@@ -103,4 +104,34 @@ export async function deleteGroupsAbout(within: Transaction, zoneId: string, def
   await lockNesting(within, defaultZoneId)
   for (const deleteNamed of DELETE_ABOUT) await within.run(deleteNamed, args)
   await pruneNestingOfZone(within, defaultZoneId)
+}
+
+// Few clients have a right in a zone; ids of zones may have characters that mean something in a pattern.
+const WITH_RIGHTS = statement<{ zone_id: string }, { client_id: string; authorities: string }>(
+  `select client_id, authorities from clients where zone_id = :zone_id and authorities like '%"zones.%'`,
+)
+const SET_AUTHORITIES = statement<{ zone_id: string; client_id: string; authorities: string; expected: string }>(
+  `update clients set authorities = :authorities, revision = revision + 1
+   where zone_id = :zone_id and client_id = :client_id and authorities = :expected`,
+)
+
+/**
+ * Takes the rights `zones.<id>.…` from the clients of the default zone, and from their tokens with that: another zone with this id
+ * is not theirs.
+ */
+export async function removeRightsOver(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
+  const isRight = (name: string): boolean => name.startsWith(`zones.${zoneId}.`)
+  const key = { zone_id: defaultZoneId }
+  for (;;) {
+    const clients = (await within.run(WITH_RIGHTS, key)).rows
+      .map(row => ({ ...row, names: fromJson<readonly string[]>(row.authorities) }))
+      .filter(({ names }) => names.some(isRight))
+    if (clients.length === 0) return
+    for (const { client_id, authorities: expected, names } of clients) {
+      // A concurrent change wins, and is read again.
+      const authorities = toJson(names.filter(name => !isRight(name)))
+      await within.run(SET_AUTHORITIES, { ...key, client_id, authorities, expected })
+      await within.announce({ kind: 'clients', zoneId: defaultZoneId, key: client_id })
+    }
+  }
 }

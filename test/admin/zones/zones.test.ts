@@ -642,6 +642,24 @@ for (const mode of MODES) {
         assert.equal(await introspect(), false)
       })
 
+      it('leaves nobody a right in another zone with its id', async () => {
+        const body = { id: 'remade', subdomain: 'remade', name: 'Remade' }
+        await wire.create(body)
+        const former = caller('former', 'clients.read', 'zones.remade.admin')
+        assert.equal((await wire.send('POST', '/oauth/clients', former, 'root')).status, 201)
+        const inside = { headers: { 'x-identity-zone-id': 'remade' } }
+        const list = (bearer: string) => wire.server.send('/Users', { bearer, ...inside })
+        const bearer = await tokenOf(wire.server, 'former')
+        assert.equal((await list(bearer)).status, 200)
+        assert.equal((await wire.send('DELETE', '/identity-zones/remade')).status, 200)
+        await wire.create(body)
+        assert.equal((await list(bearer)).status, 401)
+        assert.equal((await list(await tokenOf(wire.server, 'former'))).status, 403)
+        const after = (await wire.send('GET', '/oauth/clients/former', undefined, 'root')).json()
+        assert.deepEqual(after['authorities'], ['clients.read'])
+        assert.equal((await wire.send('DELETE', '/oauth/clients/former', undefined, 'root')).status, 200)
+      })
+
       // A caller may take long to send a body.
       for (const { name, again } of [
         { name: 'it', again: false },

@@ -118,6 +118,8 @@ export function zonesArea({ service }: Facts): Area {
       },
       'DELETE /identity-zones/:id': {
         summary: 'Delete a zone with everything in it',
+        about:
+          'Users and clients of the default zone lose their rights `zones.<id>.…`: a later zone with this id is not theirs.',
         path,
         answers: {
           200: zone,
