@@ -11,6 +11,7 @@ import type { Zone } from '../../model/zones/zone.ts'
 import type { Store, StoredClient } from '../../store/store.ts'
 import { bearerChallenge, bearerHeader } from '../../web/callers/authorization-header.ts'
 import { turnedOff } from '../../web/answers.ts'
+import { tokenByDpop } from '../../token/sender/dpop.ts'
 
 /** Dependencies of access. */
 export interface RegistrationAccessDeps {
@@ -48,7 +49,7 @@ export async function findInitialToken(
   mode: 'token' | 'open',
   { store, clock, service }: RegistrationAccessDeps,
 ): Promise<RegistrationToken | undefined> {
-  const sent = bearerHeader(request)
+  const sent = unboundToken(request, service)
   if (sent === undefined && mode === 'open') return undefined
   if (sent === undefined) {
     const challenge = bearerChallenge(service.oauthRealm)
@@ -68,13 +69,19 @@ export async function findRegisteredCaller(
   request: FastifyRequest<OfClient>,
   { store, service }: RegistrationAccessDeps,
 ): Promise<RegisteredCaller> {
-  const token = bearerHeader(request)
+  const token = unboundToken(request, service)
   const found = await store.clients.findForChange(request.zone.id, request.params.client_id)
   const { tokenDigest } = found?.client.registration ?? {}
   if (token === undefined || !found || tokenDigest === undefined || !sameSecret(tokenDigest, digest(token))) {
     throw invalidToken('The registration access token is invalid', service)
   }
   return { ...found, token }
+}
+
+/** The token of `Authorization: Bearer`. Tokens of this kind have no key, so `Authorization: DPoP` proves nothing (RFC 9449 §7.1). */
+function unboundToken(request: FastifyRequest, service: Service): string | undefined {
+  if (tokenByDpop(request) === undefined) return bearerHeader(request)
+  throw invalidToken('The token is not bound to a key: send it by Authorization: Bearer', service)
 }
 
 const invalidToken = (description: string, { oauthRealm }: Service): OAuthError =>

@@ -6,12 +6,13 @@ import {
   initialToken,
   METADATA,
   manage,
+  managementPath,
   register,
   registered,
   setRegistration,
   startRegistrationServer,
 } from '../../support/registration.ts'
-import type { TestServer } from '../../support/server.ts'
+import type { TestAnswer, TestServer } from '../../support/server.ts'
 import { sendJson, tokenOf } from '../../support/zones.ts'
 
 const PATH = '/oauth/registration-tokens'
@@ -112,6 +113,24 @@ for (const mode of MODES) {
       assert.equal((await register(server, host)).status, 400)
       registered(await register(server, host, { bearer: await initialToken(server) }))
       await setRegistration(server, { mode: 'token' })
+    })
+
+    it('are no DPoP tokens, and neither are registration access tokens', async () => {
+      const token = await initialToken(server)
+      const byDpop = (sent: string) => ({ headers: { authorization: `DPoP ${sent}` } })
+      const refused = (answer: TestAnswer) => {
+        assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '401 invalid_token')
+        assert.match(String(answer.json()['error_description']), /send it by Authorization: Bearer/)
+      }
+      refused(await register(server, METADATA, byDpop(token)))
+      await setRegistration(server, { mode: 'open' })
+      refused(await register(server, METADATA, byDpop(token)))
+      await setRegistration(server, { mode: 'token' })
+      const client = registered(await register(server, METADATA, { bearer: token }))
+      const sent = byDpop(client.registration_access_token)
+      refused(await server.send(managementPath(client), sent))
+      refused(await server.send(managementPath(client), { method: 'DELETE', ...sent }))
+      assert.equal((await manage(server, 'GET', client)).status, 200)
     })
 
     it('are of one zone', async () => {
