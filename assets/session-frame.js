@@ -86,7 +86,8 @@ function sha256(text) {
 
 /** Whether a `session_state` still belongs to the person who is signed in now. */
 function checkState(client, origin, sessionState) {
-  var salt = /^[0-9a-f]{64}\.([0-9A-Za-z_-]+)$/.exec(sessionState)
+  // Any text before and after the dot: uaa-singular begins with `nostate.nosalt`, and asks who is signed in at `changed` only.
+  var salt = /^[^.\s]+\.([^.\s]+)$/.exec(sessionState)
   if (!salt) return 'error'
   var now = sha256(client + ' ' + origin + ' ' + currentUser() + ' ' + salt[1]) + '.' + salt[1]
   return now === sessionState ? 'unchanged' : 'changed'

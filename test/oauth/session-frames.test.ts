@@ -144,8 +144,16 @@ describe('the script of the session frames', () => {
       origin: 'https://evil.example',
       want: 'error',
     },
+    {
+      name: 'the first state of uaa-singular, which had no answer yet',
+      frame: 'session_management',
+      data: 'app nostate.nosalt',
+      want: 'changed',
+    },
     // Covers GET /session_management: answer: error
     { name: 'nonsense', frame: 'session_management', data: 'app x', want: 'error' },
+    { name: 'a state with two dots', frame: 'session_management', data: 'app x.y.z', want: 'error' },
+    { name: 'a state that ends before its salt', frame: 'session_management', data: 'app x.', want: 'error' },
 
     { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
     { name: 'another user', frame: 'session', data: 'app u2', want: 'changed' },
