@@ -127,7 +127,7 @@ export function assembleOAuth(app: FastifyInstance, given: OAuthParts): void {
   const authorizing = {
     ...parts,
     outbound: outbound.for('request_uri'),
-    fetchedObjects: createCache<{ readonly content: string }>(200),
+    fetchedObjects: createCache<{ readonly content: string }>({ capacity: 200 }),
   }
   authorizeEndpoint(app, authorizing)
   pushedRequestEndpoint(app, authorizing)

@@ -1,3 +1,6 @@
+import { createFairCache } from './fair-cache.ts'
+import type { CacheBounds } from './fair-cache.ts'
+
 /** A bounded cache of slow look-ups, invalidated by key. */
 export interface Cache<V extends object> {
   /** The cached value, or the result of `load`; concurrent callers of one key share a single load. */
@@ -14,26 +17,21 @@ export interface Cache<V extends object> {
   readonly size: number
 }
 
-/** Keeps at most `capacity` values and evicts the least recently used. Absence and failures are not cached. */
-export function createCache<V extends object>(capacity: number): Cache<V> {
-  const values = new Map<string, V>()
-  // Below half of the capacity no eviction is near, so the order of use is not maintained.
-  const halfFull = capacity / 2
-  const loading = new Map<string, Promise<V | undefined>>()
+/** Finds the owner of a key. */
+interface Owned {
+  /** All values have one owner unless set. */
+  readonly ownerOf?: (key: string) => string
+}
 
-  function remember(key: string, value: V): void {
-    if (capacity < 1) return
-    if (values.size >= capacity) {
-      const oldest = values.keys().next()
-      if (!oldest.done) values.delete(oldest.value)
-    }
-    values.set(key, value)
-  }
+/** Keeps values within the bounds, and evicts as `createFairCache` does. Absence and failures are not cached. */
+export function createCache<V extends object>({ ownerOf = () => '', ...bounds }: CacheBounds<V> & Owned): Cache<V> {
+  const values = createFairCache<V>(bounds)
+  const loading = new Map<string, Promise<V | undefined>>()
 
   function startLoading(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> {
     const pending = load()
       .then(value => {
-        if (value !== undefined && loading.get(key) === pending) remember(key, value)
+        if (value !== undefined && loading.get(key) === pending) values.set(key, ownerOf(key), value)
         return value
       })
       .finally(() => {
@@ -45,21 +43,18 @@ export function createCache<V extends object>(capacity: number): Cache<V> {
 
   return {
     get(key, load) {
-      const value = values.get(key)
+      // The order of use is maintained only when it matters: this is the way of every request.
+      const value = values.isHalfFull ? values.get(key) : values.peek(key)
       if (value === undefined) return loading.get(key) ?? startLoading(key, load)
-      if (values.size > halfFull) {
-        values.delete(key) // re-inserted, so that the map's order is the order of use
-        values.set(key, value)
-      }
       return Promise.resolve(value)
     },
-    peek: key => values.get(key),
+    peek: values.peek,
     drop(key) {
-      values.delete(key)
+      values.drop(key)
       loading.delete(key)
     },
     dropPrefix(prefix) {
-      for (const key of values.keys()) if (key.startsWith(prefix)) values.delete(key)
+      for (const key of values.keys()) if (key.startsWith(prefix)) values.drop(key)
       for (const key of loading.keys()) if (key.startsWith(prefix)) loading.delete(key)
     },
     clear() {

@@ -54,15 +54,21 @@ export interface Caches extends ChangeListener {
 /** The cache key of a record in a zone. Storable strings do not contain the separator. */
 const keyInZone = (zoneId: string, key: string): string => `${zoneId}\0${key}`
 
+/** The zone of such a key. */
+const zoneOf = (key: string): string => key.slice(0, key.indexOf('\0'))
+
+/** The providers of one zone may take 16 MiB. */
+const PROVIDER_BYTES = 64 * 1024 * 1024
+
 /** Makes the empty caches of one store. */
 export function createCaches(): Caches {
   const caches = {
-    zones: createCache<Zone>(1000),
-    subdomains: createCache<{ readonly id: string }>(1000),
-    clients: createCache<Client>(10_000),
-    clientOutlines: createCache<Outline>(1000),
-    providers: createCache<ZoneProviders>(1000),
-    keys: createCache<readonly SigningKeyRecord[]>(1000),
+    zones: createCache<Zone>({ capacity: 1000 }),
+    subdomains: createCache<{ readonly id: string }>({ capacity: 1000 }),
+    clients: createCache<Client>({ capacity: 10_000, ownerOf: zoneOf }),
+    clientOutlines: createCache<Outline>({ capacity: 100 }), // of up to 200 kB each, which grow later
+    providers: createCache<ZoneProviders>({ capacity: 1000, bytes: PROVIDER_BYTES }),
+    keys: createCache<readonly SigningKeyRecord[]>({ capacity: 1000 }),
   }
   return {
     ...caches,

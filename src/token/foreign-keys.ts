@@ -3,6 +3,7 @@
 import { createPublicKey, hash } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { createCache } from '../base/cache.ts'
+import { approximateBytes } from '../base/size.ts'
 import type { Clock } from '../base/clock.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
@@ -74,8 +75,9 @@ export const foreignAlgorithmsAmong = (allowed: readonly string[] | undefined): 
 const MAX_TEXTS = 500
 /** More than any realistic key set; both are cached in memory. */
 const MAX_KEYS = 500
-/** Of one party; each takes 3 KB outside of the heap. */
+/** Of one party; each takes `OPENED_BYTES` outside of the heap. */
 const MAX_OPENED = 50
+const OPENED_BYTES = 3 * 1024
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
 const MAX_URL_LENGTH = 2000
 
@@ -84,6 +86,7 @@ type Jwk = Readonly<Record<string, unknown>>
 /** A parsed document; keys are imported on first use. */
 interface KeySet {
   find(wanted: WantedKey): KeyObject | undefined
+  readonly jwks: readonly Jwk[]
   /** SHA-256 of their certificates. */
   readonly thumbprints: ReadonlySet<string>
 }
@@ -98,9 +101,9 @@ export function createForeignKeys({
   clock: Clock
   verifications: Verifications
 }): ForeignKeys {
-  const texts = createCache<KeySet>(MAX_TEXTS)
-  const published = createPublishedDocuments({ outbound, clock, read: keySetOf })
-  const discovered = createPublishedDocuments({ outbound, clock, read: readDiscovery })
+  const texts = createCache<KeySet>({ capacity: MAX_TEXTS, sizeOf: bytesOf })
+  const published = createPublishedDocuments({ outbound, clock, read: keySetOf, sizeOf: bytesOf })
+  const discovered = createPublishedDocuments({ outbound, clock, read: readDiscovery, sizeOf: approximateBytes })
 
   /** Another issuer must not name the keys: two that differ in a slash have one document (Discovery §4.3). */
   async function keysUriOf(issuer: string, share: OutboundShare | undefined): Promise<string> {
@@ -171,6 +174,7 @@ function keySetOf(document: unknown): KeySet {
   }
 
   return {
+    jwks,
     thumbprints: new Set(published.flatMap(jwk => thumbprintIn(jwk) ?? [])),
     find(wanted) {
       let found: KeyObject | undefined
@@ -183,6 +187,9 @@ function keySetOf(document: unknown): KeySet {
     },
   }
 }
+
+const bytesOf = ({ jwks, thumbprints }: KeySet): number =>
+  approximateBytes([jwks, thumbprints]) + OPENED_BYTES * Math.min(jwks.length, MAX_OPENED)
 
 /** Refuses a published private key: it is compromised. */
 const isPublic = (jwk: Jwk): boolean => !Object.hasOwn(jwk, 'd')

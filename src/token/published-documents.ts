@@ -47,6 +47,8 @@ const MAX_DOCUMENTS = 500
 /** The cached state of a URL. */
 interface Published<T> {
   document: T | undefined
+  /** The zone that has met the URL first. */
+  readonly owner: string
   /** The document is not fetched again before this time, unless it lacks what is wanted. */
   freshUntil: Date
   triedAt: Date | undefined
@@ -60,12 +62,18 @@ export function createPublishedDocuments<T>({
   outbound,
   clock,
   read,
+  sizeOf,
 }: {
   outbound: Outbound
   clock: Clock
   read: (json: unknown) => T
+  /** The bytes that a document takes. */
+  sizeOf: (document: T) => number
 }): PublishedDocuments<T> {
-  const published = createFairCache<Published<T>>(MAX_DOCUMENTS)
+  const published = createFairCache<Published<T>>({
+    capacity: MAX_DOCUMENTS,
+    sizeOf: ({ document, failure = '' }) => 2 * failure.length + (document === undefined ? 0 : sizeOf(document)),
+  })
   const waiting = createWaitingCallers()
 
   async function fetchInto(entry: Published<T>, { uri, share }: DocumentAddress): Promise<void> {
@@ -81,6 +89,8 @@ export function createPublishedDocuments<T>({
       if (error instanceof OutboundBusy) entry.triedAt = undefined // no request was sent
       if (!(error instanceof OutboundError || error instanceof UnusableDocument)) throw error
       entry.failure = error.message
+    } finally {
+      published.set(uri, entry.owner, entry) // its size has changed
     }
   }
 
@@ -93,18 +103,18 @@ export function createPublishedDocuments<T>({
     await waiting(address.share?.zoneId ?? '', fetchOnce)
   }
 
-  /** In the share of the zone that has met the URL first. */
   function entryOf({ uri, share }: DocumentAddress): Published<T> {
     const known = published.get(uri)
     if (known) return known
     const unknown: Published<T> = {
       document: undefined,
+      owner: share?.zoneId ?? '',
       freshUntil: new Date(0),
       triedAt: undefined,
       failure: undefined,
       pending: undefined,
     }
-    published.set(uri, share?.zoneId ?? '', unknown)
+    published.set(uri, unknown.owner, unknown)
     return unknown
   }
 

@@ -33,7 +33,7 @@ const mustNotLoad = (): Promise<never> => Promise.reject(new Error('loaded again
 
 /** Fills a cache with things named after their keys. */
 async function filled(capacity: number, ...keys: readonly string[]): Promise<Cache<Thing>> {
-  const cache = createCache<Thing>(capacity)
+  const cache = createCache<Thing>({ capacity })
   for (const key of keys) await cache.get(key, loadOf(thing(key)))
   return cache
 }
@@ -45,7 +45,7 @@ const remembered = (cache: Cache<Thing>, keys: string): string =>
 
 describe('createCache', () => {
   it('loads once and then answers the same object', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     const first = await cache.get('a', loadOf(thing('a')))
     assert.deepEqual(first, thing('a'))
     assert.equal(await cache.get('a', mustNotLoad), first)
@@ -53,7 +53,7 @@ describe('createCache', () => {
   })
 
   it('gives concurrent callers of one key a single load', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     const loader = controlledLoader()
     const both = Promise.all([cache.get('a', loader.load), cache.get('a', loader.load)])
     loader.answer(thing('a'))
@@ -63,7 +63,7 @@ describe('createCache', () => {
   })
 
   it('loads different keys separately', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     assert.deepEqual(await Promise.all([cache.get('a', loadOf(thing('a'))), cache.get('b', loadOf(thing('b')))]), [
       thing('a'),
       thing('b'),
@@ -71,14 +71,14 @@ describe('createCache', () => {
   })
 
   it('does not remember that nothing was found', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     assert.equal(await cache.get('a', loadOf(undefined)), undefined)
     assert.equal(cache.size, 0)
     assert.deepEqual(await cache.get('a', loadOf(thing('late'))), thing('late'))
   })
 
   it('does not remember a failure, which all waiting callers see', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     const loader = controlledLoader()
     const both = Promise.allSettled([cache.get('a', loader.load), cache.get('a', loader.load)])
     loader.fail(new Error('no database'))
@@ -90,7 +90,7 @@ describe('createCache', () => {
   })
 
   it('peeks without loading', async () => {
-    const cache = createCache<Thing>(2)
+    const cache = createCache<Thing>({ capacity: 2 })
     assert.equal(cache.peek('a'), undefined)
     const loading = cache.get('a', loadOf(thing('a')))
     assert.equal(cache.peek('a'), undefined)
@@ -113,6 +113,24 @@ describe('createCache', () => {
       assert.equal(cache.size, 3)
     })
   }
+
+  it('stays within its bytes, of which it has 32 MiB', async () => {
+    const cache = createCache<Thing>({ capacity: 10_000 })
+    for (let index = 0; index < 1000; index += 1) {
+      await cache.get(`${index}`, loadOf(thing(`${index}`.padEnd(65_536, 'x'))))
+    }
+    assert.ok(cache.size > 400 && cache.size <= 512, `${cache.size}`)
+    assert.ok(cache.peek('999'))
+  })
+
+  it('lets an owner with large values displace only its own', async () => {
+    const cache = createCache<Thing>({ capacity: 10_000, ownerOf: key => key.slice(0, 1) })
+    for (let index = 0; index < 100; index += 1) await cache.get(`a${index}`, loadOf(thing('small')))
+    for (let index = 0; index < 1000; index += 1) {
+      await cache.get(`b${index}`, loadOf(thing(`${index}`.padEnd(65_536, 'x'))))
+    }
+    for (let index = 0; index < 100; index += 1) assert.ok(cache.peek(`a${index}`), `${index}`)
+  })
 
   it('remembers nothing at capacity 0', async () => {
     const cache = await filled(0, 'a')
@@ -156,7 +174,7 @@ describe('forgetting', () => {
   ]
   for (const { name, forget } of duringLoad) {
     it(`${name} during a load answers its callers, but remembers nothing`, async () => {
-      const cache = createCache<Thing>(5)
+      const cache = createCache<Thing>({ capacity: 5 })
       const loader = controlledLoader()
       const stale = cache.get('z1:a', loader.load)
       forget(cache)
@@ -167,7 +185,7 @@ describe('forgetting', () => {
 
     it(`${name} during a load makes the next caller load again, whichever load ends first`, async () => {
       for (const order of ['stale first', 'fresh first']) {
-        const cache = createCache<Thing>(5)
+        const cache = createCache<Thing>({ capacity: 5 })
         const [old, young] = [controlledLoader(), controlledLoader()]
         const stale = cache.get('z1:a', old.load)
         forget(cache)
@@ -185,7 +203,7 @@ describe('forgetting', () => {
   }
 
   it('a stale load that fails does not remove the fresh one', async () => {
-    const cache = createCache<Thing>(5)
+    const cache = createCache<Thing>({ capacity: 5 })
     const [old, young] = [controlledLoader(), controlledLoader()]
     const stale = cache.get('a', old.load)
     cache.drop('a')
@@ -215,7 +233,7 @@ describe('any interleaving of reads, writes and drops', () => {
         fc.array(action, { maxLength: 40 }),
         fc.integer({ min: 1, max: 3 }),
         async (actions, capacity) => {
-          const cache = createCache<Thing>(capacity)
+          const cache = createCache<Thing>({ capacity })
           const truth = new Map<string, number>()
           const open: { value: Thing; resolve: (value: Thing) => void }[] = []
           const answers: Promise<unknown>[] = []

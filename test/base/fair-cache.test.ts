@@ -5,7 +5,7 @@ import { createFairCache } from '../../src/base/fair-cache.ts'
 describe('createFairCache', () => {
   /** One whose values are their keys. */
   function filled(capacity: number, ...keys: readonly (readonly [owner: string, key: string])[]) {
-    const cache = createFairCache<string>(capacity)
+    const cache = createFairCache<string>({ capacity })
     for (const [owner, key] of keys) cache.set(key, owner, key)
     return cache
   }
@@ -33,6 +33,49 @@ describe('createFairCache', () => {
     cache.get('a')
     cache.set('d', 'newcomer', 'd')
     assert.equal(kept(cache, 'abcd'), 'acd')
+  })
+
+  /** With values of a kilobyte each, and room for about as many as said. */
+  const ofKilobytes = (kilobytes: number) =>
+    createFairCache<string>({ capacity: 1000, bytes: kilobytes * 1000, sizeOf: value => value.length })
+
+  it('keeps within its bytes, however few values that are', () => {
+    const cache = ofKilobytes(100)
+    for (let index = 0; index < 1000; index += 1) cache.set(`${index}`, 'one', 'x'.repeat(1000))
+    assert.ok(cache.size > 50 && cache.size < 100, `${cache.size}`)
+    assert.equal(cache.peek('999')?.length, 1000)
+    cache.clear()
+    assert.equal(cache.size, 0)
+    for (let index = 0; index < 80; index += 1) cache.set(`${index}`, 'one', 'x'.repeat(1000))
+    assert.equal(cache.size, 80, 'the bytes were given back')
+  })
+
+  it('evicts from the owner with the most bytes', () => {
+    const cache = ofKilobytes(100)
+    for (let index = 0; index < 20; index += 1) cache.set(`small ${index}`, 'small', 'x'.repeat(100))
+    for (let index = 0; index < 100; index += 1) cache.set(`large ${index}`, 'large', 'x'.repeat(10_000))
+    const small = Array.from({ length: 20 }, (_, index) => cache.peek(`small ${index}`))
+    assert.ok(small.every(each => each !== undefined))
+    assert.ok(cache.size < 30)
+  })
+
+  it('does not keep a value that takes half of all the bytes, nor the one before it', () => {
+    const cache = ofKilobytes(100)
+    cache.set('other', 'one', 'x')
+    cache.set('key', 'one', 'old')
+    cache.set('key', 'one', 'x'.repeat(60_000))
+    assert.equal(cache.peek('key'), undefined)
+    assert.equal(cache.peek('other'), 'x')
+  })
+
+  it('counts the bytes of a value that replaces another', () => {
+    const cache = ofKilobytes(100)
+    for (let round = 0; round < 1000; round += 1) cache.set('key', 'one', 'x'.repeat(1000))
+    cache.set('other', 'one', 'x')
+    assert.equal(cache.size, 2)
+    cache.drop('key')
+    cache.drop('key')
+    assert.equal(cache.size, 1)
   })
 
   it('replaces a value, also with one of another owner, without evicting', () => {

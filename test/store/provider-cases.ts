@@ -92,6 +92,15 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await apply({ config: {} })
     })
 
+    it('count each of their settings, which take more memory than characters', async () => {
+      const z = newZone()
+      const config = { attributeMappings: { given_name: Array.from({ length: 500_000 }, () => '1') } }
+      const insert = (originKey: string) =>
+        store().providers.apply(z, { kind: 'insert', provider: oidc(z, originKey, { config }) })
+      await insert('first')
+      await assert.rejects(insert('second'), { name: 'TooLarge' })
+    })
+
     it('have their origin for themselves in the zone, and their external key among those of their type', async () => {
       const z = newZone()
       await inserted(oidc(z, 'one', { externalKey: 'https://x' }))

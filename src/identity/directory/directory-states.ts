@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { createFairQueue, QueueFull } from '../../base/concurrency/fair-queue.ts'
 import type { FairQueue } from '../../base/concurrency/fair-queue.ts'
 import type { KeepConnection } from '../../base/outbound.ts'
+import { digest } from '../../base/secrets.ts'
 import type { KeepableSession } from './session.ts'
 import type { DirectorySettings, DirectoryUrl } from '../../providers/directory-settings.ts'
 
@@ -57,7 +58,7 @@ export function createDirectoryStates({ clock }: { readonly clock: Clock }): Dir
 
   return {
     of(provider, settings) {
-      const fingerprint = JSON.stringify(settings)
+      const fingerprint = digest(JSON.stringify(settings)) // they may have long certificates
       const found = states.get(provider)
       if (found && found.fingerprint !== fingerprint) found.directory.close()
       const directory = found?.fingerprint === fingerprint ? found.directory : createDirectoryState(settings, clock)

@@ -1,4 +1,5 @@
 // Logs which mapped attributes a provider did not send, since nothing else reveals a wrong name in a mapping.
+import { digest } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { SamlProviderConfig } from '../../records/provider-saml.ts'
 import { quoted } from './problem.ts'
@@ -25,7 +26,7 @@ export function createMissingAttributes(log: {
       [mapped]
         .flat()
         .filter((name): name is string => typeof name === 'string' && name !== '' && !isSent(key, name))
-        .map(name => ({ key, name, id: JSON.stringify([id, version, key, name]) })),
+        .map(name => ({ key, name, id: digest(JSON.stringify([id, version, key, name])) })),
     )
     const unlogged = missing.filter(each => !logged.has(each.id))
     if (unlogged.length === 0) return

@@ -59,7 +59,7 @@ interface Entry<T> extends CachedDocument<T> {
 
 /** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
 export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
-  const entries = createFairCache<Entry<T>>(MAX_DOCUMENTS)
+  const entries = createFairCache<Entry<T>>({ capacity: MAX_DOCUMENTS })
   const refreshes = new Map<string, number>()
   const fetching = new Map<string, Promise<T | undefined>>()
   const waiting = createWaitingCallers()

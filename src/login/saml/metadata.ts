@@ -37,7 +37,7 @@ export function samlMetadataEndpoints(
         import('../../identity/saml/messages.ts'),
         import('../../identity/saml/signing.ts'),
       ])
-      const signed = createCache<{ readonly of: string; readonly text: string }>(MAX_DOCUMENTS)
+      const signed = createCache<{ readonly of: string; readonly text: string }>({ capacity: MAX_DOCUMENTS })
 
       async function send(
         { zone }: FastifyRequest,

@@ -1,15 +1,16 @@
 // Unregistered clients: their id is the address of a document that describes them (OAuth Client ID Metadata
 // Document). The document is fetched on demand, cached in memory, and never stored. Its client has the same rights as
 // clients that register themselves.
-import { createCache } from '../../base/cache.ts'
-import type { Cache } from '../../base/cache.ts'
 import { freshSeconds } from '../../base/cache-control.ts'
 import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { createFairCache } from '../../base/fair-cache.ts'
+import type { FairCache } from '../../base/fair-cache.ts'
 import { parseJson } from '../../base/json.ts'
 import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound/error.ts'
+import { digest } from '../../base/secrets.ts'
 import { registrantShare } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
@@ -51,10 +52,10 @@ const FRESH_SECONDS = { min: 60, usual: 15 * 60, max: 15 * 60 } as const
 const STALE_SECONDS = 24 * 60 * 60
 /** How long one that could not be used is not fetched again: twice as long after each further error, up to the maximum. */
 const PAUSE_SECONDS = { first: 5, max: 60 } as const
-/** Of one zone; untrusted callers choose the addresses. */
-const MAX_KEPT = 200
-/** Ids of one zone whose documents were valid: a flood of other addresses cannot prevent fetching these again. */
-const MAX_KNOWN = 2000
+/** Of all zones, of which each displaces only its own; untrusted callers choose the addresses. */
+const MAX_KEPT = 20_000
+/** Ids whose documents were valid: a flood of other addresses cannot prevent fetching these again. */
+const MAX_KNOWN = 50_000
 const MAX_ZONES = 1000
 
 const reading = loadOnce(() => import('./reading.ts'))
@@ -68,25 +69,34 @@ interface Cached {
   readonly pauseSeconds?: number | undefined
   readonly fetchAfter: Date
   readonly forgetAt: Date
-  /** The policy that it was read with; if the zone's policy changes, the document is read again. */
-  readonly zone: Zone['config']
+  /** The zone's policy that it was read with; if that changes, the document is read again. */
+  readonly policy: string
 }
 
-/** The cache of one zone. Failures are stored separately, so that invented addresses displace no document. */
-interface OfZone {
-  readonly usable: Cache<Cached>
-  readonly failed: Cache<Cached>
-  readonly known: Cache<object>
-  /** Until then, reaching the limit of fetches is not logged again. */
-  quietUntil: Date
+/** The caches of all zones. Failures are stored separately, so that invented addresses displace no document. */
+interface Caches {
+  readonly usable: FairCache<Cached>
+  readonly failed: FairCache<Cached>
+  readonly known: FairCache<true>
+  /** Zones, and until when reaching the limit of fetches is not logged again. */
+  readonly quiet: FairCache<Date>
 }
 
-const nothingYet = (): OfZone => ({
-  quietUntil: new Date(0),
-  usable: createCache(MAX_KEPT),
-  failed: createCache(MAX_KEPT),
-  known: createCache(MAX_KNOWN),
+const emptyCaches = (): Caches => ({
+  usable: createFairCache({ capacity: MAX_KEPT }),
+  failed: createFairCache({ capacity: MAX_KEPT }),
+  known: createFairCache({ capacity: MAX_KNOWN }),
+  quiet: createFairCache({ capacity: MAX_ZONES }),
 })
+
+const policies = new WeakMap<Zone['config'], string>()
+
+/** A digest: documents outlive the cached record of the zone, which may be large. */
+function policyOf({ config }: Zone): string {
+  const policy = policies.get(config) ?? digest(JSON.stringify(config))
+  policies.set(config, policy)
+  return policy
+}
 
 /** The site says that there is no document. */
 class DocumentGone extends OAuthError {
@@ -104,24 +114,27 @@ const pauseAfter = (before: Cached | undefined, now: Date): number =>
     ? Math.min(before.pauseSeconds * 2, PAUSE_SECONDS.max)
     : PAUSE_SECONDS.first
 
+const keyOf = (zoneId: string, clientId: string): string => JSON.stringify([zoneId, clientId])
+
 /** One instance serves the process; documents are cached in its memory. */
 export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
-  const zones = createCache<OfZone>(MAX_ZONES)
+  const { usable, failed, known, quiet } = emptyCaches()
   const underWay = new Map<string, Promise<Cached>>()
 
   /**
    * Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. Whether the
    * others exist is then not known.
    */
-  async function takeFetch(zone: Zone, ofZone: OfZone): Promise<void> {
+  async function takeFetch(zone: Zone): Promise<void> {
     try {
       await deps.limits.documentFetches.take(zone.id)
     } catch (cause) {
       if (!(cause instanceof TooManyRequests)) throw cause
       const now = clock.now()
-      if (ofZone.quietUntil <= now) {
-        ofZone.quietUntil = addSeconds(now, PAUSE_SECONDS.max)
+      const quietUntil = quiet.peek(zone.id)
+      if (!quietUntil || quietUntil <= now) {
+        quiet.set(zone.id, zone.id, addSeconds(now, PAUSE_SECONDS.max))
         deps.log.refusal(`metadata documents of zone ${zone.id} are not fetched: too many were in the last minute`)
       }
       throw new OutboundBusy('metadata documents')
@@ -135,7 +148,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const answer = await documentAt(zone, clientId, deps.outbound)
       const client = await readDocument(parseJson(await answer.text()), { zone, clientId }, deps)
       const fetchAfter = addSeconds(now, freshSeconds(answer.headers, FRESH_SECONDS))
-      return { zone: zone.config, client, fetchAfter, forgetAt: addSeconds(now, STALE_SECONDS) }
+      return { policy: policyOf(zone), client, fetchAfter, forgetAt: addSeconds(now, STALE_SECONDS) }
     } catch (cause) {
       const isBusy = cause instanceof OutboundBusy
       if (!(isBusy || cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
@@ -143,35 +156,33 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const pauseSeconds = isBusy ? before?.pauseSeconds : pauseAfter(before, now)
       const fetchAfter = isBusy ? now : addSeconds(now, pauseSeconds ?? 0) // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
-      const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.zone === zone.config
+      const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.policy === policyOf(zone)
       if (isForgiven && now < before.forgetAt) return { ...before, pauseSeconds, fetchAfter }
       if (isBusy) throw cause
       const isGone = cause instanceof DocumentGone
-      return { zone: zone.config, isGone, pauseSeconds, fetchAfter, forgetAt: fetchAfter }
+      return { policy: policyOf(zone), isGone, pauseSeconds, fetchAfter, forgetAt: fetchAfter }
     }
   }
 
-  async function refreshed(zone: Zone, clientId: string, ofZone: OfZone): Promise<Client | undefined> {
-    const { usable, failed, known } = ofZone
-    // `get`, so that what is in use is displaced last.
-    const kept = (await usable.get(clientId, () => Promise.resolve(undefined))) ?? failed.peek(clientId)
-    const isKnown = (await known.get(clientId, () => Promise.resolve(undefined))) !== undefined
-    const now = clock.now()
-    const isRead = kept !== undefined && kept.zone === zone.config
-    if (isRead && now < kept.fetchAfter) return kept.client
-    const key = JSON.stringify([zone.id, clientId])
+  async function refreshed(zone: Zone, clientId: string): Promise<Client | undefined> {
+    const key = keyOf(zone.id, clientId)
+    const kept = usable.get(key) ?? failed.peek(key)
+    const isKnown = known.get(key) === true
+    const isRead = kept !== undefined && kept.policy === policyOf(zone)
+    if (isRead && clock.now() < kept.fetchAfter) return kept.client
     const running = underWay.get(key)
     if (running) return (await running).client
     const fetchOnce = async (): Promise<Cached> => {
-      if (!isKnown) await takeFetch(zone, ofZone)
+      if (!isKnown) await takeFetch(zone)
       return fetched(zone, clientId, kept)
     }
     const work = fetchOnce().finally(() => underWay.delete(key))
     underWay.set(key, work)
     const found = await work
-    for (const cache of [usable, failed]) cache.drop(clientId)
-    await (found.client ? usable : failed).get(clientId, () => Promise.resolve(found))
-    if (found.client) await known.get(clientId, () => Promise.resolve({}))
+    for (const cache of [usable, failed]) cache.drop(key)
+    const cache = found.client ? usable : failed
+    cache.set(key, zone.id, found)
+    if (found.client) known.set(key, zone.id, true)
     return found.client
   }
 
@@ -180,10 +191,9 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       if (documentUrlProblem(clientId) !== undefined) return undefined
       const zone = await store.zones.find(zoneId)
       if (!zone?.active || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return undefined
-      const ofZone = await zones.get(zoneId, () => Promise.resolve(nothingYet()))
-      return ofZone && refreshed(zone, clientId, ofZone)
+      return refreshed(zone, clientId)
     },
-    isGone: (zoneId, clientId) => zones.peek(zoneId)?.failed.peek(clientId)?.isGone === true,
+    isGone: (zoneId, clientId) => failed.peek(keyOf(zoneId, clientId))?.isGone === true,
   }
 }
 

@@ -1,4 +1,5 @@
 // The events that wait to be stored, by zone, up to a limit. What is dropped beyond it is counted.
+import { approximateBytes } from '../../base/size.ts'
 import { auditRecordOf, canBeAnonymous } from '../../model/audit/audit-entry.ts'
 import type { AuditPosition, AuditRecord } from '../../model/audit/audit-entry.ts'
 import type { AuditEvent } from '../../model/audit/event.ts'
@@ -8,15 +9,21 @@ const MAX_BATCH = 1000
 /** Events that wait in memory: of all zones, and of one. Those that anonymous callers can cause leave room for others in both. */
 const MAX_WAITING = { all: 50_000, zone: 20_000 } as const
 const MAX_WAITING_ANONYMOUS = { all: 25_000, zone: 5000 } as const
+/** A larger event counts several times, so that all together take 50 MB. */
+const EVENT_BYTES = 1000
 
 interface Pending {
   readonly event: AuditEvent
   readonly at: Date
+  /** How many events it counts as. */
+  readonly weight: number
 }
 
 /** The pending events of one zone. */
 export interface Backlog {
   waiting: Pending[]
+  /** Of what waits. */
+  weight: number
   lost: number
   /** A batch whose transaction failed: perhaps it was committed, and only the response was lost. */
   tried?: { readonly records: readonly AuditRecord[]; readonly head: AuditPosition | undefined }
@@ -36,28 +43,32 @@ interface Backlogs {
 /** Keeps the lists in memory. */
 export function createBacklogs(): Backlogs {
   const zones = new Map<string, Backlog>()
-  let count = 0
+  let all = 0
 
   return {
     zones,
-    waiting: () => count,
+    waiting: () => all,
     add(event, at) {
       const { zoneId, type } = event
       let backlog = zones.get(zoneId)
-      if (!backlog) zones.set(zoneId, (backlog = { waiting: [], lost: 0 }))
+      if (!backlog) zones.set(zoneId, (backlog = { waiting: [], weight: 0, lost: 0 }))
       const max = canBeAnonymous(type) ? MAX_WAITING_ANONYMOUS : MAX_WAITING
-      if (backlog.waiting.length >= max.zone || count >= max.all) {
+      if (backlog.weight >= max.zone || all >= max.all) {
         backlog.lost += 1
         return false
       }
-      backlog.waiting.push({ event, at })
-      count += 1
+      const weight = Math.ceil(approximateBytes(event) / EVENT_BYTES)
+      backlog.waiting.push({ event, at, weight })
+      backlog.weight += weight
+      all += weight
       return true
     },
     take(backlog) {
       const batch = backlog.waiting.slice(0, MAX_BATCH)
       backlog.waiting = backlog.waiting.slice(MAX_BATCH)
-      count -= batch.length
+      const weight = batch.reduce((sum, each) => sum + each.weight, 0)
+      backlog.weight -= weight
+      all -= weight
       return batch.map(({ event, at }) => auditRecordOf(event, at))
     },
     remove: zoneId => void zones.delete(zoneId),

@@ -88,7 +88,7 @@ export interface Senders {
 
 /** Fails closed: a token bound to anything that cannot be checked is refused. */
 export function createSenders(given: Omit<SenderDeps, 'proofKeys'>): Senders {
-  const deps: SenderDeps = { ...given, proofKeys: createCache(MAX_PROOF_KEYS) }
+  const deps: SenderDeps = { ...given, proofKeys: createCache({ capacity: MAX_PROOF_KEYS }) }
   const { behaviour } = deps
   return {
     async confirmationOf(asked) {

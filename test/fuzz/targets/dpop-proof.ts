@@ -25,7 +25,7 @@ const deps = {
   clock,
   urls,
   nonces: createDpopNonces({ vault: createVault(Buffer.alloc(32, 1), createRandom()), clock }),
-  proofKeys: createCache<ProofKey>(100),
+  proofKeys: createCache<ProofKey>({ capacity: 100 }),
 }
 
 const key = testKey('dpop')

@@ -43,7 +43,7 @@ function verifier() {
   }
   const vault = createVault(Buffer.alloc(32, 1), createRandom())
   const nonces = createDpopNonces({ vault, clock })
-  const proofKeys = createCache<ProofKey>(10)
+  const proofKeys = createCache<ProofKey>({ capacity: 10 })
   const urls = createUrls(BASE, behaviourOf('standard'))
   const verify = async (sent: unknown, change: Partial<SentRequest> = {}) => {
     const usual = { zone: lax, method: 'POST', originalUrl: '/base/oauth/token', headers: { dpop: sent as string } }

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { approximateBytes } from '../../src/base/size.ts'
+
+describe('approximateBytes', () => {
+  const text = 'x'.repeat(10_000)
+  const cases: readonly { name: string; value: unknown; min: number; max: number }[] = [
+    { name: 'a string has a byte for each character', value: text, min: 10_000, max: 10_100 },
+    { name: 'one with other characters has two', value: 'ж'.repeat(10_000), min: 20_000, max: 20_100 },
+    { name: 'small values cost their places', value: Array.from({ length: 1000 }, () => 1), min: 8000, max: 20_000 },
+    { name: 'members are counted', value: { a: text, b: { c: [text + 1] } }, min: 20_000, max: 20_500 },
+    { name: 'keys and values of maps', value: new Map([[text, text + 1]]), min: 20_000, max: 20_500 },
+    { name: 'values of sets', value: new Set([text]), min: 10_000, max: 10_500 },
+    { name: 'buffers', value: Buffer.alloc(10_000), min: 10_000, max: 10_500 },
+    { name: 'dates are small', value: new Date(0), min: 1, max: 100 },
+    {
+      name: 'keys are held outside of the heap',
+      value: createPublicKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
+      min: 2000,
+      max: 5000,
+    },
+  ]
+  for (const { name, value, min, max } of cases) {
+    it(name, () => {
+      const bytes = approximateBytes(value)
+      assert.ok(bytes >= min && bytes <= max, `${bytes}`)
+    })
+  }
+
+  it('counts an object in several places once, also in a cycle', () => {
+    const shared = { text }
+    const cycle: { self?: unknown; shared: unknown } = { shared }
+    cycle.self = cycle
+    assert.ok(approximateBytes([shared, shared, cycle]) < 11_000)
+  })
+})

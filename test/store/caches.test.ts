@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Cache } from '../../src/base/cache.ts'
+import { approximateBytes } from '../../src/base/size.ts'
+import { createCaches } from '../../src/store/changes.ts'
+import { client, provider, zone } from './records.ts'
+
+describe('the caches of the store', () => {
+  const MIB = 1024 * 1024
+
+  /** Loads records until the cache has evicted some, or it is full; the bytes of those that it keeps. */
+  async function keptBytes<V extends object>(cache: Cache<V>, make: (key: string) => V, keys: number): Promise<number> {
+    const all = Array.from({ length: keys }, (_, index) => `zone${index % 50}\0key${index}`)
+    for (const key of all) await cache.get(key, () => Promise.resolve(make(key)))
+    return all.reduce((sum, key) => sum + approximateBytes(cache.peek(key)), 0)
+  }
+  const filler = (key: string, length: number): string => key.padEnd(length, 'x')
+
+  it('keep 32 MiB of clients, however large their administrators make them', async () => {
+    const { clients } = createCaches()
+    const bytes = await keptBytes(clients, key => client({ clientId: key, jwks: filler(key, 60_000) }), 2000)
+    assert.ok(bytes > 24 * MIB && bytes <= 32 * MIB, `${bytes}`)
+  })
+
+  it('keep 32 MiB of zones', async () => {
+    const { zones } = createCaches()
+    const large = (key: string) => zone({ id: key, config: { branding: { companyName: filler(key, 500_000) } } })
+    const bytes = await keptBytes(zones, large, 200)
+    assert.ok(bytes > 24 * MIB && bytes <= 32 * MIB, `${bytes}`)
+  })
+
+  it('keep 64 MiB of providers, and all those of one zone, which may have 16', async () => {
+    const { providers } = createCaches()
+    const large = (key: string) => {
+      const one = provider({ config: { metaDataLocation: filler(key, 16 * MIB) } })
+      return { byOrigin: new Map([['one', one]]), active: [one], deleted: new Set<string>() }
+    }
+    const bytes = await keptBytes(providers, large, 10)
+    assert.ok(bytes >= 3 * 16 * MIB && bytes <= 64 * MIB, `${bytes}`)
+  })
+
+  it('keep 10,000 usual clients', async () => {
+    const { clients } = createCaches()
+    await keptBytes(clients, key => client({ clientId: key, name: filler(key, 500) }), 10_000)
+    assert.equal(clients.size, 10_000)
+  })
+
+  it('let a zone with large clients displace only its own', async () => {
+    const { clients } = createCaches()
+    await clients.get('small\0app', () => Promise.resolve(client()))
+    await keptBytes(clients, key => client({ clientId: key, jwks: filler(key, 60_000) }), 2000)
+    assert.ok(clients.peek('small\0app'))
+  })
+})
