@@ -41,6 +41,8 @@ import { tracingOf } from './config/sections/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa/uaa-database.ts'
 import { emptyFileWarnings, warningsOf } from './config/warnings/warnings.ts'
 import { checkZoneIdentities } from './config/records/zone-identities.ts'
+import { behaviourOf } from './model/compatibility.ts'
+import { createUrls } from './model/urls.ts'
 
 export type { Config } from './config/config.ts'
 export type { OperationsSettings, StatsdSettings } from './config/sections/operations.ts'
@@ -153,8 +155,12 @@ export async function loadConfig({
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
-  const issuers = [baseUrl, zone.config.issuer]
-  checkZoneIdentities(file.bootstrap ?? {}, { issuers, samlEntityId: saml.entityId, problems })
+  checkZoneIdentities(file.bootstrap ?? {}, {
+    urls: createUrls(baseUrl, behaviourOf(compatibility)),
+    issuer: zone.config.issuer,
+    samlEntityId: saml.entityId,
+    problems,
+  })
   if (problems.list.length > 0) throw new ConfigError(problems.list)
 
   const keys = signingKeys ?? zone.signingKeys

@@ -142,12 +142,12 @@ export interface ZoneStore {
   list(page: { readonly count: number; readonly after?: ZoneState | undefined }): Promise<readonly ZoneState[]>
   /**
    * Adds a zone with its initial contents in one transaction, after deleting leftovers of an earlier zone with this id.
-   * Throws `AlreadyExists` when the id or the subdomain is taken.
+   * Throws `AlreadyExists` when id, subdomain, SAML entity id or issuer is taken.
    */
   create(zone: Zone, contents: ZoneContents): Promise<void>
   /**
    * Replaces the record with this revision, adds missing groups and changes the keys, in one transaction. Throws
-   * `ChangedMeanwhile`, or `AlreadyExists` when the subdomain is taken.
+   * `ChangedMeanwhile`, or `AlreadyExists` when subdomain, SAML entity id or issuer is taken.
    */
   replace(zone: Zone, revision: number, also: ZoneAdditions): Promise<void>
   /**

@@ -1,3 +1,4 @@
+import { isSameIssuer } from '../model/zones/zone-names.ts'
 import type { Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { remembered } from './changes.ts'
 import type { Caches } from './changes.ts'
@@ -47,20 +48,33 @@ const ALIASED = statement<{ zone_id: string }, { id: string }>(
   `select id from identity_providers where zone_id = :zone_id and alias_id is not null and deleted is null limit 1`,
 )
 
-// Few zones choose an entity id of their own; the others are not parsed.
-const WITH_ENTITY_ID = statement<{ id: string }, { config: string }>(
-  `select config from zones where id <> :id and config like '%"entityID":"_%'`,
+// Few zones choose an entity id or an issuer of their own; the others are not parsed.
+const WITH_IDENTITY = statement<{ id: string }, { config: string }>(
+  `select config from zones where id <> :id and (config like '%"entityID":"_%' or config like '%"issuer":"_%')`,
 )
+const CONFIG = statement<{ id: string }, { config: string }>(`select config from zones where id = :id`)
 
 const entityIdOf = ({ samlConfig }: ZoneConfig): string => (samlConfig?.entityID ?? '').trim().toLowerCase()
 
-/** Throws `AlreadyExists` if another zone has chosen the SAML entity id, ignoring case: zones may share a key. */
-async function refuseTakenEntityId(within: Transaction, { id, config }: Zone): Promise<void> {
-  const own = entityIdOf(config)
-  if (own === '') return
-  await within.lock('SAML entity ids')
-  const { rows } = await within.run(WITH_ENTITY_ID, { id })
-  if (rows.some(row => entityIdOf(fromJson<ZoneConfig>(row.config)) === own)) throw new AlreadyExists('SAML entity id')
+/** Whether both have the issuer; differently written issuers are the same to many clients. */
+function haveSameIssuer({ issuer: one }: ZoneConfig, { issuer: other }: ZoneConfig): boolean {
+  const [a, b] = [URL.parse(one ?? ''), URL.parse(other ?? '')]
+  return a !== null && b !== null && isSameIssuer(a, b)
+}
+
+/**
+ * Throws `AlreadyExists` if another zone has chosen the SAML entity id, ignoring case, or the issuer: zones may share a key. An
+ * issuer that the zone has already is kept, since an import may have stored it twice.
+ */
+async function refuseTakenIdentity(within: Transaction, { id, config }: Zone): Promise<void> {
+  const entityId = entityIdOf(config)
+  if (entityId === '' && config.issuer === undefined) return
+  await within.lock('identities of zones')
+  const others = (await within.run(WITH_IDENTITY, { id })).rows.map(row => fromJson<ZoneConfig>(row.config))
+  if (entityId !== '' && others.some(other => entityIdOf(other) === entityId)) throw new AlreadyExists('SAML entity id')
+  if (!others.some(other => haveSameIssuer(other, config))) return
+  const [before] = (await within.run(CONFIG, { id })).rows
+  if (!before || fromJson<ZoneConfig>(before.config).issuer !== config.issuer) throw new AlreadyExists('issuer')
 }
 
 /** Implements `ZoneStore` for both databases. */
@@ -114,7 +128,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
     async create(zone, { provider, groups, keys }) {
       if (await isDeletedZone(db, zone.id)) await clearInPortions(zone.id)
       await db.transaction(async within => {
-        await refuseTakenEntityId(within, zone)
+        await refuseTakenIdentity(within, zone)
         await within.run(INSERT, toRow(zone))
         await clearZone(within, zone.id)
         await addProvider(within, zone.id, provider)
@@ -125,7 +139,7 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
     },
     replace: (zone, revision, { groups, keys }) =>
       db.transaction(async within => {
-        await refuseTakenEntityId(within, zone)
+        await refuseTakenIdentity(within, zone)
         const { changes } = await within.run(REPLACE, { ...toRow(zone), known_revision: revision })
         if (changes === 0) throw new ChangedMeanwhile('zone')
         await addMissingGroups(within, zone.id, groups)

@@ -27,19 +27,32 @@ describe('the issuer of a zone in the configuration', () => {
     assert.equal(bootstrap.identityZones[0]?.config.issuer, 'https://one.example')
   })
 
+  it('may be an address of the zone itself', async () => {
+    await assert.doesNotReject(load(['https://z0.id.example/auth', 'https://id.example/auth/z/z1']))
+  })
+
+  const THERE = 'must not be a URL of this server other than that of the zone'
   const refused = [
-    { name: 'base_url', issuers: ['https://ID.example/auth/'] },
+    { name: 'base_url', issuers: ['https://ID.example/auth/'], problem: 'is that of the default zone' },
     {
       name: 'the issuer of the default zone',
       own: 'https://main.example',
       issuers: ['https://main.example'],
+      problem: 'is that of the default zone',
     },
+    {
+      name: 'that of a later zone of the file',
+      issuers: ['https://one.example', 'http://one.example/'],
+      problem: 'is that of another zone',
+    },
+    { name: 'the address of another zone by host', issuers: ['https://z7.id.example/auth'], problem: THERE },
+    { name: 'the address of another zone by path', issuers: ['https://id.example./auth/z/z7'], problem: THERE },
   ]
-  for (const { name, own, issuers } of refused) {
+  for (const { name, own, issuers, problem } of refused) {
     // A zone without keys signs with those of the default zone: only the issuer tells its tokens from those of others.
     it(`is not ${name}`, async () =>
       assert.deepEqual(await problemsOf(load(issuers, own)), [
-        `bootstrap.identity_zones[0].config.issuer: is that of the default zone`,
+        `bootstrap.identity_zones[${issuers.length - 1}].config.issuer: ${problem}`,
       ]))
   }
 })

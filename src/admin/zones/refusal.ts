@@ -54,6 +54,9 @@ function refusalOf(thrown: unknown): unknown {
   if (thrown instanceof AlreadyExists && thrown.what === 'SAML entity id') {
     return refusalOf(new InvalidZoneConfig('The SAML entity ID is that of another zone.'))
   }
+  if (thrown instanceof AlreadyExists && thrown.what === 'issuer') {
+    return refusalOf(new InvalidZoneConfig('The issuer is that of another zone.'))
+  }
   if (thrown instanceof AlreadyExists) {
     return refuseVerbatim('zone_exists', 409, 'An identity zone with this id or subdomain already exists.')
   }

@@ -161,11 +161,11 @@ describe('the keys with which a zone signs tokens', () => {
   })
 
   it('allow an issuer of the zone’s own', async () => {
-    const zone = await created({ issuer: 'https://issuer.example', tokenPolicy: { keys: { k1: { signingKey: ec } } } })
-    assert.equal(zone.config.issuer, 'https://issuer.example')
+    const zone = await created({ issuer: 'https://own.example', tokenPolicy: { keys: { k1: { signingKey: ec } } } })
+    assert.equal(zone.config.issuer, 'https://own.example')
     const [, payload = ''] = (await tokenIn(zone)).split('.')
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString())
-    assert.equal(Reflect.get(Object(claims), 'iss'), 'https://issuer.example')
+    assert.equal(Reflect.get(Object(claims), 'iss'), 'https://own.example')
   })
 
   it('allow the zone’s own address as issuer, by host and by path, and no other address of this server', async () => {
@@ -209,6 +209,35 @@ describe('the keys with which a zone signs tokens', () => {
       const { status, text } = await put(zone, { issuer, ...keys })
       assert.ok([400, 422].includes(status), `${issuer}: ${text}`)
     }
+  })
+
+  it('do not allow the issuer of another zone, in whatever form, nor to two at once', async () => {
+    const keys = { tokenPolicy: { keys: { k1: { signingKey: ec } } } }
+    const want = '422 The issuer is that of another zone.'
+    const owner = await created({ issuer: 'https://taken.example/a', ...keys })
+    const rival = await created(keys)
+    for (const issuer of [
+      'https://taken.example/a',
+      'http://TAKEN.example/a/',
+      'https://taken.example/a/oauth/token',
+    ]) {
+      assert.equal(problemOf(await put(rival, { issuer, ...keys })), want, issuer)
+      const body = { id: 'rival', subdomain: 'rival', name: 'x', config: { issuer, ...keys } }
+      assert.equal(problemOf(await sendJson(server, 'POST', '/identity-zones', body, { bearer })), want, issuer)
+    }
+    assert.equal((await put(rival, { issuer: 'https://taken.example/b', ...keys })).status, 200)
+    assert.equal((await put(owner, { issuer: 'https://taken.example/a', ...keys })).status, 200)
+    const others = [rival, await created(keys)]
+    const raced = await Promise.all(others.map(each => put(each, { issuer: 'https://raced.example', ...keys })))
+    assert.deepEqual(
+      raced.map(({ status }) => status).toSorted((x, y) => x - y),
+      [200, 422],
+    )
+    // Stored by an import or an earlier version: the zone must stay manageable.
+    const both = await server.store.zones.find(rival.id)
+    assert.ok(both)
+    await server.store.zones.update({ ...both, config: { ...both.config, issuer: 'https://taken.example/a' } })
+    assert.equal((await put(owner, { issuer: 'https://taken.example/a', ...keys })).status, 200)
   })
 
   it('leave a zone that takes another name without its old address as issuer', async () => {
