@@ -69,13 +69,18 @@ export function createClientAuthenticator(
     }
   }
 
-  /** RFC 6749 §3.2: an empty parameter is an absent one, unless the client has a secret, which may be the empty one. */
+  /**
+   * RFC 6749 §3.2: an empty parameter is an absent one. Dovecot sends an empty secret with its Basic credentials. On its own it
+   * is the credential of a client that has a secret, because that may be the empty one.
+   */
   async function withoutEmptySecret({ id }: AddressedZone, request: ClientAuthRequest): Promise<ClientAuthRequest> {
     const { params } = request
-    const clientId = params.get('client_id')
-    if (!behaviour.ignoreEmptySecret || clientId === undefined || params.raw('client_secret') !== '') return request
-    const client = await store.clients.find(id, clientId)
-    if (client?.secrets.length !== 0) return request
+    if (!behaviour.ignoreEmptySecret || params.raw('client_secret') !== '') return request
+    if (!clientSecretBasic.recognises(request) && !privateKeyJwt.recognises(request)) {
+      const clientId = params.get('client_id')
+      const client = clientId === undefined ? undefined : await store.clients.find(id, clientId)
+      if (client?.secrets.length !== 0) return request
+    }
     const raw = (name: string): string | undefined => (name === 'client_secret' ? undefined : params.raw(name))
     return { ...request, params: { get: name => params.get(name), raw } }
   }

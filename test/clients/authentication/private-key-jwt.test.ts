@@ -427,6 +427,12 @@ for (const mode of MODES) {
       }
     })
 
+    it('beside an empty secret counts alone in standard (C1)', async () => {
+      const jwt = await assertionFor(server, { clientId: 'both' })
+      const answer = await server.token(formOf(jwt, { client_id: 'both', client_secret: '' }))
+      assert.equal(answer.status, mode === 'standard' ? 200 : 401)
+    })
+
     it('beside a secret is refused in standard, and ignored in uaa (C2)', async () => {
       const secret = { client_id: 'both', client_secret: 'both-secret' }
       const basic = ['both', 'both-secret'] as const
