@@ -118,7 +118,7 @@ function createGroupSearch(deps: Pick<MembershipDeps, 'store' | 'service' | 'beh
 
   async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
     // Nothing but the case is ignored: users of many providers make groups themselves.
-    const keys = names.filter(name => !name.includes(KELVIN)).map(keyOf)
+    const keys = names.filter(name => !LOOK_ALIKE.test(name)).map(keyOf)
     return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
   }
 
@@ -164,8 +164,8 @@ const SCOPE = new RegExp(`^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,${MAX_GROUP_TEXT}}$`)
 
 const keyOf = (name: string): string => name.toLowerCase()
 
-/** The Kelvin sign, the only non-ASCII letter whose lower case is ASCII: such a name differs from the one with a k. */
-const KELVIN = '\u212a'
+/** The signs for theta, ohm, kelvin and angstrom, whose lower case is that of a letter: such a name differs from the one with it. */
+const LOOK_ALIKE = /[\u03f4\u2126\u212a\u212b]/
 
 /**
  * Whether a name fits one of the patterns of a whitelist, in which `*` stands for any characters, or none. Patterns that no

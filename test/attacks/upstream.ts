@@ -121,12 +121,22 @@ export const upstreamAttacks: readonly Attack[] = [
       const made = newGroup({ zoneId: 'svc', displayName: 'keepers' }, { id: 'keepers', now: server.clock.now() })
       await server.store.groups.insert('svc', made)
       await server.store.groups.addExternal('svc', { groupId: 'keepers', externalGroup: 'keepers', origin: 'corp' })
-      const isKeeper = async (groups: readonly string[]): Promise<boolean> => {
+      await server.store.groups.addExternal('svc', {
+        groupId: 'keepers',
+        externalGroup: '\u00e5\u03c9',
+        origin: 'corp',
+      })
+      const isKeeper = async (groups: string | readonly string[]): Promise<boolean> => {
         const userId = (await userOf((await signIn({ ...MALLORY, groups })).browser)) ?? ''
         return (await server.store.groups.namesOfUser('svc', userId)).includes('keepers')
       }
       assert.equal(await isKeeper([' keepers', 'keepers\u00a0', '\u212aeepers', 'keepers\t']), false)
+      assert.equal(await isKeeper(['\u212b\u03a9', '\u00c5\u2126']), false)
       assert.equal(await isKeeper(['Keepers']), true)
+      assert.equal(await isKeeper(['\u00c5\u03a9']), true)
+      // A provider may write the only group as a string.
+      for (const name of [' keepers', 'keepers ', 'keepers\u00a0']) assert.equal(await isKeeper(name), false)
+      assert.equal(await isKeeper('keepers'), true)
     }, GROUPS),
   },
   {

@@ -89,10 +89,10 @@ function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups 
   }
 }
 
-/** UAA: splits a string at commas, and uses a list as it is. */
+/** UAA: splits a string at commas, and uses a list as it is; so is a single name, because blanks make it another group. */
 function groupNames(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value
-  return typeof value === 'string' ? value.split(',').map(name => name.trim()) : []
+  if (typeof value !== 'string') return Array.isArray(value) ? value : []
+  return value.includes(',') ? value.split(',').map(name => name.trim()) : [value]
 }
 
 const ATTRIBUTE = 'user.attribute.'
