@@ -37,7 +37,8 @@ export interface ProviderSources {
   /** The one active provider that the message names as its issuer. */
   readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
   /**
-   * The one active provider of this type with this issuer. Throws `OutboundBusy` if it is none of those whose documents are
+   * The one active provider of this type with this issuer; of several whose documents say so, the one whose document is at the
+   * address of the issuer. Throws `OutboundBusy` if it is none of those whose documents are
    * known.
    */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
@@ -98,7 +99,7 @@ export function createProviderSources(
     const named = unnamed.filter((_, index) => inDocuments[index] === issuer)
     const busy = inDocuments.find(each => each instanceof OutboundBusy)
     if (named.length === 0 && busy) throw busy
-    return onlyOne(named)
+    return onlyOne(named) ?? onlyOne(named.filter(({ source }) => source.hasDocumentOf?.(issuer) === true))
   }
 
   /** The issuers, in the order of the providers; those that are left after a while are not among them. */

@@ -245,6 +245,8 @@ export interface IdentitySource {
   readonly issuerInRecord?: string | undefined
   /** The issuer of a record that names none: that of the provider's own document, which may have to be fetched. */
   readonly issuerInDocument?: () => Promise<string | undefined>
+  /** Whether that document is at the address that the standard derives from the issuer, so that it is the issuer's own. */
+  readonly hasDocumentOf?: (issuer: string) => boolean
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader
 }

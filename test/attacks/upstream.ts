@@ -9,6 +9,7 @@ import { APP, MODES } from '../support/oauth.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import { signInUpstream, startUpstream } from '../support/upstream.ts'
+import type { Upstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
 import { inBothModes, providerAt } from './identity.ts'
 
@@ -19,6 +20,23 @@ const mapped = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`user.attribute.${index}`, 'values']))
 
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
+
+/** A client that presents assertions. */
+const PORTER = {
+  client_id: 'porter',
+  client_secret: 'secret',
+  authorized_grant_types: [JWT_BEARER],
+  scope: ['openid'],
+  autoapprove: true,
+}
+
+/** The record of a provider, with everything else in its discovery document. */
+function discoveredAt(upstream: Upstream, originKey: string) {
+  const record = providerAt(upstream, {})
+  const { authUrl: _, tokenUrl: __, tokenKeyUrl: ___, issuer: ____, ...bare } = record.config
+  const discoveryUrl = `${upstream.url}/.well-known/openid-configuration`
+  return { ...record, originKey, config: { ...bare, discoveryUrl } }
+}
 
 /** What whoever runs a provider, or a user known there, can try with its answers. */
 export const upstreamAttacks: readonly Attack[] = [
@@ -144,37 +162,30 @@ export const upstreamAttacks: readonly Attack[] = [
     outcome: 'bars no user of the other one from the JWT bearer grant, and asserts none of them',
     attempt: async () => {
       for (const mode of MODES) {
-        const clock = createTestClock()
-        const [corp, rival] = await Promise.all([startUpstream(clock), startUpstream(clock)])
-        Object.assign(rival.metadata, { issuer: corp.url })
-        const discoveryUrl = `${rival.url}/.well-known/openid-configuration`
-        const { authUrl: _, tokenUrl: __, tokenKeyUrl: ___, issuer: ____, ...bare } = providerAt(rival, {}).config
-        const identity_providers = [
-          providerAt(corp, {}),
-          { ...providerAt(rival, {}), originKey: 'rival', config: { ...bare, discoveryUrl } },
-        ]
-        const porter = {
-          client_id: 'porter',
-          client_secret: 'secret',
-          authorized_grant_types: [JWT_BEARER],
-          scope: ['openid'],
-          autoapprove: true,
-        }
-        const clients = [...defaultBootstrap.clients, porter]
-        const bootstrap = { ...defaultBootstrap, clients, identity_providers }
-        const server = await startServer({ mode, clock, config: { bootstrap } })
-        try {
-          const statuses = []
-          for (const by of [corp, rival]) {
-            const assertion = await by.token({ iss: corp.url })
-            const answer = await server.token({ grant_type: JWT_BEARER, assertion }, { basic: ['porter', 'secret'] })
-            statuses.push(answer.status === 200)
+        for (const isInRecord of [true, false]) {
+          const clock = createTestClock()
+          const [corp, rival] = await Promise.all([startUpstream(clock), startUpstream(clock)])
+          Object.assign(rival.metadata, { issuer: corp.url })
+          const identity_providers = [
+            isInRecord ? providerAt(corp, {}) : discoveredAt(corp, 'corp'),
+            discoveredAt(rival, 'rival'),
+          ]
+          const clients = [...defaultBootstrap.clients, PORTER]
+          const bootstrap = { ...defaultBootstrap, clients, identity_providers }
+          const server = await startServer({ mode, clock, config: { bootstrap } })
+          try {
+            const statuses = []
+            for (const by of [corp, rival]) {
+              const assertion = await by.token({ iss: corp.url })
+              const answer = await server.token({ grant_type: JWT_BEARER, assertion }, { basic: ['porter', 'secret'] })
+              statuses.push(answer.status === 200)
+            }
+            assert.deepEqual(statuses, [true, false])
+            assert.deepEqual(server.faults, [])
+          } finally {
+            await server.stop()
+            await Promise.all([corp.stop(), rival.stop()])
           }
-          assert.deepEqual(statuses, [true, false])
-          assert.deepEqual(server.faults, [])
-        } finally {
-          await server.stop()
-          await Promise.all([corp.stop(), rival.stop()])
         }
       }
     },

@@ -56,6 +56,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     issuerInRecord: ownIssuer(provider),
     issuerInDocument: async () =>
       ownIssuer(provider) === undefined ? (await settings.read(provider)).issuer : undefined,
+    hasDocumentOf: issuer => stringOf(provider.config.discoveryUrl) === issuer.replace(/\/$/, '') + DOCUMENT_PATH,
     assertion: {
       async read(assertion) {
         const used = await settings.read(provider)
@@ -83,6 +84,9 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     },
   }
 }
+
+/** OpenID Connect Discovery §4. */
+const DOCUMENT_PATH = '/.well-known/openid-configuration'
 
 const ownIssuer = ({ config }: OidcRecord): string | undefined => stringOf(config.issuer)
 
