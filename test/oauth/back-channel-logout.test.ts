@@ -366,14 +366,18 @@ describe('back-channel logout beside applications that do not respond', () => {
   }
 
   /** A sender whose requests last until they are ended. */
-  async function senderFor(t: TestContext, bootstrap: object) {
+  async function senderFor(t: TestContext, bootstrap: object, deadline?: () => AbortSignal) {
     const server = await startServer({ config: { bootstrap: { ...defaultBootstrap, ...bootstrap } } })
     t.after(() => server.stop())
     let timeout = new AbortController()
     const { app, store, clock, vault } = server
     const faults: unknown[] = []
     const behaviour = behaviourOf('standard')
-    const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline: () => timeout.signal })
+    const outbound = createOutbound({
+      allowPrivate: false,
+      allowLoopback: true,
+      deadline: deadline ?? (() => timeout.signal),
+    })
     const channel = createBackChannel({
       store,
       clock,
@@ -387,8 +391,9 @@ describe('back-channel logout beside applications that do not respond', () => {
       log: { warn: () => {}, fault: (_, cause) => void faults.push(cause) },
     })
     const { id: userId } = await userNamed(server, 'marissa')
-    const end = (id: string, zoneId = 'svc', clients: readonly string[] = [id]): Promise<void> =>
+    const end = (id: string, zoneId = 'svc', clients: readonly string[] = [id], beganAt?: Date): Promise<void> =>
       store.endedSessions.add({
+        ...(beganAt && { beganAt }),
         zoneId,
         id,
         userId,
@@ -404,6 +409,43 @@ describe('back-channel logout beside applications that do not respond', () => {
     }
     return { channel, clock, end, endRequests, faults }
   }
+
+  it('gives up each after its own attempts, however many a session has', { timeout: 60_000 }, async t => {
+    const { receivers } = await hangingReceivers(t, 20)
+    const urls = new Map(receivers.map(({ url }, index) => [`hanging-${index}`, url]))
+    const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
+    const { channel, clock, end } = await senderFor(t, { clients }, () => AbortSignal.timeout(5))
+    await end('session', 'svc', [...urls.keys()])
+    const begin = clock.now().getTime()
+    let { waiting } = await channel.totals()
+    while (waiting > 0 && clock.now().getTime() < begin + 12 * 3_600_000) {
+      await channel.deliver()
+      clock.advance(60)
+      ;({ waiting } = await channel.totals())
+    }
+    const { outcomes } = await channel.totals()
+    assert.deepEqual([waiting, outcomes.given_up, outcomes.failed], [0, 20, 20 * 7])
+  })
+
+  it('does not keep one for ever that never gets a place', { timeout: 60_000 }, async t => {
+    const { receivers, arrived } = await hangingReceivers(t, 3)
+    const urls = new Map(receivers.map(({ url }, index) => [`hanging-${index}`, url]))
+    const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
+    const { channel, clock, end, endRequests } = await senderFor(t, { clients })
+    await end('before', 'svc', [...urls.keys()])
+    const first = channel.deliver()
+    await arrived(3)
+    clock.advance(10) // they are late
+    await endRequests([first])
+    await end('busy', 'svc', [...urls.keys()].slice(0, 2))
+    clock.advance(11)
+    const busy = channel.deliver() // both places of the zone
+    await arrived(5)
+    await end('session', 'svc', ['hanging-2'], new Date(clock.now().getTime() - 7 * 3_600_000))
+    const rounds = [busy, channel.deliver()]
+    while ((await channel.totals()).outcomes.given_up === 0) await new Promise(setImmediate)
+    await endRequests(rounds)
+  })
 
   it('notifies the others at once, while those are tried again', { timeout: 20_000 }, async t => {
     const { receivers: hanging, arrived } = await hangingReceivers(t, 10)

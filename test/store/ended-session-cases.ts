@@ -45,6 +45,7 @@ export function endedSessionCases(store: () => Store): void {
         clients: ['silent', 'told'],
         nextAttemptAt: at(2),
         attempts: 1,
+        beganAt: at(1),
       })
       await store().endedSessions.delete(ended)
       assert.deepEqual(await taken(z), [])
@@ -95,13 +96,11 @@ export function endedSessionCases(store: () => Store): void {
       await store().endedSessions.retry(claimed, { clients: [], nextAttemptAt: at(11), attempts: 1 }) // too late: it is another's
       assert.equal(await store().endedSessions.isDue(at(19)), false)
       assert.ok(again)
-      await store().endedSessions.retry(again, { clients: ['told'], nextAttemptAt: at(30), attempts: 1 })
+      const progress = new Map([['told', { attempts: 1, nextAttemptAt: at(30) }]])
+      await store().endedSessions.retry(again, { clients: ['told'], progress, nextAttemptAt: at(30), attempts: 1 })
       const third = await store().endedSessions.claim(at(30), at(40))
-      assert.deepEqual([third?.clients, third?.attempts], [['told'], 2])
-      assert.deepEqual(await store().endedSessions.waiting(), {
-        count: 1,
-        tried: [{ attempts: 2, nextAttemptAt: at(40) }],
-      })
+      assert.deepEqual([third?.clients, third?.attempts, third?.progress], [['told'], 2, progress])
+      assert.deepEqual(await store().endedSessions.waiting(), { count: 1, beganAt: at(1) })
       const last = await store().endedSessions.claim(at(40), at(50))
       if (last) await store().endedSessions.delete(last)
     })

@@ -2,9 +2,9 @@
 // (`EndedSession`), so that a process that stops loses nothing, and any process can continue. No request waits for it.
 import { addSeconds } from '../../base/clock.ts'
 import { pauseUnless } from '../../base/concurrency/pause.ts'
-import type { EndedSession } from '../../model/sessions/ended-session.ts'
+import type { ClientProgress, EndedSession } from '../../model/sessions/ended-session.ts'
 import { createClientNotices } from './client-notices.ts'
-import type { ClientNoticeDeps } from './client-notices.ts'
+import type { ClientNoticeDeps, PendingClient } from './client-notices.ts'
 
 /** Longer than an attempt at all clients of a session can last. */
 const CLAIM_SECONDS = 300
@@ -17,6 +17,8 @@ const PATIENCE_MS = 250
 const MAX_SESSIONS = 1000
 /** Delay before retrying clients for which no connection was free; does not count as an attempt. */
 const BUSY_SECONDS = 5
+/** After this time even those are not retried any more. */
+const MAX_SECONDS = DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0)
 
 /** Delivers due notifications. */
 export interface BackChannel {
@@ -36,7 +38,7 @@ type LogoutOutcome = 'delivered' | 'failed' | 'refused' | 'given_up'
 interface LogoutTotals {
   readonly outcomes: Readonly<Record<LogoutOutcome, number>>
   readonly waiting: number
-  /** About how long the oldest pending session has been retried; 0 if none was attempted yet. */
+  /** How long ago the first attempt at the oldest pending session was; 0 if none was attempted yet. */
   readonly waitingMilliseconds: number
 }
 
@@ -59,22 +61,39 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
 
   async function notifyOrRetry(ended: EndedSession): Promise<void> {
     const zone = await store.zones.find(ended.zoneId)
-    const left = zone?.active ? await notices.send({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended) : []
-    if (left.length === 0) return store.endedSessions.delete(ended)
-    // One that was not contacted must not wait as long as those that do not respond.
-    const isCounted = !left.some(({ isBusy }) => isBusy)
-    const delay = isCounted ? DELAYS_SECONDS[ended.attempts - 1] : BUSY_SECONDS
-    unsent[delay === undefined ? 'given_up' : 'failed'] += left.filter(({ isBusy }) => !isBusy).length
-    if (delay === undefined) {
-      const pending = left.map(({ clientId, why }) => `${clientId} (${why})`).join(', ')
-      log.warn(`back-channel logout: given up after ${ended.attempts} attempts: ${pending} in zone ${ended.zoneId}`)
-      return store.endedSessions.delete(ended)
-    }
+    if (!zone?.active) return store.endedSessions.delete(ended)
+    const before = progressOf(ended)
+    const begins = await store.now()
+    const due = before.filter(({ nextAttemptAt }) => nextAttemptAt <= begins)
+    const left = await notices.send({ ...zone, address: ended.byPath ? 'path' : 'host' }, ended, due)
+    const now = await store.now()
+    const next = [
+      ...before.filter(({ nextAttemptAt }) => nextAttemptAt > begins),
+      ...left.flatMap(each => nextOf(each, ended, now) ?? []),
+    ]
+    if (next.length === 0) return store.endedSessions.delete(ended)
     return store.endedSessions.retry(ended, {
-      clients: left.map(({ clientId }) => clientId),
-      nextAttemptAt: addSeconds(await store.now(), delay),
-      attempts: isCounted ? ended.attempts : ended.attempts - 1,
+      clients: next.map(({ clientId }) => clientId),
+      progress: new Map(next.map(each => [each.clientId, each])),
+      nextAttemptAt: new Date(Math.min(...next.map(({ nextAttemptAt }) => nextAttemptAt.getTime()))),
+      attempts: Math.max(...next.map(({ attempts }) => attempts)),
     })
+  }
+
+  /** When the client is tried again; undefined if it is given up, which is counted and logged. */
+  function nextOf(tried: PendingClient, { zoneId, beganAt }: EndedSession, now: Date): DueClient | undefined {
+    const { clientId, why, isBusy } = tried
+    const attempts = tried.attempts + (isBusy ? 0 : 1)
+    const isOver = beganAt !== undefined && now > addSeconds(beganAt, MAX_SECONDS)
+    // One that was not contacted must not wait as long as those that do not respond.
+    const delay = isBusy ? (isOver ? undefined : BUSY_SECONDS) : DELAYS_SECONDS[attempts - 1]
+    if (delay !== undefined) {
+      if (!isBusy) unsent.failed += 1
+      return { clientId, attempts, nextAttemptAt: addSeconds(now, delay) }
+    }
+    unsent.given_up += 1
+    log.warn(`back-channel logout: given up after ${attempts} attempts: ${clientId} (${why}) in zone ${zoneId}`)
+    return undefined
   }
 
   return {
@@ -101,12 +120,9 @@ export function createBackChannel(deps: ClientNoticeDeps): BackChannel {
       return count
     },
     async totals() {
-      const { count, tried } = await store.endedSessions.waiting()
-      const now = (await store.now()).getTime()
-      const ages = tried.map(
-        ({ attempts, nextAttemptAt }) => now - nextAttemptAt.getTime() + 1000 * delaysUntil(attempts),
-      )
-      return { outcomes: { ...notices.counts, ...unsent }, waiting: count, waitingMilliseconds: Math.max(0, ...ages) }
+      const { count, beganAt } = await store.endedSessions.waiting()
+      const age = beganAt === undefined ? 0 : (await store.now()).getTime() - beganAt.getTime()
+      return { outcomes: { ...notices.counts, ...unsent }, waiting: count, waitingMilliseconds: Math.max(0, age) }
     },
   }
 }
@@ -121,6 +137,12 @@ async function isDoneWithin(work: Promise<unknown>, milliseconds: number): Promi
   }
 }
 
-/** From the first attempt to the one after this many. */
-const delaysUntil = (attempts: number): number =>
-  DELAYS_SECONDS.slice(0, attempts).reduce((sum, delay) => sum + delay, 0)
+interface DueClient extends ClientProgress {
+  readonly clientId: string
+}
+
+/** Each client of the session, with its attempts before this one; an earlier version counted them together. */
+function progressOf({ clients, progress, attempts }: EndedSession): readonly DueClient[] {
+  const untried = { attempts: progress ? 0 : attempts - 1, nextAttemptAt: new Date(0) }
+  return clients.map(clientId => ({ clientId, ...(progress?.get(clientId) ?? untried) }))
+}

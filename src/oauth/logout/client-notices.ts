@@ -28,17 +28,29 @@ export interface ClientNoticeDeps extends LogoutTokenDeps {
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
+/** A client to notify, and how often that was tried before. */
+type TriedClient = Pick<PendingClient, 'clientId' | 'attempts'>
+
 /** A client that is still to be notified. `busy`: not contacted, because no outbound connection was free. */
-interface PendingClient {
+export interface PendingClient {
   readonly clientId: string
+  /** Before this one. */
+  readonly attempts: number
   readonly why: string
   readonly isBusy: boolean
 }
 
+/** One attempt at one client. */
+interface Notice {
+  readonly zone: AddressedZone
+  readonly ended: EndedSession
+  readonly tried: TriedClient
+}
+
 /** Notifies the clients of ended sessions. */
 interface ClientNotices {
-  /** Makes an attempt at each client of the session; those that are still to be notified. */
-  send(zone: AddressedZone, ended: EndedSession): Promise<readonly PendingClient[]>
+  /** Makes an attempt at each of these clients of the session; those that are still to be notified. */
+  send(zone: AddressedZone, ended: EndedSession, clients: readonly TriedClient[]): Promise<readonly PendingClient[]>
   /** How many clients need no further attempt, by reason. */
   readonly counts: { readonly delivered: number; readonly refused: number }
 }
@@ -51,11 +63,12 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
   const counts = { delivered: 0, refused: 0 }
 
   /** Undefined if nothing is left to do. */
-  async function notify(zone: AddressedZone, ended: EndedSession, client: Client): Promise<PendingClient | undefined> {
+  async function notify(notice: Notice, client: Client): Promise<PendingClient | undefined> {
+    const { zone, ended, tried } = notice
     const { clientId, backchannelLogoutUri: uri } = client
     if (uri === undefined || !supportsProtocol(zone, 'backchannelLogout', behaviour)) return undefined
     const share = outboundShareOf(client, 'background')
-    const left = (why: string, isBusy = false): PendingClient => ({ clientId, why, isBusy })
+    const left = (why: string, isBusy = false): PendingClient => ({ ...tried, why, isBusy })
     // By client, not by server, so that one client cannot stop notifications to a server of another.
     const key = `${zone.id} ${clientId}`
     // Asked before, so that it takes no place from one that may respond.
@@ -78,24 +91,24 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
       if (status < 300) return delivered()
       // §2.8: the application refused. Any other status may come from a proxy in front of it.
       if (status === 400) return refused(client, 'it responded with status 400')
-      return failed(ended, left(`it responded with status ${status}`))
+      return failed(left(`it responded with status ${status}`))
     } catch (cause) {
       if (cause instanceof OutboundBusy) return left(cause.message, true)
-      if (cause instanceof NoSigningKey) return failed(ended, left(cause.message))
+      if (cause instanceof NoSigningKey) return failed(left(cause.message))
       if (!(cause instanceof OutboundError)) throw cause
       if (cause.failure === 'forbidden') return refused(client, cause.message)
       breaker.report(key, 'failed')
       slot.noteEnd(cause.failure === 'timeout' ? 'hung' : 'ended')
-      return failed(ended, left(cause.message))
+      return failed(left(cause.message))
     } finally {
       slot.leave()
     }
   }
 
   /** Logs the first failure only: the address may be wrong, and the next line about it is hours away. */
-  function failed({ attempts }: EndedSession, pending: PendingClient): PendingClient {
-    const { clientId, why } = pending
-    if (attempts === 1) log.warn(`back-channel logout: ${clientId} was not notified, will retry: ${why}`)
+  function failed(pending: PendingClient): PendingClient {
+    const { clientId, attempts, why } = pending
+    if (attempts === 0) log.warn(`back-channel logout: ${clientId} was not notified, will retry: ${why}`)
     return pending
   }
 
@@ -109,23 +122,25 @@ export function createClientNotices(deps: ClientNoticeDeps): ClientNotices {
   }
 
   /** A client whose document cannot be read now may have to be notified later; one that is gone needs nothing. */
-  function missing(zone: AddressedZone, ended: EndedSession, clientId: string): PendingClient | undefined {
+  function missing({ zone, tried }: Notice): PendingClient | undefined {
+    const { clientId } = tried
     if (!isAddress(clientId) || !supportsProtocol(zone, 'clientMetadataDocuments', behaviour)) return undefined
     if (documents.isGone(zone.id, clientId)) return refused({ clientId }, 'its metadata document is gone')
-    return failed(ended, { clientId, why: 'its metadata document cannot be used', isBusy: false })
+    return failed({ ...tried, why: 'its metadata document cannot be used', isBusy: false })
   }
 
   return {
     counts,
-    async send(zone, ended) {
-      const attempts = ended.clients.map(async (clientId): Promise<PendingClient | undefined> => {
+    async send(zone, ended, clients) {
+      const attempts = clients.map(async (tried): Promise<PendingClient | undefined> => {
+        const notice = { zone, ended, tried }
         try {
-          const client = await store.clients.find(zone.id, clientId)
-          return client ? await notify(zone, ended, client) : missing(zone, ended, clientId)
+          const client = await store.clients.find(zone.id, tried.clientId)
+          return client ? await notify(notice, client) : missing(notice)
         } catch (cause) {
-          if (cause instanceof OutboundBusy) return { clientId, why: cause.message, isBusy: true }
+          if (cause instanceof OutboundBusy) return { ...tried, why: cause.message, isBusy: true }
           log.fault('back-channel logout', cause)
-          return { clientId, why: 'a fault', isBusy: false }
+          return { ...tried, why: 'a fault', isBusy: false }
         }
       })
       return (await Promise.all(attempts)).filter(each => each !== undefined)

@@ -10,6 +10,8 @@ const REQUESTS_AT_ONCE = 3
  */
 const MAX_UNPROVEN = 6
 const MAX_LATE = { zone: 2, all: 12 } as const
+/** A zone that got no place among the late ones of all has its turn at its next try, unless that is later than this. */
+const TURN_MS = 15_000
 /** A response after this time is late, and one before the other is quick. */
 const LATE_MS = 1000
 const QUICK_MS = 100
@@ -53,6 +55,7 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
   const servers = new Map<string, { running: number; readonly queue: Queue }>()
   const attempts = new Set<Attempt>() // under way
   const firstAttempts = new Map<string, Queue>() // by zone, of servers that have not been late
+  const turns = new Map<string, number>() // zones with a late server that got no place, in their order, and their last try
 
   function note(key: string, pace: Pace): void {
     paces.delete(key)
@@ -68,7 +71,17 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
     const ofZone = [...attempts].filter(each => each.zoneId === zoneId)
     if (ofZone.length >= MAX_UNPROVEN) return false
     const late = (some: readonly Attempt[]): number => some.filter(each => each.isLate).length
-    return !isLate || (late(ofZone) < MAX_LATE.zone && late([...attempts]) < MAX_LATE.all)
+    return !isLate || (late(ofZone) < MAX_LATE.zone && hasTurn(zoneId, MAX_LATE.all - late([...attempts])))
+  }
+
+  /** Whether one of the free places is for this zone: those that were refused before come first. */
+  function hasTurn(zoneId: string, free: number): boolean {
+    const now = clock.now().getTime()
+    for (const [zone, triedAt] of turns) if (now - triedAt > TURN_MS || triedAt > now) turns.delete(zone)
+    const place = [...turns.keys()].indexOf(zoneId)
+    if ((place < 0 ? turns.size : place) < free) return true
+    turns.set(zoneId, now)
+    return false
   }
 
   async function enterServer(key: string): Promise<boolean> {
@@ -97,6 +110,7 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
   /** A server has at most one request here, so that all applications of a zone have their turn. */
   async function enterZone(attempt: Attempt): Promise<boolean> {
     if (mayRun(attempt)) {
+      turns.delete(attempt.zoneId)
       attempts.add(attempt)
       return true
     }

@@ -245,4 +245,13 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: ({ flag }) => [`alter table passkeys add column is_backup_eligible ${flag}`],
   },
+  {
+    // Earlier versions count attempts for all clients of a session together.
+    id: '0037-logout-progress',
+    kind: 'expand',
+    statements: ({ text, integer }) => [
+      `alter table ended_sessions add column progress ${text}`,
+      `alter table ended_sessions add column began_at ${integer}`,
+    ],
+  },
 ]

@@ -4,11 +4,12 @@ import type { EndedSession } from '../../model/sessions/ended-session.ts'
 import { statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
+import { fromJson, toJson } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
 import type { Flag } from '../schema.ts'
 import type { EndedSessionStore } from './session-store.ts'
 
-const COLUMNS = [
+const FROM_SESSION = [
   'zone_id',
   'id',
   'user_id',
@@ -18,6 +19,7 @@ const COLUMNS = [
   'attempts',
   'by_path',
 ] as const
+const COLUMNS = [...FROM_SESSION, 'progress', 'began_at'] as const
 interface Row {
   zone_id: string
   id: string
@@ -27,12 +29,14 @@ interface Row {
   next_attempt_at: number
   attempts: number
   by_path: Flag | null
+  progress: string | null
+  began_at: number | null
 }
 
 /** Records those of the sessions of which a client is to be notified; `which` follows `where`. */
 export const noteEnded = <P extends object>(which: string): Statement<P, never> =>
   statement<P>(
-    `insert into ended_sessions (${list(COLUMNS)})
+    `insert into ended_sessions (${list(FROM_SESSION)})
      select zone_id, id_digest, user_id, session_salt, clients, 0, 0, by_path from sessions where tells = 1 and ${which}
      on conflict (zone_id, id) do nothing`,
   )
@@ -49,20 +53,22 @@ interface Claim {
   before: number
   next: number
 }
-const CLAIM = statement<Claim>(
-  `update ended_sessions set next_attempt_at = :next, attempts = attempts + 1
+const CLAIM = statement<Claim & { now: number }>(
+  `update ended_sessions
+   set next_attempt_at = :next, attempts = attempts + 1, began_at = coalesce(began_at, :now)
    where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
 )
-const RETRY = statement<Claim & { clients: string; attempts: number }>(
-  `update ended_sessions set next_attempt_at = :next, clients = :clients, attempts = :attempts
+const RETRY = statement<Claim & { clients: string; progress: string | null; attempts: number }>(
+  `update ended_sessions
+   set next_attempt_at = :next, clients = :clients, progress = :progress, attempts = :attempts
    where zone_id = :zone_id and id = :id and next_attempt_at = :before`,
 )
 const DELETE = statement<{ zone_id: string; id: string }>(
   `delete from ended_sessions where zone_id = :zone_id and id = :id`,
 )
-const WAITING = statement<object, { attempts: number; count: number; first: number }>(
-  `select attempts, count(*) as count, min(next_attempt_at) as first
-   from (select attempts, next_attempt_at from ended_sessions limit 10000) waiting group by attempts`,
+const WAITING = statement<object, { count: number; began: number | null }>(
+  `select count(*) as count, min(began_at) as began
+   from (select began_at from ended_sessions limit 10000) waiting`,
 )
 /** For tests and imports. */
 const INSERT = statement<Row>(insertInto('ended_sessions', COLUMNS))
@@ -82,29 +88,42 @@ export function createEndedSessions(db: Database): EndedSessionStore {
         const { zone_id, id, next_attempt_at: before } = row
         const next = until.getTime()
         // Another process may have claimed it first.
-        if ((await db.write(CLAIM, { zone_id, id, before, next })).changes === 0) continue
-        return toEnded({ ...row, next_attempt_at: next, attempts: row.attempts + 1 })
+        if ((await db.write(CLAIM, { zone_id, id, before, next, now: now.getTime() })).changes === 0) continue
+        const began_at = row.began_at ?? now.getTime()
+        return toEnded({ ...row, next_attempt_at: next, attempts: row.attempts + 1, began_at })
       }
       return undefined
     },
-    async retry(claimed, { clients, nextAttemptAt, attempts }) {
+    async retry(claimed, { clients, progress, nextAttemptAt, attempts }) {
       const key = { zone_id: claimed.zoneId, id: claimed.id, before: claimed.nextAttemptAt.getTime() }
       const kept = clients.map(lineOf).join('')
-      await db.write(RETRY, { ...key, next: nextAttemptAt.getTime(), clients: kept, attempts })
+      const next = nextAttemptAt.getTime()
+      await db.write(RETRY, { ...key, next, clients: kept, progress: progressText(progress), attempts })
     },
     async delete({ zoneId, id }) {
       await db.write(DELETE, { zone_id: zoneId, id })
     },
     async waiting() {
-      const rows = await db.read(WAITING, {})
-      return {
-        count: rows.reduce((sum, row) => sum + row.count, 0),
-        tried: rows
-          .filter(({ attempts }) => attempts > 0)
-          .map(({ attempts, first }) => ({ attempts, nextAttemptAt: new Date(first) })),
-      }
+      const [{ count, began } = { count: 0, began: null }] = await db.read(WAITING, {})
+      return { count, ...(began !== null && { beganAt: new Date(began) }) }
     },
   }
+}
+
+/** A client id, its attempts, and when the next one is due. */
+type ProgressEntry = readonly [clientId: string, attempts: number, nextAttemptAt: number]
+
+function progressText(progress: EndedSession['progress']): string | null {
+  if (progress === undefined) return null
+  const entries = Array.from(progress, ([clientId, { attempts, nextAttemptAt }]): ProgressEntry => {
+    return [clientId, attempts, nextAttemptAt.getTime()]
+  })
+  return toJson(entries)
+}
+
+function progressIn(text: string): NonNullable<EndedSession['progress']> {
+  const entries = fromJson<readonly ProgressEntry[]>(text)
+  return new Map(entries.map(([clientId, attempts, next]) => [clientId, { attempts, nextAttemptAt: new Date(next) }]))
 }
 
 const toRow = (ended: EndedSession): Row => ({
@@ -116,6 +135,8 @@ const toRow = (ended: EndedSession): Row => ({
   next_attempt_at: ended.nextAttemptAt.getTime(),
   attempts: ended.attempts,
   by_path: ended.byPath ? 1 : null,
+  progress: progressText(ended.progress),
+  began_at: ended.beganAt?.getTime() ?? null,
 })
 
 const toEnded = (row: Row): EndedSession => ({
@@ -126,5 +147,7 @@ const toEnded = (row: Row): EndedSession => ({
   clients: clientsIn(row.clients),
   nextAttemptAt: new Date(row.next_attempt_at),
   attempts: row.attempts,
+  ...(row.progress !== null && { progress: progressIn(row.progress) }),
+  ...(row.began_at !== null && { beganAt: new Date(row.began_at) }),
   ...(row.by_path === 1 && { byPath: true as const }),
 })

@@ -26,13 +26,13 @@ export interface EndedSessionStore {
    * Ends a claim, with the clients that are left, and the attempts that count. Does nothing if another process has claimed it
    * since.
    */
-  retry(claimed: EndedSession, left: Pick<EndedSession, 'clients' | 'nextAttemptAt' | 'attempts'>): Promise<void>
+  retry(
+    claimed: EndedSession,
+    left: Pick<EndedSession, 'clients' | 'progress' | 'nextAttemptAt' | 'attempts'>,
+  ): Promise<void>
   delete(ended: EndedSession): Promise<void>
-  /** How many wait, counted up to 10,000; and of those that were tried as often, the one that is due first. */
-  waiting(): Promise<{
-    readonly count: number
-    readonly tried: readonly Pick<EndedSession, 'attempts' | 'nextAttemptAt'>[]
-  }>
+  /** How many wait, counted up to 10,000; and when the first attempt at the oldest of them was. */
+  waiting(): Promise<{ readonly count: number; readonly beganAt?: Date }>
 }
 
 /** Browser sessions. */

@@ -79,6 +79,38 @@ describe('the places of requests to the servers of applications', () => {
     assert.ok(await slots.enter('one', 'unknown.example'))
   })
 
+  it('go to the zones in turns where servers of many are late', async () => {
+    const zones = Array.from({ length: 20 }, (_, index) => `zone-${index}`)
+    for (const zone of zones) for (const host of names(2)) await request(zone, host, 4.9)
+    const served = new Map<string, number>()
+    for (let round = 0; round < 10; round += 1) {
+      const entered: Slot[] = []
+      for (const zone of zones) {
+        const slots = taken(await enterAll(zone, names(2)))
+        if (slots.length > 0) served.set(zone, (served.get(zone) ?? 0) + 1)
+        entered.push(...slots)
+      }
+      assert.equal(entered.length, 12)
+      clock.advance(5)
+      for (const slot of entered) {
+        slot.noteEnd('hung')
+        slot.leave()
+      }
+    }
+    for (const zone of zones) assert.ok((served.get(zone) ?? 0) >= 3, zone)
+  })
+
+  it('are not kept for a zone that asks no more', async () => {
+    const zones = Array.from({ length: 20 }, (_, index) => `zone-${index}`)
+    for (const zone of zones) for (const host of names(2)) await request(zone, host, 4.9)
+    const entered: Slot[] = []
+    for (const zone of zones) entered.push(...taken(await enterAll(zone, names(2))))
+    for (const slot of entered) slot.leave()
+    assert.equal(taken(await enterAll('zone-0', names(2))).length, 0, 'fourteen others wait')
+    clock.advance(16)
+    assert.equal(taken(await enterAll('zone-0', names(2))).length, 2)
+  })
+
   it('are three for a server that responds in time, again after a late response', async () => {
     for (const seconds of [2, 0.5]) await request('one', 'app.example', seconds)
     assert.equal(taken(await Promise.all([1, 2, 3].map(() => slots.enter('one', 'app.example')))).length, 3)
