@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
-import { placeholderAddress } from '../model/mail.ts'
+import { isMailAddress, placeholderAddress } from '../model/mail.ts'
 import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { newUser } from '../users/new-user.ts'
@@ -27,7 +27,7 @@ export function newAccount(
     ...(phoneNumber !== undefined && { phoneNumber }),
     externalId,
     active: true,
-    verified: email !== undefined && externalUser.emailVerified === true,
+    verified: assertsAddress(externalUser),
   }
   // Without a password, so it cannot be used with one here.
   const user = newUser(draft, { zoneId }, deps)
@@ -93,11 +93,16 @@ function limited(
 }
 
 /** The provider's claim decides; without one, an unchanged address stays verified. */
-function isVerified(user: User, { email, emailVerified }: ExternalUserWithRoles): boolean {
+function isVerified(user: User, externalUser: ExternalUserWithRoles): boolean {
+  const { email, emailVerified } = externalUser
   if (emailVerified === false) return false
   if (email === undefined) return user.verified
-  return emailVerified === true || (user.verified && user.email === email)
+  return assertsAddress(externalUser) || (user.verified && user.email === email)
 }
+
+/** Whether the provider has verified the address. Text that is not one plain mailbox may be read as that of another user. */
+const assertsAddress = ({ email, emailVerified }: Pick<ExternalUser, 'email' | 'emailVerified'>): boolean =>
+  emailVerified === true && email !== undefined && isMailAddress(email)
 
 /** The address of a user whose provider names none: the name, if it is one, or else a placeholder. */
 export const assumedEmail = (userName: string, origin: string): string =>

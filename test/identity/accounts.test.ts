@@ -312,6 +312,19 @@ describe('createAccounts', () => {
       want: false,
     },
   ]
+  // An application that reads an address in another way would take the user for another one.
+  const strange = ['"kim@corp.example"@x.example', 'kim@corp.example,pat@x.example', 'Kim <kim@corp.example>', 'kim']
+  const placeholder = 'kim@user.from.corp.cf'
+  for (const email of [...strange, 'kim@co\uff52p.example', placeholder]) {
+    it(`keeps ${email} as an address that is not verified, whatever the provider says`, async () => {
+      const change = { email, emailVerified: true }
+      assert.equal((await enter({ ...change, externalId: 'new', userName: 'new' })).verified, false)
+      await enter({ emailVerified: true })
+      const changed = await enter(change)
+      assert.deepEqual([changed.email, changed.verified], [email, false])
+    })
+  }
+
   for (const { name, before = false, change, want } of words) {
     // Covers shadow users: verified follows the provider
     it(`holds the address for ${want ? '' : 'un'}verified when ${name}`, async () => {
