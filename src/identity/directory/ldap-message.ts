@@ -16,6 +16,8 @@ const CONTROLS = 0xa0
 const SASL_CREDENTIALS = 0x87
 const RESPONSE_NAME = 0x8a
 const RESPONSE_VALUE = 0x8b
+const SEARCH_END = 0x65
+const SIZE_LIMIT_EXCEEDED = 4
 
 /** A BER element, with the offsets of its content. */
 interface Element {
@@ -88,6 +90,16 @@ export function checkedMessage(bytes: Buffer): Buffer {
   return Buffer.concat([header, content])
 }
 
+/** Whether a valid response ends a search at a size limit, of the request or of the server (RFC 4511 §4.5.1.4). */
+export function endsAtSizeLimit(response: Buffer): boolean {
+  const message = elementAt(response, 0, response.length)
+  const id = elementAt(response, message.start, message.end)
+  const operation = elementAt(response, id.end, message.end)
+  if (operation.tag !== SEARCH_END) return false
+  const { start, end } = elementAt(response, operation.start, operation.end)
+  return response.readUIntBE(start, end - start) === SIZE_LIMIT_EXCEEDED
+}
+
 const isInteger = ({ tag, start, end }: Element, wanted: number): boolean =>
   tag === wanted && end > start && end - start <= 4
 
@@ -98,7 +110,7 @@ function isResponse(bytes: Buffer, operation: Element): boolean {
   switch (operation.tag) {
     case 0x61: // bind
       return isResult(bytes, parts, [REFERRAL, SASL_CREDENTIALS])
-    case 0x65: // the end of a search
+    case SEARCH_END:
     case 0x6f: // compare
       return isResult(bytes, parts, [REFERRAL])
     case 0x78: // StartTLS

@@ -2,7 +2,7 @@
 // them on one at a time.
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { checkedMessage, messageLength, NotLdap } from './ldap-message.ts'
+import { checkedMessage, endsAtSizeLimit, messageLength, NotLdap } from './ldap-message.ts'
 
 /** Maximum input of one connection. */
 const MAX_BYTES = 1024 * 1024
@@ -22,6 +22,8 @@ export class MessageStream extends Duplex {
   #isResting = false
   /** Why this side closed the connection. */
   failure: Error | undefined
+  /** Whether the last search ended at a size limit, which the library conceals. */
+  endedAtSizeLimit = false
 
   constructor(socket: Socket) {
     super({ readableObjectMode: true }) // keeps messages separate
@@ -108,7 +110,9 @@ export class MessageStream extends Duplex {
     ) {
       this.#messages += 1
       if (this.#messages > MAX_MESSAGES) throw tooMuch()
-      this.push(checkedMessage(bytes.subarray(0, length)))
+      const response = checkedMessage(bytes.subarray(0, length))
+      this.endedAtSizeLimit = endsAtSizeLimit(response)
+      this.push(response)
       bytes = bytes.subarray(length)
     }
     this.#chunks.length = 0

@@ -118,11 +118,16 @@ export async function openSession(
         ...(filter && { filter }),
       }
       const { searchEntries, searchReferences } = await translated(stream, () => client.search(base, options))
+      if (stream.endedAtSizeLimit && searchEntries.length < sizeLimit)
+        throw new DirectoryError('misconfigured', TRUNCATED)
       return { entries: searchEntries.map(readEntry), isPartial: searchReferences.length > 0 }
     },
     compare: (dn, attribute, value) => translated(stream, () => client.compare(dn, attribute, value)),
   }
 }
+
+/** Of several users only one may be left, or of the groups some may be missing. */
+const TRUNCATED = 'returned a part of the entries only, because of a size limit of its own'
 
 function readEntry({ dn, ...attributes }: Entry): DirectoryEntry {
   const texts = Object.entries(attributes).flatMap(([name, value]) => {

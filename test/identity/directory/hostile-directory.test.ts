@@ -293,6 +293,33 @@ describe('a directory with invalid responses', () => {
     stream.destroy()
   })
 
+  it('finds no user when it sends only the first of several entries', async () => {
+    const first = (...found: readonly Buffer[]): Answer =>
+      searching((socket, id) => {
+        for (const each of found) socket.write(message(id, each))
+        socket.write(message(id, result(0x65, 4))) // sizeLimitExceeded
+      })
+    const reason = 'returned a part of the entries only, because of a size limit of its own'
+    assert.deepEqual(await ask(first(foundEntry('cn=a'))), {
+      outcome: 'misconfigured',
+      reason: `userSearchBase: ${reason}`,
+    })
+    await directory?.stop()
+    // The limit of the request.
+    assert.deepEqual(await ask(first(foundEntry('cn=a'), foundEntry('cn=b'))), { outcome: 'bad-credentials' })
+    await directory?.stop()
+    let searches = 0
+    const partOfGroups = searching((socket, id) => {
+      searches += 1
+      socket.write(message(id, foundEntry(`cn=${searches}`)))
+      socket.write(message(id, result(0x65, searches === 1 ? 0 : 4)))
+    })
+    assert.deepEqual(await ask(partOfGroups, { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }), {
+      outcome: 'misconfigured',
+      reason: `groups: ${reason}`,
+    })
+  })
+
   it('finds no user when it sends several entries, or one without a name', async () => {
     const [one, two] = [foundEntry('cn=a'), foundEntry('cn=b')]
     assert.deepEqual(await ask(entries(one, two)), { outcome: 'bad-credentials' })
