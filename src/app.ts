@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { createServerInfo } from './admin/info.ts'
 import { assembleAdmin } from './app/admin.ts'
 import { assembleHttp } from './app/http.ts'
-import { assembleLogin } from './app/login.ts'
+import { assembleLogin, loginAtOrigin } from './app/login.ts'
 import { assembleOAuth, deferredBackChannel, oauthAtOrigin } from './app/oauth.ts'
 import { assembleOps, watchHealth } from './app/ops.ts'
 import { createBackground } from './base/concurrency/background.ts'
@@ -296,6 +296,7 @@ async function assembleServer(
       { prefix: urls.basePath },
     )
     oauthAtOrigin(http, parts)
+    loginAtOrigin(http, parts)
   }
   return {
     http,

@@ -12,6 +12,7 @@ import type { ServiceProviders } from '../identity/saml/service-provider.ts'
 import type { GroupsOf } from '../identity/user-groups.ts'
 import type { Vouching } from '../identity/vouched.ts'
 import { accountPages } from '../login/accounts/account-pages.ts'
+import { changePasswordUrl } from '../login/accounts/change-password-url.ts'
 import { createAttempts } from '../login/external/attempts.ts'
 import { authenticateEndpoint } from '../login/authenticate.ts'
 import { autologinEndpoints } from '../login/autologin.ts'
@@ -118,5 +119,10 @@ export function assembleLogin(app: FastifyInstance, given: LoginParts): void {
   if (config.playground) outboxEndpoint(app, parts)
   staticFileEndpoints(app, parts)
   accountPages(app, { ...parts, external })
+  changePasswordUrl(app, parts)
   savedAccountEndpoint(app, parts)
 }
+
+/** If the base URL has a path: the address that browsers look up at the origin, before that path. */
+export const loginAtOrigin = (http: FastifyInstance, parts: Pick<LoginParts, 'store' | 'service' | 'urls'>): void =>
+  changePasswordUrl(http, parts)

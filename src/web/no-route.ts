@@ -66,8 +66,10 @@ export function createNoRouteHook(deps: {
     const others = routesAt(path)
     if (others.length > 0) return refuseMethod(request, reply, others)
     logRemovedPath(path)
-    // UAA: files and /saml/web/ are not pages, which require a session. See docs/compatibility.md, M7.
-    const isPage = !/^\/(?:resources|saml\/web)\//.test(path)
+    // UAA: files and /saml/web/ are not pages, which require a session. See docs/compatibility.md, M7. Programs look for
+    // documents at well-known URLs, and take any page for one.
+    const below = path.startsWith(`${urls.basePath}/`) ? path.slice(urls.basePath.length) : path
+    const isPage = !/^\/(?:resources|saml\/web|\.well-known)\//.test(below)
     if (isPage) {
       await denial.refuseUnknownPath(request, reply)
       return

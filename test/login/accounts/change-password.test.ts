@@ -13,6 +13,7 @@ const config = {
     ...defaultBootstrap,
     users: [...defaultBootstrap.users, ...['nadia', 'omar', 'pia', 'rosa'].map(user)],
     identity_zones: [
+      { id: 'open', subdomain: 'open', name: 'open' },
       {
         id: 'closed',
         subdomain: 'closed',
@@ -49,6 +50,26 @@ for (const mode of MODES) {
         new_password: password,
         confirm_password: again,
       })
+
+    // Covers GET /.well-known/change-password: rule: redirects to the page; error: passwords are kept elsewhere
+    it('is where password managers look for it, at the zone’s own address', async () => {
+      const find = (host: string, path = '') => server.send(`${path}/.well-known/change-password`, { host })
+      const here = await find('localhost:8080')
+      assert.equal(here.status, 302)
+      assert.equal(here.headers['location'], 'http://localhost:8080/change_password')
+      const there = await find('localhost:8080', '/z/open')
+      assert.equal(there.headers['location'], 'http://localhost:8080/z/open/change_password')
+      assert.equal(
+        (await find('open.localhost:8080')).headers['location'],
+        'http://open.localhost:8080/change_password',
+      )
+      assert.equal((await find('closed.localhost:8080')).status, 404)
+    })
+
+    it('is not where such programs expect nothing, by which they tell a page from a catch-all', async () => {
+      const path = '/.well-known/resource-that-should-not-exist-whose-status-code-should-not-be-200'
+      assert.equal((await server.send(path, { headers: { accept: 'text/html' } })).status, 404)
+    })
 
     // Covers GET /change_password: page
     // Covers POST /change_password.do: current_password; new_password
@@ -136,3 +157,19 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('a server whose base URL has a path', () => {
+  it('has the well-known address of the page at the origin, too', async () => {
+    const server = await startServer({ config: { base_url: 'http://localhost:8080/auth' } })
+    try {
+      for (const path of ['', '/auth']) {
+        const answer = await server.send(`${path}/.well-known/change-password`)
+        assert.equal(answer.headers['location'], 'http://localhost:8080/auth/change_password')
+      }
+      assert.equal((await server.send('/.well-known/nothing')).status, 404)
+      assert.equal((await server.send('/auth/.well-known/nothing')).status, 404)
+    } finally {
+      await server.stop()
+    }
+  })
+})

@@ -204,6 +204,11 @@ const passwordOperations = (csrf: Fields): Operations => ({
       422: page('The form with the reason for the refusal, or the form for another link.'),
     },
   },
+  'GET /.well-known/change-password': {
+    summary: 'Find the form for another password',
+    about: 'For password managers. If the base URL has a path, also at the origin.',
+    answers: { 302: redirect('To `/change_password`.'), 404: 'Passwords are managed elsewhere.' },
+  },
   'GET /change_password': {
     summary: 'Show the form for another password',
     answers: { 200: page('The page.'), 403: `${KEPT_ELSEWHERE} Or another provider manages the password.` },
