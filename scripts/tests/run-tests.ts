@@ -24,7 +24,7 @@ const checks: Step = {
 }
 
 const systemPackages: Step = {
-  title: 'System packages (PostgreSQL, slapd, Chromium, PHP, xmlsec1)',
+  title: 'System packages (PostgreSQL, MariaDB, slapd, Chromium, PHP, xmlsec1)',
   hint: 'a program that the tests start is missing',
   run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
 }

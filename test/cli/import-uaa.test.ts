@@ -13,7 +13,7 @@ import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { runToEnd, serve } from '../support/process.ts'
-import { freshUaa, UAA_HASHES, WITHOUT_POSTGRES } from '../support/uaa-database.ts'
+import { freshUaa, UAA_ENGINES, UAA_HASHES, WITHOUT_POSTGRES } from '../support/uaa-database.ts'
 import type { TestRow, TestUaa } from '../support/uaa-database.ts'
 
 const ANN = '11111111-1111-4111-8111-111111111111'
@@ -318,8 +318,11 @@ const zoneConfig = () => ({
   mfaConfig: { enabled: false },
 })
 
-for (const kind of DATABASE_KINDS) {
-  describe(`latchkey import-uaa into ${kind}`, { skip: WITHOUT_POSTGRES }, () => {
+const pairs = UAA_ENGINES.flatMap(engine => DATABASE_KINDS.map(kind => ({ engine, kind })))
+  // Each database once on either side.
+  .filter(({ engine, kind }) => engine.name === 'PostgreSQL' || kind === 'sqlite')
+for (const { engine, kind } of pairs) {
+  describe(`latchkey import-uaa from ${engine.name} into ${kind}`, { skip: engine.skip }, () => {
     const folder = temporaryFolder()
     let uaa: TestUaa
     let target: TestDatabase
@@ -329,7 +332,7 @@ for (const kind of DATABASE_KINDS) {
       runToEnd(['import-uaa', '--config', 'latchkey.json', '--from', uaa.url, ...args], { folder })
 
     before(async () => {
-      uaa = await freshUaa(zoneConfig())
+      uaa = await freshUaa(zoneConfig(), engine.empty)
       target = await freshDatabase(kind)
       port = await freePort()
       await fill(uaa, `http://localhost:${port}/oauth/token`)
@@ -351,7 +354,7 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey: import-uaa
     // Covers latchkey import-uaa: --config; --from
-    // Covers import-uaa: engines: PostgreSQL
+    // Covers import-uaa: engines: PostgreSQL; MySQL and MariaDB
     // Covers import-uaa: not imported: orphans
     it('says what it would do, and writes nothing', async () => {
       const folders = (): readonly string[] => readdirSync(tmpdir()).filter(name => name.startsWith('latchkey-import-'))
@@ -574,9 +577,33 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
     },
     {
       name: 'the address of another kind of database',
-      args: ['--from', 'mysql://uaa:s3cret@db/uaa'],
+      args: ['--from', 'jdbc:mysql://uaa:s3cret@db/uaa'],
       status: 2,
-      says: /^latchkey: --from: must be postgres:\/\/user:password@host\/database\n$/,
+      says: /^latchkey: --from: must be postgres:\/\/user:password@host\/database, or the same with mysql:\n$/,
+    },
+    {
+      name: 'the address of a MySQL without a database',
+      args: ['--from', 'mysql://uaa:s3cret@db/'],
+      status: 2,
+      says: /^latchkey: --from: must name one host and a database; .*%40.*\n$/,
+    },
+    {
+      name: 'a TLS mode that MySQL connections do not have',
+      args: ['--from', 'mysql://db.example/uaa?sslmode=prefer'],
+      status: 2,
+      says: /^latchkey: --from: sslmode must be one of disable, verify-full\n$/,
+    },
+    {
+      name: 'an option of another driver',
+      args: ['--from', 'mysql://db.example/uaa?useSSL=true'],
+      status: 2,
+      says: /^latchkey: --from: useSSL is no parameter of the URL: there are sslmode and sslrootcert\n$/,
+    },
+    {
+      name: 'certification authorities that are not there',
+      args: ['--from', 'mysql://db.example/uaa?sslrootcert=/no/such.pem'],
+      status: 2,
+      says: /^latchkey: --from: sslrootcert \/no\/such\.pem cannot be read: .*\n$/,
     },
     {
       name: 'an unknown TLS mode',

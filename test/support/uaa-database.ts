@@ -2,6 +2,8 @@
 import { Client } from 'pg'
 import type { TestDatabase } from './databases.ts'
 import { freshDatabase } from './databases.ts'
+import { WITHOUT_MARIADB } from './mariadb.ts'
+import { emptyMysqlUaa } from './uaa-mysql.ts'
 
 const SCHEMA = `
 create table schema_version (version varchar(50), description varchar(200), success boolean);
@@ -88,22 +90,32 @@ export interface TestUaa extends TestDatabase {
   run(sql: string): Promise<readonly object[]>
 }
 
+/** The databases that UAA is used with, and why the tests with each are skipped. */
+export const UAA_ENGINES = [
+  { name: 'PostgreSQL', skip: WITHOUT_POSTGRES, empty: emptyPostgresUaa },
+  { name: 'MySQL', skip: WITHOUT_MARIADB, empty: emptyMysqlUaa },
+] as const
+
 /** Creates the schema with the rows that every UAA has; `config` is that of the default zone. */
-export async function freshUaa(config: object | null = null): Promise<TestUaa> {
+export async function freshUaa(config: object | null = null, empty = emptyPostgresUaa): Promise<TestUaa> {
+  const uaa = await empty()
+  await uaa.insert('identity_zone', { ...DEFAULT_ZONE, config: config && JSON.stringify(config) })
+  for (const row of IDLE) await uaa.insert('identity_provider', row)
+  return uaa
+}
+
+async function emptyPostgresUaa(): Promise<TestUaa> {
   const database = await freshDatabase('postgres')
   const client = new Client({ connectionString: database.url })
   await client.connect()
-  const insert = async (table: string, row: TestRow): Promise<void> => {
-    const columns = Object.keys(row)
-    const values = columns.map((_, index) => `$${index + 1}`)
-    await client.query(`insert into ${table} (${columns.join(', ')}) values (${values.join(', ')})`, Object.values(row))
-  }
   await client.query(SCHEMA)
-  await insert('identity_zone', { ...DEFAULT_ZONE, config: config && JSON.stringify(config) })
-  for (const row of IDLE) await insert('identity_provider', row)
   return {
     url: database.url,
-    insert,
+    async insert(table, row) {
+      const columns = Object.keys(row)
+      const places = columns.map((_, index) => `$${index + 1}`).join(', ')
+      await client.query(`insert into ${table} (${columns.join(', ')}) values (${places})`, Object.values(row))
+    },
     run: async sql => (await client.query<object>(sql)).rows,
     async drop() {
       await client.end()

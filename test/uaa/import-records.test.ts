@@ -944,7 +944,7 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       })
       await uaa.run(`drop table identity_zone`)
       await assert.rejects(openUaaDatabase(uaa.url), {
-        message: "UAA's database: there is no table identity_zone in it",
+        message: "UAA's database: there is no table identity_zone in it, or its user has no access to that table",
       })
     } finally {
       await uaa.drop()

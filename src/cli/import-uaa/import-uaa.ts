@@ -27,7 +27,7 @@ export const importUaa: Command = {
   summary: 'Fill a new database from that of a UAA, or list what that would do (the default).',
   options: `    --config FILE      Configuration of the new server       (LATCHKEY_CONFIG)
     --database URL     As for serve; a new one               (LATCHKEY_DATABASE)
-    --from URL         UAA's database, postgres://...; read only (LATCHKEY_UAA_DATABASE)
+    --from URL         UAA's database, postgres:// or mysql://; only read (LATCHKEY_UAA_DATABASE)
     --apply            Write; without it, only check, and list what cannot be imported
     --skip-refused     With --apply: finish without what cannot be imported
     --settings FILE    Instead: print the configuration for a uaa.yml, or for several, separated by commas

@@ -71,7 +71,7 @@ export function requireUsableUrl(database: string, problems: Problems, key = 'da
   if (mode !== null && !SSL_MODES.includes(mode)) {
     problems.add(key, `sslmode must be one of ${SSL_MODES.join(', ')}`)
   }
-  requireTlsFiles(database, problems, key)
+  requireTlsFiles(url, problems, key)
 }
 
 const hasSeveralHosts = ({ hostname, searchParams }: URL): boolean =>
@@ -83,9 +83,7 @@ const NO_URL =
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
 
 /** The files that a URL names; `pg` reads them at the first connection, and names no setting when one is missing. */
-function requireTlsFiles(database: string, problems: Problems, key: string): void {
-  if (!isPostgres(database) || !URL.canParse(database)) return
-  const { searchParams } = new URL(database)
+export function requireTlsFiles({ searchParams }: URL, problems: Problems, key: string): void {
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
     const path = searchParams.get(name)
     if (path === null || path === '' || path === 'system') continue
@@ -132,10 +130,13 @@ const isPostgres = (database: string): boolean => /^postgres(?:ql)?:/.test(datab
 const SAFE_SSL_MODES = new Set(['prefer', 'require', 'verify-ca', 'verify-full'])
 const SAFE_LIBPQ_MODES = new Set(['verify-ca', 'verify-full'])
 
-/** The host of a remote PostgreSQL without verified TLS; undefined for any other database. */
+/** The host of a remote PostgreSQL, MySQL or MariaDB without verified TLS; undefined for any other database. */
 export function exposedDatabaseHost(database: string): string | undefined {
-  if (!isPostgres(database) || !URL.canParse(database)) return undefined
+  if (database.startsWith('sqlite:') || !URL.canParse(database)) return undefined
   const { hostname, searchParams } = new URL(database)
+  if (!isPostgres(database)) {
+    return searchParams.get('sslmode') === 'disable' && !isLoopbackHost(hostname) ? hostname : undefined
+  }
   const host = searchParams.get('host') ?? decodeURIComponent(hostname)
   if (host === '' || host.startsWith('/') || isLoopbackHost(host)) return undefined // '' is this machine
   const safe = searchParams.get('uselibpqcompat') === 'true' ? SAFE_LIBPQ_MODES : SAFE_SSL_MODES

@@ -1,11 +1,29 @@
-// The tables of a UAA that an import reads, each value cast to one type: an old database, or a copy that another program made of
-// one in MySQL, may have columns of other types.
+// The tables of a UAA that an import reads. Each engine casts the values to one type: old databases, and copies that other
+// programs made, may have columns of other types.
 
-/** A column of the result and the SQL that fills it, and the type that this has. */
-type Columns = Readonly<Record<string, readonly [sql: string, type: 'text' | 'flag' | 'number']>>
+/** What a column becomes in JavaScript. */
+type ColumnKind =
+  /** A string. */
+  | 'text'
+  /** Bytes, as base64 that may have line breaks. */
+  | 'base64'
+  | 'flag'
+  | 'number'
+  /** Milliseconds since 1970. UAA writes its own time zone, which is taken for UTC. */
+  | 'time'
 
-type Cell<T> = T extends 'flag' ? boolean | null : T extends 'number' ? number | null : string | null
-type RowOfColumns<C extends Columns> = { readonly [K in keyof C]: Cell<C[K][1]> }
+/** A column of the table, or with `of` of the row of another table whose `key` is in the column `is` of this one. */
+export interface UaaColumn<K extends ColumnKind = ColumnKind> {
+  readonly kind: K
+  readonly column: string
+  readonly of?: { readonly table: string; readonly key: string; readonly is: string }
+}
+
+/** The members of a row by name. */
+type Columns = Readonly<Record<string, UaaColumn>>
+
+type Cell<K extends ColumnKind> = (K extends 'flag' ? boolean : K extends 'text' | 'base64' ? string : number) | null
+type RowOfColumns<C extends Columns> = { readonly [K in keyof C]: Cell<C[K]['kind']> }
 
 /** One table, always read in the same order. */
 export interface UaaTable<C extends Columns = Columns> {
@@ -19,14 +37,19 @@ export interface UaaTable<C extends Columns = Columns> {
   readonly needs: readonly string[]
 }
 
+/** A row, whose type the caller knows from the table. */
+export type AnyUaaRow = Readonly<Record<string, Cell<ColumnKind>>>
+
 const table = <const C extends Columns>(described: UaaTable<C>): UaaTable<C> => described
 
-const text = (column: string) => [`cast(${column} as text)`, 'text'] as const
-const flag = (column: string) => [`cast(${column} as boolean)`, 'flag'] as const
-const number = (column: string) => [`cast(${column} as double precision)`, 'number'] as const
-/** Milliseconds since 1970. UAA writes its own time zone, which is taken for UTC. */
-const time = (column: string) =>
-  [`cast(floor(extract(epoch from ${column}) * 1000) as double precision)`, 'number'] as const
+const column =
+  <const K extends ColumnKind>(kind: K) =>
+  (name: string, of?: UaaColumn['of']): UaaColumn<K> => ({ kind, column: name, ...(of && { of }) })
+
+const text = column('text')
+const flag = column('flag')
+const number = column('number')
+const time = column('time')
 
 const RECORDS = 1000
 /** Settings may hold logos and certificates. */
@@ -91,7 +114,7 @@ export const UAA_TABLES = {
       updated: time('lastmodified'),
       showOnHomePage: flag('show_on_home_page'),
       appLaunchUrl: text('app_launch_url'),
-      appIcon: [`encode(app_icon, 'base64')`, 'text'],
+      appIcon: column('base64')('app_icon'),
       createdBy: text('created_by'),
     },
     key: ['client_id', 'identity_zone_id'],
@@ -139,7 +162,7 @@ export const UAA_TABLES = {
       previousLogon: number('previous_logon_success_time'),
       aliasId: text('alias_id'),
       aliasZoneId: text('alias_zid'),
-      info: [`(select cast(info as text) from user_info where user_info.user_id = users.id limit 1)`, 'text'],
+      info: text('info', { table: 'user_info', key: 'user_id', is: 'id' }),
     },
     key: ['id'],
     pageSize: RECORDS,
@@ -153,10 +176,7 @@ export const UAA_TABLES = {
       memberType: text('member_type'),
       origin: text('origin'),
       rowZoneId: text('identity_zone_id'),
-      zoneId: [
-        `(select cast(identity_zone_id as text) from groups where groups.id = group_membership.group_id)`,
-        'text',
-      ],
+      zoneId: text('identity_zone_id', { table: 'groups', key: 'id', is: 'group_id' }),
     },
     key: ['group_id', 'member_id'],
     pageSize: RECORDS,
@@ -170,10 +190,7 @@ export const UAA_TABLES = {
       origin: text('origin'),
       created: time('added'),
       rowZoneId: text('identity_zone_id'),
-      zoneId: [
-        `(select cast(identity_zone_id as text) from groups where groups.id = external_group_mapping.group_id)`,
-        'text',
-      ],
+      zoneId: text('identity_zone_id', { table: 'groups', key: 'id', is: 'group_id' }),
     },
     key: ['id'],
     pageSize: RECORDS,
@@ -189,7 +206,7 @@ export const UAA_TABLES = {
       expires: time('expiresat'),
       updated: time('lastmodifiedat'),
       rowZoneId: text('identity_zone_id'),
-      zoneId: [`(select cast(identity_zone_id as text) from users where users.id = authz_approvals.user_id)`, 'text'],
+      zoneId: text('identity_zone_id', { table: 'users', key: 'id', is: 'user_id' }),
     },
     key: ['user_id', 'client_id', 'scope'],
     pageSize: RECORDS,
