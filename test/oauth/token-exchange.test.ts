@@ -149,6 +149,18 @@ for (const mode of MODES) {
       assert.equal(refused.json()['error'], 'invalid_request')
     })
 
+    it('takes a bare host with and without the slash after it for the same audience, as resources are', async () => {
+      for (const name of ['audience', 'resource']) {
+        const { access_token: token } = tokensOf(await exchange({ [name]: 'https://bank.example' }))
+        assert.deepEqual(decodeJwt(token).aud, ['https://bank.example/'], 'the spelling of the record')
+      }
+      const both = await exchange({ audience: 'https://bank.example', resource: 'https://bank.example/' })
+      assert.equal(both.status, 200, both.text)
+      for (const audience of ['https://bank.example//', 'stock/', 'https://bank.example/x', 'https://bank.example?']) {
+        assert.equal((await exchange({ audience })).json()['error'], 'invalid_target', audience)
+      }
+    })
+
     it('takes the only rule where the request names no audience, and none of several', async () => {
       const mine = await server.token(
         { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: await own('single') },

@@ -11,15 +11,15 @@ const refuse = (description: string): OAuthError => new OAuthError('invalid_targ
 const BARE_HOST = /^https?:\/\/[^/?#]+(\/?)$/i
 
 /**
- * The spelling of the client's record. Only the slash after a bare host may differ, which changes nothing (RFC 3986 §6.2.3):
- * libraries that parse the URI of an API add one.
+ * The spelling of the record, whose names these are. Only the slash after a bare host may differ, which changes nothing (RFC 3986
+ * §6.2.3): libraries that parse the URI of an API add one.
  */
-function spellingOf(resource: string, { resources = [] }: Client): string | undefined {
-  if (resources.includes(resource)) return resource
-  const [, slash] = BARE_HOST.exec(resource) ?? []
+export function spellingAmong(names: readonly string[], sent: string): string | undefined {
+  if (names.includes(sent)) return sent
+  const [, slash] = BARE_HOST.exec(sent) ?? []
   if (slash === undefined) return undefined
-  const other = slash === '' ? `${resource}/` : resource.slice(0, -1)
-  return resources.includes(other) ? other : undefined
+  const other = slash === '' ? `${sent}/` : sent.slice(0, -1)
+  return names.includes(other) ? other : undefined
 }
 
 /**
@@ -32,7 +32,7 @@ export function namedResources(values: readonly string[], client: Client): reado
   const named = new Set<string>()
   for (const resource of sent) {
     if (!isAbsoluteUri(resource)) throw refuse('A resource must be an absolute URI without a fragment')
-    const spelling = spellingOf(resource, client)
+    const spelling = spellingAmong(client.resources ?? [], resource)
     if (spelling === undefined) throw refuse('This client may not request a token for this resource')
     named.add(spelling)
   }

@@ -3,6 +3,7 @@ import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
+import { spellingAmong } from '../../model/tokens/resources.ts'
 import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { isPairwiseIn } from '../../model/tokens/subject.ts'
@@ -71,7 +72,7 @@ export async function authorizeByExchange(
     throw new OAuthError('invalid_request', 'The subject_token is not a token of a user', { rule: 'subject-token' })
   }
   requireBound(subject, request)
-  const rule = ruleFor(client, subject, audienceIn(params))
+  const rule = ruleFor(client, subject, params)
   const actor = await actorOf(request, { rule, subject }, deps)
   await requireUsableProvider(request, user, deps)
   const signIn = signInOf(subject.claims, zone, deps.behaviour)
@@ -158,13 +159,6 @@ async function readToken(
   throw new OAuthError('invalid_request', `The ${name} is not meant for this client`, { rule: 'subject-token' })
 }
 
-/** RFC 8693 §2.1: a token is for all named audiences, but a rule allows only one. */
-function audienceIn(params: Params): string | undefined {
-  const [named, another] = new Set([...params.all('audience'), ...params.all('resource')].filter(one => one !== ''))
-  if (another === undefined) return named
-  throw new OAuthError('invalid_target', 'A token can be exchanged for one audience only')
-}
-
 /** A stolen token of the new kind must not be worth more than a stolen one of the old kind. */
 function requireBound({ claims }: VerifiedToken, { confirmation }: DecidedRequest): void {
   if (claims['cnf'] === undefined || confirmation) return
@@ -173,9 +167,21 @@ function requireBound({ claims }: VerifiedToken, { confirmation }: DecidedReques
   throw new OAuthError('invalid_request', description, { rule: 'sender-constrained' })
 }
 
+/** RFC 8693 §2.1: a token is for all named audiences, but a rule allows only one. In the spelling of the rules. */
+function audienceIn(params: Params, known: readonly string[]): string | undefined {
+  const sent = [...params.all('audience'), ...params.all('resource')].filter(one => one !== '')
+  const [named, another] = new Set(sent.map(one => spellingAmong(known, one) ?? one))
+  if (another === undefined) return named
+  throw new OAuthError('invalid_target', 'A token can be exchanged for one audience only')
+}
+
 /** The rule for the audience; without one in the request, the only rule for tokens of that client. */
-function ruleFor(client: Client, subject: VerifiedToken, audience: string | undefined): ExchangeRule {
+function ruleFor(client: Client, subject: VerifiedToken, params: Params): ExchangeRule {
   const rules = (client.tokenExchange ?? []).filter(rule => rule.subjects.includes(subject.client.clientId))
+  const audience = audienceIn(
+    params,
+    rules.map(rule => rule.audience),
+  )
   const fitting = audience === undefined ? rules : rules.filter(rule => rule.audience === audience)
   const [rule, another] = fitting
   if (rule && !another) return rule
