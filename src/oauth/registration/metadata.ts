@@ -38,6 +38,8 @@ export const invalidMetadata = (description: string, error: OAuthErrorCode = 'in
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 const MAX_ENTRIES = 20
 const MAX_NAME_LENGTH = 100
+/** Blanks, controls and what fonts leave out or leave blank, such as fillers of Hangul and Braille. */
+const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu
 const MAX_LENGTH = 2000
 
 type Kind = 'string' | 'link' | 'links' | 'strings' | 'flag' | 'number' | 'keys'
@@ -123,8 +125,8 @@ export function readMetadata(sent: JsonRecord, rules: MetadataRules): RequestedC
     throw invalidMetadata(`token_endpoint_auth_method ${method} needs jwks or jwks_uri`)
   }
   const clientName = stringOf(sent, 'client_name')
-  if (clientName !== undefined && (clientName.trim() === '' || clientName.length > MAX_NAME_LENGTH)) {
-    throw invalidMetadata(`client_name must have 1 to ${MAX_NAME_LENGTH} characters`)
+  if (clientName !== undefined && (clientName.length > MAX_NAME_LENGTH || clientName.replace(INVISIBLE, '') === '')) {
+    throw invalidMetadata(`client_name must have 1 to ${MAX_NAME_LENGTH} characters that can be seen`)
   }
   const json = {
     ...members,

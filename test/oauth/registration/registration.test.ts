@@ -96,6 +96,10 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
   ['a software statement', { ...METADATA, software_statement: 'a.b.c' }, 'unapproved_software_statement'],
   ['a name that is too long', { ...METADATA, client_name: 'x'.repeat(101) }],
   ['a name that is not a string', { ...METADATA, client_name: ['x'] }],
+  // The approval page would name no application.
+  ...['\u200b', '\u3164', '\u202e\u2066', '\n', '\u2800', '\u{e0041}'].map(
+    name => [`the invisible name ${JSON.stringify(name)}`, { ...METADATA, client_name: name }] as const,
+  ),
   ...['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'initiate_login_uri'].flatMap(name =>
     ['javascript:alert(1)', 'http://new.example/', 'data:text/html,x', '//new.example', 'https://u:p@new.example/'].map(
       value => [`${value} as ${name}`, { ...METADATA, [name]: value }] as const,
