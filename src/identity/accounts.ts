@@ -69,10 +69,10 @@ export function createAccounts(deps: AccountWriteDeps & { readonly behaviour: Be
 
   async function create(zone: Zone, origin: string, externalUser: ExternalUserWithRoles): Promise<Entry> {
     const user = newAccount({ zoneId: zone.id, origin }, externalUser, deps)
-    for (const userName of [
-      externalUser.userName,
-      `${externalUser.userName}-${digest(externalUser.externalId).slice(0, 8)}`,
-    ]) {
+    const { userName: named } = externalUser
+    // The second name is the same at the next attempt; the third cannot be taken by users who want to keep this one out.
+    for (const suffix of ['', `-${digest(externalUser.externalId).slice(0, 8)}`, `-${deps.random.urlSafe(8)}`]) {
+      const userName = named + suffix
       try {
         const isMade = await store.users.create(zone.id, { ...user, userName }, { maxUsers: maxUsersOf(zone) })
         return isMade ? { outcome: 'entered', user: { ...user, userName }, isNew: true } : ZONE_FULL

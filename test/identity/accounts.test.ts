@@ -215,6 +215,19 @@ describe('createAccounts', () => {
     assert.equal((await enter()).id, first.id)
   })
 
+  it('makes the account of a user although others have taken every name that can be foreseen', async () => {
+    await enter()
+    const foreseen = (await enter({ externalId: 'sub-2' })).userName
+    await enter({ externalId: 'sub-2', userName: 'x', givenName: 'Gone' })
+    await enter({ externalId: 'mallory', userName: foreseen })
+    await enter({ externalId: 'sub-2', userName: 'y', givenName: 'Still' })
+    const { id } = (await store.users.findByExternalId(zone.id, 'corp', 'sub-2')) ?? assert.fail()
+    await store.users.delete(zone.id, id)
+    const made = await enter({ externalId: 'sub-2' })
+    assert.match(made.userName, /^pat-[\w-]{8}$/)
+    assert.notEqual(made.userName, foreseen)
+  })
+
   const updates: readonly { name: string; change: Partial<ExternalUserWithRoles>; want: Partial<User> }[] = [
     { name: 'a given name', change: { givenName: 'Patricia' }, want: { givenName: 'Patricia' } },
     { name: 'a family name', change: { familyName: 'Roe' }, want: { familyName: 'Roe' } },
