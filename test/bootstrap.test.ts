@@ -573,6 +573,27 @@ describe('a second start', () => {
     assert.deepEqual([rowsWritten(), await clientOf(store, 'app'), await userOf(store, 'marissa')], before)
   })
 
+  it('reads nothing of each record when nothing changed', async () => {
+    const store = await open()
+    const clients = Array.from({ length: 50 }, (_, index) => ({ ...app, client_id: `app-${index}` }))
+    const users = Array.from({ length: 50 }, (_, index) => ({ ...marissa, userName: `user-${index}` }))
+    const file = { bootstrap: { clients, users } }
+    await start(store, file)
+    let reads = 0
+    const counting: Store = {
+      ...store,
+      bootstrap: {
+        ...store.bootstrap,
+        applied(...of) {
+          reads += 1
+          return store.bootstrap.applied(...of)
+        },
+      },
+    }
+    await start(counting, file)
+    assert.ok(reads < 10, `${reads} reads`)
+  })
+
   it('sees no change in the order of members', async () => {
     const store = await open()
     await start(store, file())

@@ -24,16 +24,33 @@ export interface Ledger {
 /** Stores definitions as keyed digests, because they contain secrets. `onApplied` gets the number of applied records so far. */
 export function createLedger(store: Store, vault: Vault, onApplied?: (applied: number) => void): Ledger {
   let applied = 0
+  let zone: { readonly id: string; readonly known: Promise<ReadonlyMap<string, string>> } | undefined
+
+  /** Of one zone at a time: a query for each of thousands of unchanged records takes most of a start. */
+  async function knownIn(zoneId: string): Promise<ReadonlyMap<string, string>> {
+    const load = async (): Promise<ReadonlyMap<string, string>> => {
+      const all = await store.bootstrap.appliedInZone(zoneId)
+      return new Map(all.map(({ kind, key, digest }) => [`${kind}\0${key}`, digest]))
+    }
+    if (zone?.id !== zoneId) zone = { id: zoneId, known: load() }
+    return zone.known
+  }
+
   return {
     async once({ zoneId, kind, key, definition }, apply) {
       const digest = vault.keyedDigest(`bootstrap ${kind} ${canonicalJson(definition)}`)
+      if ((await knownIn(zoneId)).get(`${kind}\0${key}`) === digest) return
+      // Asked again: another process that starts now may have applied it meanwhile.
       if ((await store.bootstrap.applied(zoneId, kind, key)) === digest) return
       await apply()
       await store.bootstrap.remember(zoneId, kind, key, digest)
       applied += 1
       onApplied?.(applied)
     },
-    forget: ({ zoneId, kind, key }) => store.bootstrap.remember(zoneId, kind, key, 'forgotten'),
+    async forget({ zoneId, kind, key }) {
+      await store.bootstrap.remember(zoneId, kind, key, 'forgotten')
+      zone = undefined
+    },
     get applied() {
       return applied
     },

@@ -272,9 +272,18 @@ export interface AccountEventStore {
   list(zoneId: string, userId: string, since: Date): Promise<readonly AccountEvent[]>
 }
 
+/** The digest of the definition that was last applied to a record. */
+interface AppliedRecord {
+  readonly kind: string
+  readonly key: string
+  readonly digest: string
+}
+
 /** The definitions that the bootstrap applied, so that a start does not reset records changed through an API. */
 export interface BootstrapStore {
   /** The digest of the definition last applied to this record. */
   applied(zoneId: string, kind: string, key: string): Promise<string | undefined>
+  /** The same for all records of the zone, by kind and key. */
+  appliedInZone(zoneId: string): Promise<readonly AppliedRecord[]>
   remember(zoneId: string, kind: string, key: string, definitionDigest: string): Promise<void>
 }

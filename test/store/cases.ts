@@ -469,6 +469,9 @@ export function storeCases(kind: DatabaseKind): void {
       await store.sessions.insert(mine, session({ zoneId: mine }))
       await store.events.recordFailure(mine, 'u1', at(5))
       await store.bootstrap.remember(mine, 'client', 'app', 'digest')
+      const [applied] = await store.bootstrap.appliedInZone(mine)
+      assert.deepEqual({ ...applied }, { kind: 'client', key: 'app', digest: 'digest' })
+      assert.deepEqual(await store.bootstrap.appliedInZone(theirs), [])
       await store.tokens.revokeGrant(mine, 'revoked', at(100))
     })
 
