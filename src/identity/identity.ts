@@ -44,8 +44,8 @@ export interface Identity
     zone: Zone,
     origin: string,
   ): Promise<{ readonly shape: AnswerShape; readonly path: string | undefined } | undefined>
-  /** The origin of the one active provider of this type with this issuer. */
-  originOf(zone: Zone, type: string, issuer: string): Promise<string | undefined>
+  /** The origins of the active providers of this type with this issuer: several if their documents claim the same one. */
+  originsOf(zone: Zone, type: string, issuer: string): Promise<readonly string[]>
 }
 
 /** Dependencies of `createIdentity`. */
@@ -79,7 +79,8 @@ export function createIdentity(given: IdentityDeps): Identity {
     isReady: async (zone, provider) => (await (await open(zone, provider)).redirect?.isReady()) === true,
     isOffered: async (zone, provider) => (await open(zone, provider)).redirect?.isOffered() === true,
     startRedirect: async (zone, origin, start) => (await redirectOf(zone, origin))?.redirect.start(start, zone),
-    originOf: async (zone, type, issuer) => (await sources.providerOf(zone, type, issuer))?.provider.originKey,
+    originsOf: async (zone, type, issuer) =>
+      (await sources.providersOf(zone, type, issuer)).map(({ provider }) => provider.originKey),
     async answersOf(zone, origin) {
       const found = await redirectOf(zone, origin)
       return found && { shape: found.redirect.answer, path: found.redirect.callbackPath }

@@ -42,6 +42,8 @@ export interface ProviderSources {
    * known.
    */
   readonly providerOf: (zone: Zone, type: string, issuer: string) => Promise<OpenedProvider | undefined>
+  /** The same where there may be several: a provider of the caller's choice is to verify what names the issuer. */
+  readonly providersOf: (zone: Zone, type: string, issuer: string) => Promise<readonly OpenedProvider[]>
   /**
    * Whether the record in the database is still the same: while the provider responded, its origin may have been given to
    * another provider, possibly by another process.
@@ -88,18 +90,22 @@ export function createProviderSources(
   }
 
   /** The one active provider of the issuer; for one who can prove that it is. */
-  async function providerOf(zone: Zone, type: string, issuer: string): Promise<OpenedProvider | undefined> {
+  const providerOf = async (zone: Zone, type: string, issuer: string): Promise<OpenedProvider | undefined> =>
+    onlyOne(await providersOf(zone, type, issuer))
+
+  async function providersOf(zone: Zone, type: string, issuer: string): Promise<readonly OpenedProvider[]> {
     const active = (await store.providers.listActive(zone.id)).filter(provider => provider.type === type)
     const opened = await Promise.all(active.map(async provider => ({ provider, source: await open(zone, provider) })))
     const found = opened.filter(({ source }) => source.issuerInRecord === issuer)
     // A provider cannot block another one by claiming its issuer in its document, or delay it by not publishing one.
-    if (found.length > 0) return onlyOne(found)
+    if (found.length > 0) return found
     const unnamed = opened.filter(({ source }) => source.issuerInRecord === undefined)
     const inDocuments = await issuersInDocuments(unnamed)
     const named = unnamed.filter((_, index) => inDocuments[index] === issuer)
     const busy = inDocuments.find(each => each instanceof OutboundBusy)
     if (named.length === 0 && busy) throw busy
-    return onlyOne(named) ?? onlyOne(named.filter(({ source }) => source.hasDocumentOf?.(issuer) === true))
+    const own = named.filter(({ source }) => source.hasDocumentOf?.(issuer) === true)
+    return own.length > 0 ? own : named
   }
 
   /** The issuers, in the order of the providers; those that are left after a while are not among them. */
@@ -150,6 +156,7 @@ export function createProviderSources(
     problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
     issuerOf,
     providerOf,
+    providersOf,
     isUnchanged: async provider =>
       isDeepStrictEqual(await store.providers.findStored(provider.zoneId, provider.originKey), provider),
   }

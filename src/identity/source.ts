@@ -245,7 +245,7 @@ export interface IdentitySource {
   readonly issuerInRecord?: string | undefined
   /** The issuer of a record that names none: that of the provider's own document, which may have to be fetched. */
   readonly issuerInDocument?: () => Promise<string | undefined>
-  /** Whether that document is at the address that the standard derives from the issuer, so that it is the issuer's own. */
+  /** Whether that document is where the issuer itself publishes: of several that claim the issuer, it is the genuine one. */
   readonly hasDocumentOf?: (issuer: string) => boolean
   /** Accepts the provider's assertions. */
   readonly assertion?: AssertionReader

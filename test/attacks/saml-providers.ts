@@ -37,17 +37,24 @@ const USERS = {
   authorities: ['scim.write'],
 }
 
+/** What a host of metadata publishes: one document, or others at some paths. */
+interface Site {
+  document: string
+  byPath: Readonly<Record<string, string>>
+  asked: number
+}
+
 /** Runs the attempt against a server with these providers; `site` publishes a document, and counts. */
 async function against(
   records: (clock: ReturnType<typeof createTestClock>, site: string) => readonly object[],
-  attempt: (server: TestServer, site: { document: string; asked: number }) => Promise<void>,
+  attempt: (server: TestServer, site: Site) => Promise<void>,
   mode: CompatibilityMode = 'standard',
 ): Promise<void> {
   const clock = createTestClock()
-  const state = { document: '', asked: 0 }
-  const site = createServer((_, response) => {
+  const state: Site = { document: '', byPath: {}, asked: 0 }
+  const site = createServer(({ url = '' }, response) => {
     state.asked += 1
-    response.end(state.document)
+    response.end(state.byPath[url] ?? state.document)
   })
   await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
   const address = site.address()
@@ -250,6 +257,38 @@ export const samlProviderAttacks: readonly Attack[] = [
           assert.equal(headers['location'], `${BASE}/login?error=idp_not_found`)
         },
       ),
+  },
+  {
+    attack:
+      'publishes, for a provider whose record names no entity, metadata with the entity id of another such provider',
+    outcome: 'users of the other one sign in, to their own accounts, and no answer of the false one signs them in',
+    attempt: async () => {
+      for (const mode of MODES)
+        await against(
+          (clock, site) => ['corp', 'evil'].map(name => samlRecord(clock, name, { metaDataLocation: site + name })),
+          async (server, site) => {
+            const { clock, store } = server
+            const entityId = 'https://corp.example/saml'
+            const evil = createSamlIdp({ clock, to, entityId, key: evilKey })
+            site.byPath = {
+              '/corp': idpOf(clock, 'corp').metadata({ sso: 'https://corp.example/sso' }),
+              '/evil': evil.metadata({ sso: 'https://evil.example/sso' }),
+            }
+            await assertRefused(server, { signing: { key: evilKey } })
+            const answer = await signInAt(server, server.browser())
+            assert.equal(answer.status, 302, answer.text)
+            assert.ok(await store.users.findByExternalId('svc', 'corp', 'person-1'))
+            const browser = server.browser()
+            const sent = requestIn(await browser.send('/login/external/evil'))
+            await comeBack(server, browser, answerForm(await evil.response({ inResponseTo: sent.id }), sent.relayState))
+            const [mine, theirs] = await Promise.all(
+              ['evil', 'corp'].map(origin => store.users.findByExternalId('svc', origin, 'person-1')),
+            )
+            assert.notEqual(mine?.id, theirs?.id)
+          },
+          mode,
+        )
+    },
   },
   {
     attack: 'posts forged answers, each of which no key of the provider fits',

@@ -98,6 +98,7 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     issuerInRecord: record.externalKey,
     issuerInDocument: async () =>
       record.externalKey === undefined ? (await load()).providers.entityIdOf(record) : undefined,
+    hasDocumentOf: entityId => isOnHostOf(record.config, entityId),
   })
 
   return {
@@ -106,6 +107,12 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     problemIn: async message => (await load()).assertions.problemIn(message),
     open,
   }
+}
+
+/** Many providers publish their metadata on the host of their entity id (SAML Metadata §4.1 has them at that address itself). */
+function isOnHostOf({ metaDataLocation }: SamlProviderConfig, entityId: string): boolean {
+  const [location, entity] = [metaDataLocation ?? '', entityId].map(text => URL.parse(text)?.host)
+  return location !== undefined && location !== '' && location === entity
 }
 
 /** Whether IdP-initiated sign-ins are allowed: an attacker may distribute an unsolicited response. */

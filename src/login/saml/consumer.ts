@@ -44,19 +44,50 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
   if (!message || form.all('SAMLResponse').length > 1) return fail({ request, reply }, UNREADABLE, deps)
   const own = samlAliasOf(zone, deps.samlEntityId)
   const issuer = await identity.claimedIssuer('saml', message)
-  const origin = issuer === undefined ? undefined : await identity.originOf(zone, 'saml', issuer)
+  const all = issuer === undefined ? [] : await identity.originsOf(zone, 'saml', issuer)
   // The last segment may be the service provider's alias or the identity provider's.
-  if (origin === undefined || (alias !== undefined && alias !== own && alias !== origin)) {
+  const origins = alias === undefined || alias === own ? all : all.filter(each => each === alias)
+  const unknown = async (): Promise<FastifyReply> => {
     await reportUnknownIssuer(request, { message, issuer }, deps)
     return fail({ request, reply }, await noProvider(request, { issuer, alias }, deps), deps)
   }
-  const shape = await returns.shapeOf(zone, origin)
+  const [first, second] = origins
+  if (first === undefined) return unknown()
+  const shape = await returns.shapeOf(zone, first) // the same of all SAML providers
   if (!isPlain(form, shape)) return fail({ request, reply }, UNREADABLE, deps)
-  const bare = alias === undefined || form.get(POSTED_AGAIN) === 'bare'
+  const state = form.get(shape.state) ?? ''
+  const keyOf = (origin: string) => ({ origin, state, callback: consumerPath(own) })
+  const begun = isState(state) ? origins.find(origin => attempts.wasSent(request, keyOf(origin))) : undefined
+  const isAgain = form.get(POSTED_AGAIN) !== undefined
+  if (begun === undefined && !isAgain && isState(state))
+    return postAgain({ request, reply }, { form, own, alias }, deps)
+  // Where the metadata of several providers claim one entity id, only a sign-in that began here shows whose answer it is.
+  const origin = begun ?? (second === undefined ? first : undefined)
+  if (origin === undefined) return unknown()
+  return accept({ request, reply }, { origin, hasBegun: begun !== undefined, message, state, form, alias }, deps)
+}
+
+/** The answer of a provider, whose sign-in may have begun here. */
+interface Arrived {
+  readonly origin: string
+  readonly hasBegun: boolean
+  readonly message: string
+  readonly state: string
+  readonly form: Form
+  readonly alias: string | undefined
+}
+
+async function accept(
+  { request, reply }: Exchange,
+  { origin, hasBegun, message, state, form, alias }: Arrived,
+  deps: SamlDeps,
+): Promise<FastifyReply> {
+  const { returns } = deps
+  const postedAgain = form.get(POSTED_AGAIN)
   const given = {
     origin,
     form,
-    path: bare ? BARE_PATH : consumerPath(alias),
+    path: alias === undefined || postedAgain === 'bare' ? BARE_PATH : consumerPath(alias),
     failurePath: '/saml_error',
     lost: () => {
       reportAnswer(request, { message, why: 'in-response-to', origin }, deps)
@@ -64,21 +95,15 @@ async function consume({ request, reply }: Exchange, alias: string | undefined, 
     },
     refused: (result: Refused, path: string | undefined) => failureOf(request, { origin, result, path }, deps),
   } as const
-  const state = form.get(shape.state) ?? ''
-  const key = { origin, state, callback: consumerPath(own) }
-  if (isState(state) && attempts.wasSent(request, key)) return returns.finishAttempt(request, reply, given)
-  const isAgain = form.get(POSTED_AGAIN) !== undefined
   // A relay state of the provider's own may look like one of ours.
-  if (isAgain && (await mayAnswerRequest(message))) return returns.finishAttempt(request, reply, given)
-  if (isAgain || !isState(state)) {
-    const refused = async (result: Refused, path: string | undefined): Promise<Failure | string | undefined> => {
-      if (result.outcome !== 'no-provider') return given.refused(result, path)
-      given.lost() // sign-ins must not begin at this provider, or not for the client that it leads to
-      return LOST
-    }
-    return returns.acceptUnsolicited(request, reply, { ...given, refused, target: state })
+  const isForUs = hasBegun || (postedAgain !== undefined && (await mayAnswerRequest(message)))
+  if (isForUs) return returns.finishAttempt(request, reply, given)
+  const refused = async (result: Refused, path: string | undefined): Promise<Failure | string | undefined> => {
+    if (result.outcome !== 'no-provider') return given.refused(result, path)
+    given.lost() // sign-ins must not begin at this provider, or not for the client that it leads to
+    return LOST
   }
-  return postAgain({ request, reply }, { form, own, alias }, deps)
+  return returns.acceptUnsolicited(request, reply, { ...given, refused, target: state })
 }
 
 /** The code that reads SAML is loaded with the first message. */
