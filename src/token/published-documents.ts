@@ -1,5 +1,5 @@
 // JSON documents that other servers publish at a URL, such as JWK sets: cached for the publisher's `max-age`, fetched once for
-// concurrent callers and at most every 30 seconds, and used for an hour when they cannot be refreshed. Does not know their
+// concurrent callers and at most every 30 seconds (once more for what a document lacks), and used for an hour when they cannot be refreshed. Does not know their
 // contents.
 import { freshSeconds } from '../base/cache-control.ts'
 import { addSeconds } from '../base/clock.ts'
@@ -38,6 +38,11 @@ interface PublishedDocuments<T> {
 
 /** Minimum seconds between two fetches of a document, successful or not. */
 const PAUSE_SECONDS = 30
+/**
+ * The same for a document that lacks what is wanted, such as a key that was published a moment ago; once in `PAUSE_SECONDS`,
+ * since anyone can name keys that do not exist.
+ */
+const EARLY_PAUSE_SECONDS = 5
 const FRESH_SECONDS = { min: 5 * 60, usual: 10 * 60, max: 24 * 60 * 60 } as const
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
@@ -52,6 +57,8 @@ interface Published<T> {
   /** The document is not fetched again before this time, unless it lacks what is wanted. */
   freshUntil: Date
   triedAt: Date | undefined
+  /** Of the last fetch within `PAUSE_SECONDS` after another. */
+  earlyAt: Date | undefined
   /** Why the last fetch failed. */
   failure: string | undefined
   pending: Promise<void> | undefined
@@ -94,10 +101,21 @@ export function createPublishedDocuments<T>({
     }
   }
 
+  const isWithin = (seconds: number, since: Date | undefined): boolean =>
+    since !== undefined && clock.now() < addSeconds(since, seconds)
+
+  /** Whether the document may be fetched now; notes an early fetch. */
+  function mayFetch(entry: Published<T>, isLacking: boolean): boolean {
+    if (!isWithin(PAUSE_SECONDS, entry.triedAt)) return true
+    const isEarly = isLacking && entry.failure === undefined && !isWithin(EARLY_PAUSE_SECONDS, entry.triedAt)
+    if (!isEarly || isWithin(PAUSE_SECONDS, entry.earlyAt)) return false
+    entry.earlyAt = clock.now()
+    return true
+  }
+
   /** Fetches the document unless that was tried recently; concurrent callers share one request, unless too many wait. */
-  async function refresh(entry: Published<T>, address: DocumentAddress): Promise<void> {
-    const isPaused = entry.triedAt !== undefined && clock.now() < addSeconds(entry.triedAt, PAUSE_SECONDS)
-    if (!entry.pending && isPaused) return
+  async function refresh(entry: Published<T>, address: DocumentAddress, isLacking = false): Promise<void> {
+    if (!entry.pending && !mayFetch(entry, isLacking)) return
     const fetchOnce = (): Promise<void> =>
       (entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined)))
     await waiting(address.share?.zoneId ?? '', fetchOnce)
@@ -111,6 +129,7 @@ export function createPublishedDocuments<T>({
       owner: share?.zoneId ?? '',
       freshUntil: new Date(0),
       triedAt: undefined,
+      earlyAt: undefined,
       failure: undefined,
       pending: undefined,
     }
@@ -129,7 +148,7 @@ export function createPublishedDocuments<T>({
       if (!entry.document) throw new UnusableDocument(entry.failure ?? 'the document was not fetched')
       const found = find(entry.document)
       if (found !== undefined) return found
-      await refresh(entry, address)
+      await refresh(entry, address, true)
       return find(entry.document)
     },
   }
