@@ -71,7 +71,7 @@ export async function explainPlanned(
     scopes: client
       ? await scopesOf(
           zone,
-          { client, findings, refusal, removedBy, requested: parseScope(planned.scope), about: planned.about ?? [] },
+          { client, findings, refusal, removedBy, requested: requestedIn(planned), about: planned.about ?? [] },
           deps,
         )
       : [],
@@ -80,6 +80,16 @@ export async function explainPlanned(
     refusals: refusal ? [refusal] : [],
     outstanding: findings.outstanding,
     not_checked: findings.notChecked,
+  }
+}
+
+/** None if there are too many, for which the request is refused before any scope is decided. */
+function requestedIn({ scope }: PlannedRequest): readonly string[] {
+  try {
+    return parseScope(scope)
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    return []
   }
 }
 

@@ -66,7 +66,7 @@ function plannedIn(body: JsonRecord): PlannedRequest {
     clientId,
     grantType,
     user: userIn(text),
-    scope: text('scope'),
+    scope: textIn(body, 'scope', MAX_TOKEN_LENGTH), // a thousand, of any length
     resources: resourcesIn(body),
     acrValues: text('acr_values'),
     tokenFormat,

@@ -332,6 +332,28 @@ for (const mode of MODES) {
       assert.ok(reported.claims.every(({ claim, value }) => claim !== 'rev_sig' || value === undefined))
     })
 
+    it('explains as many scopes as a request may have, and the refusal of more', async () => {
+      const scopes = Array.from({ length: 1000 }, (_, index) => `department.of.finance.${index}`)
+      const ask = (more: readonly string[]) => {
+        const scope = [...more, ...scopes].join(' ')
+        return explained(server, { client_id: 'wild', grant_type: 'password', username: 'marissa', scope })
+      }
+      const allowed = await ask([])
+      assert.notEqual(allowed.refusals[0]?.description, 'A request must not have more than 1000 scopes')
+      const refused = await ask(['one.more'])
+      const real = await server.token(
+        { grant_type: 'password', username: 'marissa', password: 'koala', scope: ['one.more', ...scopes].join(' ') },
+        { basic: ['wild', 'wild-secret'] },
+      )
+      assert.equal(real.json()['error'], 'invalid_scope')
+      assert.equal(refused.decision, 'refused')
+      assert.deepEqual(
+        refused.refusals.map(({ error, description }) => [error, description]),
+        [['invalid_scope', real.json()['error_description']]],
+      )
+      assert.deepEqual(refused.scopes, [])
+    })
+
     // Covers POST /explain: `user_id`, `origin`
     it('says what the records do not allow, and to whom', async () => {
       const ask = (question: object) => explained(server, { grant_type: 'password', ...question })

@@ -16,7 +16,7 @@ const details = {
   user_id: described(short, 'The user, by id.'),
   username: described(short, 'The user, by name.'),
   origin: described(short, 'The identity provider of `username`; default: the internal one.'),
-  scope: described(short, 'As in the request.'),
+  scope: described(token, 'As in the request.'),
   resource: described({ type: ['string', 'array'], items: { type: 'string' }, maxItems: 20 }, 'RFC 8707.'),
   acr_values: described(short, 'As in the authorization request.'),
   token_format: oneOf(['jwt', 'opaque']),
