@@ -156,8 +156,8 @@ export interface ZoneStore {
    * its providers has an alias: then nothing is deleted.
    */
   delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>
-  /** Names of all groups of the zone, unordered. */
-  groupNames(id: string): Promise<readonly string[]>
+  /** Names of all groups of the zone, in pages. */
+  groupNames(id: string): AsyncIterable<readonly string[]>
 }
 
 /** A zone with its revision. */

@@ -41,9 +41,15 @@ const LIST = statement<{ created_at: number; id: string; most: number }, StateRo
 )
 /** Before every zone. */
 const BEGINNING = { created_at: Number.MIN_SAFE_INTEGER, id: '' }
-const GROUP_NAMES = statement<{ zone_id: string }, { display_name: string }>(
-  `select display_name from groups where zone_id = :zone_id`,
+const GROUP_NAMES = statement<
+  { zone_id: string; after: string; most: number },
+  { display_name: string; display_name_lower: string }
+>(
+  `select display_name, display_name_lower from groups
+   where zone_id = :zone_id and display_name_lower > :after order by display_name_lower limit :most`,
 )
+/** Names read together: a zone may have a million groups. */
+const NAMES_AT_ONCE = 1000
 const ALIASED = statement<{ zone_id: string }, { id: string }>(
   `select id from identity_providers where zone_id = :zone_id and alias_id is not null and deleted is null limit 1`,
 )
@@ -164,9 +170,14 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       if (outcome === 'deleted') await clearInPortions(id)
       return outcome
     },
-    async groupNames(id) {
-      const rows = await db.read(GROUP_NAMES, { zone_id: id })
-      return rows.map(row => row.display_name)
+    async *groupNames(id) {
+      let rows = await db.read(GROUP_NAMES, { zone_id: id, after: '', most: NAMES_AT_ONCE })
+      while (rows.length > 0) {
+        yield rows.map(row => row.display_name)
+        const after = rows.at(-1)?.display_name_lower
+        if (after === undefined || rows.length < NAMES_AT_ONCE) return
+        rows = await db.read(GROUP_NAMES, { zone_id: id, after, most: NAMES_AT_ONCE })
+      }
     },
   }
 }

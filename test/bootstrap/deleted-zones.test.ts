@@ -7,6 +7,7 @@ import { applyBootstrap } from '../../src/bootstrap.ts'
 import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from '../support/clock.ts'
 import { loadText, privatePem, temporaryFolder } from '../support/config.ts'
+import { groupNamesOf } from '../support/group-names.ts'
 
 const folder = temporaryFolder()
 
@@ -30,7 +31,7 @@ describe('a zone of the configuration that was deleted through the API', () => {
       (await store.clients.find('z1', 'app'))?.name,
       (await store.keys.list('z1')).length,
       (await store.providers.listActive('z1')).length,
-      (await store.zones.groupNames('z1')).includes('g'),
+      (await groupNamesOf(store, 'z1')).includes('g'),
     ]
     try {
       await start('First', 'one')

@@ -7,6 +7,7 @@ import type { Tables } from '../support/tables.ts'
 import { openTables } from '../support/tables.ts'
 import { at, client, group, key, provider, token, user, zone } from './records.ts'
 import type { Lent } from './token-cases.ts'
+import { groupNamesOf } from '../support/group-names.ts'
 
 const DEFAULT = 'default-zone'
 
@@ -50,7 +51,7 @@ export function zoneCases({
           activeKeyId: 'k1',
         })
         assert.equal((await store().providers.findByOrigin(id, provider().originKey))?.id, provider().id)
-        assert.deepEqual((await store().zones.groupNames(id)).toSorted(), ['cloud.read', 'openid'])
+        assert.deepEqual((await groupNamesOf(store(), id)).toSorted(), ['cloud.read', 'openid'])
         assert.deepEqual(
           (await store().keys.list(id)).map(({ keyId, active }) => [keyId, active]),
           [
@@ -148,7 +149,7 @@ export function zoneCases({
             group({ zoneId: id, id: 'y', displayName: 'new' }),
           ],
         })
-        assert.deepEqual((await store().zones.groupNames(id)).toSorted(), ['cloud.read', 'new', 'openid'])
+        assert.deepEqual((await groupNamesOf(store(), id)).toSorted(), ['cloud.read', 'new', 'openid'])
       })
 
       it('gets other keys instead of its own, everywhere at once', async () => {
@@ -303,10 +304,10 @@ export function zoneCases({
           await store().groups.addExternal(main, { groupId: 'g0', origin: 'ldap', externalGroup: 'x' })
           await store().zones.insert(zone({ id, subdomain: newZone() }))
           assert.equal(await store().zones.delete(id, main), 'deleted')
-          assert.deepEqual((await store().zones.groupNames(main)).toSorted(), near.toSorted())
+          assert.deepEqual((await groupNamesOf(store(), main)).toSorted(), near.toSorted())
           const counts = await tables.count(main)
           assert.deepEqual([counts['group_members'], counts['external_groups']], [1, undefined])
-          assert.deepEqual(await store().zones.groupNames(other), [`zones.${id}.admin`])
+          assert.deepEqual(await groupNamesOf(store(), other), [`zones.${id}.admin`])
         })
 
         it(`takes the authorities over ${id} from clients of the default zone, and no others`, async () => {
@@ -329,6 +330,18 @@ export function zoneCases({
           await assert.rejects(store().clients.apply(main, [late]), ChangedMeanwhile)
         })
       }
+    })
+
+    it('has the names of its groups in pages', async () => {
+      const id = 'many-groups'
+      await store().zones.insert(zone({ id, subdomain: id }))
+      const names = Array.from({ length: 2500 }, (_, index) => `Group.${index}`)
+      for (const name of names) await store().groups.insert(id, group({ zoneId: id, id: name, displayName: name }))
+      const lengths: number[] = []
+      for await (const page of store().zones.groupNames(id)) lengths.push(page.length)
+      assert.deepEqual(lengths, [1000, 1000, 500])
+      assert.deepEqual((await groupNamesOf(store(), id)).toSorted(), names.toSorted())
+      await store().zones.delete(id, 'default')
     })
 
     describe('the list of zones', () => {

@@ -114,10 +114,12 @@ export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
   async function refuseForbiddenGroups(zone: Pick<Zone, 'id' | 'config'>): Promise<void> {
     const allowed = allowedGroupNames(zone.config.userConfig, standardGroups)
     if (allowed === undefined) return
-    const names = await store.zones.groupNames(zone.id)
     // What every user has is made as a group when a user is shown.
-    if (names.every(name => allowed.has(name) || isDefaultGroup(zone, name, deps))) return
-    throw invalidZone('The identity zone user configuration contains not-allowed groups.')
+    const isAllowed = (name: string): boolean => allowed.has(name) || isDefaultGroup(zone, name, deps)
+    for await (const names of store.zones.groupNames(zone.id)) {
+      if (names.every(isAllowed)) continue
+      throw invalidZone('The identity zone user configuration contains not-allowed groups.')
+    }
   }
 
   async function remove(request: FastifyRequest, id: string): Promise<ZoneState> {

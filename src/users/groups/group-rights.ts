@@ -114,11 +114,13 @@ export function createGroupRights({
     },
     async checkOrigin(zone, origin, by) {
       if (isAdministrator(zone, by)) return
-      const names = (await store.zones.groupNames(zone.id)).filter(name => lacking(zone, [name], by) !== undefined)
-      const groups = await store.groups.findByNames(zone.id, names)
-      const reached = await store.groups.reachedFrom(zone.id, new Set(groups.map(({ id }) => id)), origin)
-      const group = groups.find(({ id }) => reached.has(id))
-      if (group) refuse(group.displayName)
+      for await (const page of store.zones.groupNames(zone.id)) {
+        const names = page.filter(name => lacking(zone, [name], by) !== undefined)
+        const groups = names.length === 0 ? [] : await store.groups.findByNames(zone.id, names)
+        const reached = await store.groups.reachedFrom(zone.id, new Set(groups.map(({ id }) => id)), origin)
+        const group = groups.find(({ id }) => reached.has(id))
+        if (group) refuse(group.displayName)
+      }
     },
     mayGive: async (zone, group, by) => (await lackingFor(zone, group, by)) === undefined,
   }

@@ -6,6 +6,7 @@ import { MODES } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
 import { startZoneServer, tokenOf, zoneWrites } from '../../support/zones.ts'
+import { groupNamesOf } from '../../support/group-names.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -389,7 +390,7 @@ for (const mode of MODES) {
       it('leave no zone behind', async () => {
         await post({ tokenPolicy: 7 })
         assert.equal(await server.store.zones.read(lastId()), undefined)
-        assert.deepEqual(await server.store.zones.groupNames(lastId()), [])
+        assert.deepEqual(await groupNamesOf(server.store, lastId()), [])
       })
     })
 

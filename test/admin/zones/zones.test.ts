@@ -8,6 +8,7 @@ import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
 import { caller, CALLERS, HOST_OF_Z1, isStatusAlone, sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
+import { groupNamesOf } from '../../support/group-names.ts'
 
 type Caller = keyof typeof CALLERS
 
@@ -281,7 +282,7 @@ for (const mode of MODES) {
         const { id } = await wire.create({ subdomain: 'grouped', name: 'x' })
         const provider = await wire.server.store.providers.findByOrigin(id, 'svc')
         assert.deepEqual([provider?.type, provider?.name, provider?.active, provider?.config], ['svc', 'svc', true, {}])
-        const names = await wire.server.store.zones.groupNames(id)
+        const names = await groupNamesOf(wire.server.store, id)
         assert.deepEqual(names.toSorted(), [...new Set([...standardDefaultGroups('svc'), ...rights])].toSorted())
       })
 
@@ -289,7 +290,7 @@ for (const mode of MODES) {
       it('makes only the groups that it allows', async () => {
         const userConfig = { defaultGroups: ['openid', 'own'], allowedGroups: ['scim.read', 'never.made'] }
         const { id } = await wire.create({ subdomain: 'strict', name: 'x', config: { userConfig } })
-        const names = await wire.server.store.zones.groupNames(id)
+        const names = await groupNamesOf(wire.server.store, id)
         assert.deepEqual(names.toSorted(), ['openid', 'own', 'scim.read'])
       })
 
@@ -505,11 +506,11 @@ for (const mode of MODES) {
 
       it('makes default groups that are missing, and removes none', async () => {
         const { id } = await wire.create({ subdomain: 'growing', name: 'x' })
-        const before = await wire.server.store.zones.groupNames(id)
+        const before = await groupNamesOf(wire.server.store, id)
         const config = { userConfig: { defaultGroups: ['openid', 'added', 'Profile'] } }
         const change = { subdomain: 'growing', name: 'x', config }
         assert.equal((await wire.send('PUT', `/identity-zones/${id}`, change)).status, 200)
-        const names = await wire.server.store.zones.groupNames(id)
+        const names = await groupNamesOf(wire.server.store, id)
         assert.deepEqual(names.toSorted(), [...before, 'added'].toSorted())
       })
 
@@ -538,7 +539,7 @@ for (const mode of MODES) {
         const user = { userName: 'ada', password: 'correct horse 1', emails: [{ value: 'ada@example.org' }] }
         const made = await wire.send('POST', '/Users', user, 'root', inside)
         assert.equal(made.status, 201, made.text)
-        const names = await wire.server.store.zones.groupNames(id)
+        const names = await groupNamesOf(wire.server.store, id)
         assert.equal(names.includes('email'), mode === 'standard')
         const answer = await wire.send('PUT', `/identity-zones/${id}`, { ...zone, name: 'y' })
         assert.equal(answer.status, 200, answer.text)
