@@ -66,8 +66,12 @@ export function createCsrf(deps: {
     setCookie(reply, cookieNameIn(zone, name), value, { ...attributesIn(zone), maxAge })
   }
 
-  const newValue = (secret: string, zone: AddressedZone): string =>
-    valueOf(random.alphanumeric(NONCE_LENGTH), secret, zone)
+  function issueUnder(reply: FastifyReply, secret: string): { readonly name: string; readonly value: string } {
+    const value = valueOf(random.alphanumeric(NONCE_LENGTH), secret, reply.request.zone)
+    set(reply, value)
+    return { name, value }
+  }
+
   async function signedIn(request: FastifyRequest): Promise<Session | undefined> {
     const session = await sessionOf(request)
     return session?.signIn && session
@@ -81,12 +85,6 @@ export function createCsrf(deps: {
     return visitor === undefined ? undefined : underVisit(visitor)
   }
 
-  /** The same, but sets a visitor cookie if there is none; it expires with the value. */
-  async function secretFor(request: FastifyRequest, reply: FastifyReply): Promise<string> {
-    const session = await signedIn(request)
-    return session ? underSession(session) : underVisit(visitors.for(request, reply))
-  }
-
   function sentValue(request: FastifyRequest): string | undefined {
     const header = request.headers['x-csrf-token']
     return bodyForm(request)?.get(name) ?? (typeof header === 'string' ? header : undefined)
@@ -95,11 +93,17 @@ export function createCsrf(deps: {
   return {
     fieldName: name,
     async issue(request, reply) {
-      const value = newValue(await secretFor(request, reply), request.zone)
-      set(reply, value)
-      return { name, value }
+      const session = await signedIn(request)
+      if (session) return issueUnder(reply, underSession(session))
+      const visitor = visitors.for(request, reply)
+      const issued = issueUnder(reply, underVisit(visitor))
+      // Second: UAA sends only the other one, and some scripts keep only the first cookie of a page.
+      visitors.keep(reply, visitor)
+      return issued
     },
-    renew: (reply, session) => set(reply, newValue(underSession(session), reply.request.zone)),
+    renew(reply, session) {
+      issueUnder(reply, underSession(session))
+    },
     async isGenuine(request) {
       const { zone } = request
       const sent = sentValue(request)
@@ -120,7 +124,11 @@ export function createCsrf(deps: {
       const visitor = visitors.of(request)
       return visitor === undefined ? undefined : browserNamed(visitor)
     },
-    browserFor: (request, reply) => browserNamed(visitors.for(request, reply)),
+    browserFor(request, reply) {
+      const visitor = visitors.for(request, reply)
+      visitors.keep(reply, visitor)
+      return browserNamed(visitor)
+    },
     clear(reply) {
       set(reply, '', 0)
     },

@@ -14,8 +14,10 @@ export const VISITOR_SECONDS = 86_400
 interface Visitors {
   /** Undefined where the browser sent none. */
   of(request: FastifyRequest): string | undefined
-  /** The same, or a new one; sets the cookie for another day. */
+  /** The same, or a new one, which `keep` must send. */
   for(request: FastifyRequest, reply: FastifyReply): string
+  /** Sets the cookie for another day. */
+  keep(reply: FastifyReply, visitor: string): void
 }
 
 /** One cookie serves every zone of the host. */
@@ -50,8 +52,8 @@ export function createVisitors({
     for(request, reply) {
       const visitor = of(request) ?? made.get(reply) ?? random.alphanumeric(VISITOR_LENGTH)
       made.set(reply, visitor)
-      setCookie(reply, name, visitor, attributes)
       return visitor
     },
+    keep: (reply, visitor) => setCookie(reply, name, visitor, attributes),
   }
 }

@@ -153,6 +153,12 @@ for (const mode of MODES) {
       })
     }
 
+    it('are in the first cookie of a page, the only one that some scripts keep', async () => {
+      for (const path of ['/login', '/forgot_password', '/create_account']) {
+        assert.equal(Object.keys(setCookies(await server.send(path)))[0], NAME, path)
+      }
+    })
+
     it('lets a script sign in with the one cookie that it knows: in uaa only, and no browser', async () => {
       const value = await valueOn(server.browser())
       const request = {
