@@ -451,7 +451,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a new password differs from the old one',
     'users/password.ts',
-    'user.passwordHash !== undefined && (await',
+    'hash !== undefined && (await',
     'false && (await',
     'login/accounts/force-password-change',
     'identity/internal',

@@ -1,6 +1,7 @@
 // Sign-up: creates an account of the internal provider that cannot sign in until its address is verified. The password
 // becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another user's
 // address gains nothing when that user opens the mail. See docs/decisions/0029-sign-up.md.
+import { isTypedPassword } from '../users/typed-password.ts'
 import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
 import { normalized } from '../base/text/normalized.ts'
@@ -139,7 +140,7 @@ export async function verifySignUp(
   if (!seen) return { outcome: 'invalid' }
   if (seen.data.passwordHash !== undefined && needsPassword(seen, browser)) {
     const requester = { zoneId: zone.id, address: by.remoteAddress }
-    if (!(await passwords.verify(seen.data.passwordHash, password, requester)))
+    if (!(await isTypedPassword({ typed: password, hash: seen.data.passwordHash, requester }, passwords)))
       return { outcome: 'wrong-password', seen }
   }
   const good = await redeemCode(zone, { purpose: 'sign-up', value: code }, deps)

@@ -1,3 +1,4 @@
+import { hashTyped, isTypedPassword } from '../users/typed-password.ts'
 import type { BootstrapDeps } from './deps.ts'
 import type { ExternalGroupRecord, GroupRecord, UserRecord } from '../config/records/records.ts'
 import { profileOf } from '../config/records/user-profile.ts'
@@ -99,12 +100,13 @@ export async function applyUser(
     const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
     const kept = passwordHash === undefined ? {} : { passwordHash }
     const isSame =
-      password === undefined || (passwordHash !== undefined && (await passwords.verify(passwordHash, password)))
+      password === undefined ||
+      (passwordHash !== undefined && (await isTypedPassword({ typed: password, hash: passwordHash }, passwords)))
     // The account belongs to another user from now on: the new revision ends everything from before.
     const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
     if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     return {
-      ...(password === undefined ? {} : { passwordHash: await passwords.hash(password) }),
+      ...(password === undefined ? {} : { passwordHash: await hashTyped(password, passwords) }),
       passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
       passwordChangedAt: clock.now(),
       passwordChangeRequired: false,
@@ -122,7 +124,7 @@ export async function applyUser(
   await upsert({
     find,
     async insert() {
-      const passwordHash = password === undefined ? undefined : await passwords.hash(password)
+      const passwordHash = password === undefined ? undefined : await hashTyped(password, passwords)
       await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {

@@ -1,5 +1,6 @@
 // The only place that applies the password policy of a zone. Hashes that are imported, and accounts of the configuration
 // file, do not come here.
+import { passwordForm } from './typed-password.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { isCommonPassword, isMadeOfNames, namesInEmail } from '../model/users/guessable-password.ts'
 import { passwordPolicy, policyViolation, refusedGuesses } from '../model/users/password-policy.ts'
@@ -42,9 +43,10 @@ export async function passwordProblem(
     service.name,
     PRODUCT,
   ]
-  return policyViolation(policy, password, behaviour, {
-    common: refused.common && isCommonPassword(password, await commonPasswords.load()),
-    ownWords: refused.ownWords && isMadeOfNames(password, names),
+  const form = passwordForm(password)
+  return policyViolation(policy, form, behaviour, {
+    common: refused.common && isCommonPassword(form, await commonPasswords.load()),
+    ownWords: refused.ownWords && isMadeOfNames(form, names),
   })
 }
 

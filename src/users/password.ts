@@ -1,5 +1,6 @@
 // Sets a new password. Does not know how the user was authenticated, or
 // what happens to sessions.
+import { hashTyped, isTypedPassword } from './typed-password.ts'
 import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createKeyedQueue } from '../base/concurrency/keyed-queue.ts'
@@ -64,12 +65,13 @@ export async function setNewPassword(
     audit({ type: 'PasswordChangeFailure', ...facts, data: message })
     return { outcome: 'refused', reason, message }
   }
-  if (user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))) {
+  const hash = user.passwordHash
+  if (hash !== undefined && (await isTypedPassword({ typed: password, hash, requester }, passwords))) {
     return refuse('same', SAME)
   }
   const problem = await passwordProblem(zone, { password, owner: user }, deps)
   if (problem !== undefined) return refuse('policy', problem)
-  const passwordHash = await passwords.hash(password, requester)
+  const passwordHash = await hashTyped(password, passwords, requester)
   const change = {
     passwordHash,
     passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
@@ -129,9 +131,7 @@ async function matchesClaim(
 ): Promise<boolean> {
   const requester = { zoneId: zone.id, address: remoteAddress }
   const matches = (): Promise<boolean> =>
-    user.passwordHash === undefined
-      ? passwords.verifyPlaceholder(password, requester)
-      : passwords.verify(user.passwordHash, password, requester)
+    isTypedPassword({ typed: password, hash: user.passwordHash, requester }, passwords)
   if (!countsFailures) return matches()
   const now = clock.now()
   const provider = await store.providers.findByOrigin(zone.id, user.origin)
@@ -142,7 +142,7 @@ async function matchesClaim(
       ? await countedGuess({ user, policy, failures, now, matches }, store)
       : 'locked'
   if (outcome === 'locked') {
-    await passwords.verifyPlaceholder(password, requester)
+    await isTypedPassword({ typed: password, hash: undefined, requester }, passwords)
     await store.events.recordNothing(now) // as at a sign-in, it does not extend the lock
   }
   return outcome === 'right'

@@ -1,5 +1,6 @@
 // Changes the record of a user, for every API. A change reads the user and replaces the version that it read; when another
 // process was faster, it is computed again.
+import { hashTyped, isTypedPassword } from './typed-password.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
@@ -115,8 +116,9 @@ async function hashOfNew(
   }
   const requester = { zoneId: zone.id, address: by.remoteAddress }
   await checkPassword(zone, { password, owner: user }, deps)
-  const isKnown = user.passwordHash !== undefined && (await passwords.verify(user.passwordHash, password, requester))
-  return isKnown ? undefined : passwords.hash(password, requester)
+  const hash = user.passwordHash
+  const isKnown = hash !== undefined && (await isTypedPassword({ typed: password, hash, requester }, passwords))
+  return isKnown ? undefined : hashTyped(password, passwords, requester)
 }
 
 /** One attempt of a change. */

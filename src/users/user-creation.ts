@@ -1,4 +1,5 @@
 // Creates a user, for every API: everything is checked in UAA's order (§2.3), then written in one transaction.
+import { hashTyped } from './typed-password.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
 import type { Random } from '../base/random.ts'
@@ -124,7 +125,8 @@ async function hashOf(
   { wanted, password }: { readonly wanted: NewUser; readonly password: string | undefined },
   { passwords, service }: CreationDeps,
 ): Promise<string | undefined> {
-  if (password !== undefined) return passwords.hash(password, { zoneId: zone.id, address: wanted.by.remoteAddress })
+  const requester = { zoneId: zone.id, address: wanted.by.remoteAddress }
+  if (password !== undefined) return hashTyped(password, passwords, requester)
   return wanted.draft.origin === service.name ? wanted.passwordHash : undefined
 }
 

@@ -13,6 +13,7 @@ import type {
 } from '../source.ts'
 import { requesterOf } from '../../model/request.ts'
 import { countedGuess } from '../../users/counted-guess.ts'
+import { hashTyped, matchingForm, passwordForm } from '../../users/typed-password.ts'
 import type { RequestOrigin } from '../../model/request.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -73,7 +74,7 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
   const found = await store.users.findForSignIn(zone.id, provider.originKey, { userName, failuresSince })
   /** The same work as for a known user: a hash, a write and a read of the failures. */
   const takeAsLong = async (): Promise<void> => {
-    await passwords.verifyPlaceholder(attempt.password, requester)
+    await matchingForm({ typed: attempt.password, hash: undefined, requester }, passwords)
     await store.events.recordNothing(now)
     await store.events.failures(zone.id, '', failuresSince)
   }
@@ -91,17 +92,19 @@ async function check(deps: SourceDeps, { from, provider, attempt }: Attempt): Pr
     return refused('account-locked', user)
   }
   if (lockedUntil(policy, failures, now)) return locked()
-  const matches = (): Promise<boolean> =>
-    user.passwordHash
-      ? passwords.verify(user.passwordHash, attempt.password, requester)
-      : passwords.verifyPlaceholder(attempt.password, requester)
+  let form: string | undefined
+  const matches = async (): Promise<boolean> => {
+    form = await matchingForm({ typed: attempt.password, hash: user.passwordHash, requester }, passwords)
+    return form !== undefined
+  }
   const outcome = await countedGuess({ user, policy, failures, now, matches }, store)
   if (outcome === 'locked') return locked()
   if (outcome === 'wrong') return refused('bad-credentials', user)
   const problem = await problemOf({ zone, user, opensSession: attempt.opensSession === true }, deps)
   if (problem !== undefined) return refused(problem, user)
-  if (user.passwordHash && passwords.isOutdated(user.passwordHash)) {
-    const renewed = await passwords.hash(attempt.password, requester)
+  const isOtherForm = form !== passwordForm(attempt.password)
+  if (user.passwordHash && (isOtherForm || passwords.isOutdated(user.passwordHash))) {
+    const renewed = await hashTyped(attempt.password, passwords, requester)
     await store.users.renewPasswordHash(zone.id, user.id, user.passwordRevision, renewed)
   }
   if (attempt.opensSession !== true) await store.users.recordLogon(zone.id, user.id, now)

@@ -1,5 +1,6 @@
 // Sign-up and its verification. These pages do not reveal who has an account: everything that depends on it
 // is done after the answer.
+import { hashTyped } from '../../users/typed-password.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { returnUrl } from '../../accounts/return-url.ts'
 import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
@@ -87,7 +88,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
     const policy = await passwordProblem(zone, { password, owner: { userName: email, email } }, deps)
     if (policy !== undefined) return refuse({ text: policy })
     await countMail(request, email, deps.limits)
-    const passwordHash = await deps.passwords.hash(password, requesterOf(request))
+    const passwordHash = await hashTyped(password, deps.passwords, requesterOf(request))
     const wanted = {
       email,
       passwordHash,
