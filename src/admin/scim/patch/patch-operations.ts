@@ -4,7 +4,7 @@ import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import { readMessage } from '../requests/message.ts'
 import type { SentOperation } from '../requests/tolerances.ts'
-import { tolerated } from '../requests/tolerances.ts'
+import { tolerated, unwrapResource } from '../requests/tolerances.ts'
 
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
@@ -42,8 +42,11 @@ export function readOperations(names: Names, body: Json): readonly Operation[] {
 }
 
 /** How many attributes an operation names; anything but an object is refused later. */
-const countChanges = (sent: unknown): number =>
-  isJsonRecord(sent) && isJsonRecord(sent['value']) ? Object.keys(sent['value']).length : 1
+function countChanges(sent: unknown): number {
+  if (!isJsonRecord(sent)) return 1
+  const value = unwrapResource({ path: sent['path'], value: sent['value'] })
+  return isJsonRecord(value) ? Object.keys(value).length : 1
+}
 
 function readOperation({ op: sent, path, value }: SentOperation): Operation {
   const op = OPS.find(each => each === sent)

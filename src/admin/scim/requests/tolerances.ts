@@ -15,7 +15,7 @@ export interface SentOperation {
 /** One row: what is sent, and the senders. `operation` rewrites an operation of a PATCH into standard ones. */
 interface Tolerance {
   readonly name: string
-  readonly sentBy: readonly ('Entra ID' | 'Okta' | 'scim2-client')[]
+  readonly sentBy: readonly ('Entra ID' | 'Okta' | 'scim2-client' | 'SCIM-SDK')[]
   readonly about: string
   readonly operation?: (operation: SentOperation, names: Names) => readonly SentOperation[]
 }
@@ -29,6 +29,12 @@ export const TOLERANCES: readonly Tolerance[] = [
     operation: operation => [
       typeof operation.op === 'string' ? { ...operation, op: lowerCase(operation.op) } : operation,
     ],
+  },
+  {
+    name: 'wrapped-resources',
+    sentBy: ['SCIM-SDK'],
+    about: 'In an operation without a path, the value can be in a list of its own: `"value": [{"nickName": "…"}]`.',
+    operation: operation => [{ ...operation, value: unwrapResource(operation) }],
   },
   {
     name: 'read-only-beside',
@@ -172,6 +178,13 @@ function unwrap(operation: SentOperation, names: Names): readonly SentOperation[
   if (!attribute || attribute.multiValued || !isJsonRecord(only) || !('value' in only)) return [operation]
   if (attribute.type !== 'complex') return [{ op, path, value: only['value'] }]
   return attribute.name === 'manager' ? [{ op, path, value: only }] : [operation]
+}
+
+/** `wrapped-resources`: the attributes of an operation without a path; other values unchanged. */
+export function unwrapResource({ path, value }: Pick<SentOperation, 'path' | 'value'>): unknown {
+  const isWrapped = (path ?? undefined) === undefined && Array.isArray(value) && value.length === 1
+  const [only]: readonly unknown[] = isWrapped ? value : []
+  return isJsonRecord(only) ? only : value
 }
 
 /** `string-booleans`: the boolean of a string; other values unchanged. */

@@ -69,6 +69,11 @@ const replays: readonly Replay[] = [
     },
   },
   {
+    row: 'wrapped-resources',
+    operations: [{ op: 'replace', value: [{ schemas: [USER.schema.id], nickName: 'Babs', active: false }] }],
+    want: { nickName: 'Babs', active: false },
+  },
+  {
     row: 'paths-as-names',
     operations: [
       {
@@ -213,6 +218,19 @@ describe('what services send', () => {
   it('has a row in the table, and each row a test', () => {
     const tested = new Set([...replays.map(({ row }) => row), 'foreign-schemas'])
     assert.deepEqual([...tested].toSorted(), TOLERANCES.map(({ name }) => name).toSorted())
+  })
+
+  it('takes one object from a list, and counts its attributes', () => {
+    const patch = (value: unknown) =>
+      applyPatch(
+        users,
+        user,
+        readOperations(users, { schemas: [PATCH_SCHEMA], Operations: [{ op: 'replace', value }] }),
+      )
+    assert.throws(() => patch([{ nickName: 'a' }, { title: 'b' }]), { scimType: 'invalidValue' })
+    assert.throws(() => patch([]), { scimType: 'invalidValue' })
+    const many = Object.fromEntries(Array.from({ length: 5001 }, (_, index) => [`x${index}`, 1]))
+    assert.throws(() => patch([many]), { message: /at most 5000 attributes/ })
   })
 
   it('never removes every member for a value that names none', () => {
