@@ -89,9 +89,13 @@ export interface ProviderLogout {
 export function createProviderLogout({
   store,
   open,
-  issuerOf,
+  claimedIssuer,
+  providersOf,
   isUnchanged,
-}: { readonly store: Store } & Pick<ProviderSources, 'open' | 'issuerOf' | 'isUnchanged'>): ProviderLogout {
+}: { readonly store: Store } & Pick<
+  ProviderSources,
+  'open' | 'claimedIssuer' | 'providersOf' | 'isUnchanged'
+>): ProviderLogout {
   const activeOf = async (zone: Zone, origin: string): Promise<IdentityProvider | undefined> => {
     const provider = await store.providers.findByOrigin(zone.id, origin)
     return provider?.active === true ? provider : undefined
@@ -108,10 +112,21 @@ export function createProviderLogout({
       return reading && (await isUnchanged(provider)) ? reading : { outcome: 'no-provider' }
     },
     async readLogoutRequest(message) {
-      const found = await issuerOf(message.zone, 'saml', Buffer.from(message.xml).toString('base64'))
-      const reading = await found?.source.readLogoutRequest?.(message)
-      if (!found || !reading || !(await isUnchanged(found.provider))) return { outcome: 'no-provider' }
-      return { ...reading, origin: found.provider.originKey }
+      const issuer = await claimedIssuer('saml', Buffer.from(message.xml).toString('base64'))
+      const claiming = issuer === undefined ? [] : await providersOf(message.zone, 'saml', issuer)
+      let refused: Awaited<ReturnType<ProviderLogout['readLogoutRequest']>> = { outcome: 'no-provider' }
+      // Where the metadata of several claim one entity id, the signature shows whose request it is.
+      for (const { provider, source } of claiming.slice(0, MAX_CLAIMING)) {
+        const reading = await source.readLogoutRequest?.(message)
+        if (!reading || !(await isUnchanged(provider))) continue
+        const read = { ...reading, origin: provider.originKey }
+        if (reading.outcome !== 'refused') return read
+        refused = read
+      }
+      return refused
     },
   }
 }
+
+/** Providers that a request is compared with. */
+const MAX_CLAIMING = 4

@@ -34,8 +34,6 @@ export interface ProviderSources {
   readonly claimedIssuer: (type: string, message: string) => Promise<string | undefined>
   /** One word for why a message of this type names no issuer, for the audit trail. */
   readonly problemIn: (type: string, message: string) => Promise<string | undefined>
-  /** The one active provider that the message names as its issuer. */
-  readonly issuerOf: (zone: Zone, type: string, message: string) => Promise<OpenedProvider | undefined>
   /**
    * The one active provider of this type with this issuer; of several whose documents say so, the one whose document is at the
    * address of the issuer. Throws `OutboundBusy` if it is none of those whose documents are
@@ -82,12 +80,6 @@ export function createProviderSources(
   /** The issuer that the message names, unverified. */
   const claimedIssuer = async (type: string, message: string): Promise<string | undefined> =>
     (await typeOf(type))?.issuerOf?.(message)
-
-  /** The one active provider that the message names as its issuer. */
-  async function issuerOf(zone: Zone, type: string, message: string): Promise<OpenedProvider | undefined> {
-    const issuer = await claimedIssuer(type, message)
-    return issuer === undefined ? undefined : providerOf(zone, type, issuer)
-  }
 
   /** The one active provider of the issuer; for one who can prove that it is. */
   const providerOf = async (zone: Zone, type: string, issuer: string): Promise<OpenedProvider | undefined> =>
@@ -154,7 +146,6 @@ export function createProviderSources(
     redirectOf,
     claimedIssuer,
     problemIn: async (type, message) => (await typeOf(type))?.problemIn?.(message),
-    issuerOf,
     providerOf,
     providersOf,
     isUnchanged: async provider =>

@@ -8,7 +8,7 @@ import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
 import { createSamlIdp } from '../support/saml/saml-idp.ts'
-import { SAML } from '../support/saml/saml-xml.ts'
+import { base64Of, SAML } from '../support/saml/saml-xml.ts'
 import { samlTestKey } from '../support/saml/saml-signing.ts'
 import type { ResponseParts } from '../support/saml/saml-parts.ts'
 import { signMetadata } from '../support/saml/saml-metadata-samples.ts'
@@ -261,7 +261,8 @@ export const samlProviderAttacks: readonly Attack[] = [
   {
     attack:
       'publishes, for a provider whose record names no entity, metadata with the entity id of another such provider',
-    outcome: 'users of the other one sign in, to their own accounts, and no answer of the false one signs them in',
+    outcome:
+      'users of the other one sign in to their own accounts, and out, and no message of the false one is about them',
     attempt: async () => {
       for (const mode of MODES)
         await against(
@@ -275,7 +276,8 @@ export const samlProviderAttacks: readonly Attack[] = [
               '/evil': evil.metadata({ sso: 'https://evil.example/sso' }),
             }
             await assertRefused(server, { signing: { key: evilKey } })
-            const answer = await signInAt(server, server.browser())
+            const victim = server.browser()
+            const answer = await signInAt(server, victim)
             assert.equal(answer.status, 302, answer.text)
             assert.ok(await store.users.findByExternalId('svc', 'corp', 'person-1'))
             const browser = server.browser()
@@ -285,6 +287,14 @@ export const samlProviderAttacks: readonly Attack[] = [
               ['evil', 'corp'].map(origin => store.users.findByExternalId('svc', origin, 'person-1')),
             )
             assert.notEqual(mine?.id, theirs?.id)
+            const path = '/saml/SingleLogout/alias/latchkey'
+            const statuses = []
+            for (const by of [evil, idpOf(clock, 'corp')]) {
+              const request = by.sign(by.logoutRequest({ destination: BASE + path, nameId: 'person-1' }))
+              await server.send(path, { form: { SAMLRequest: base64Of(request) } })
+              statuses.push((await victim.send('/home')).status)
+            }
+            assert.deepEqual(statuses, [200, 302])
           },
           mode,
         )
