@@ -3,6 +3,7 @@ import type { Behaviour } from '../model/compatibility.ts'
 import type { User } from '../model/users/user.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
+import { MAX_UNBOUND } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
 import type { ExternalRefusal, ExternalUser } from './source.ts'
 
@@ -39,11 +40,10 @@ export async function findUnbound(
   if (namesake && isSameName && isUnbound(namesake)) return namesake.active ? namesake : NOT_ACTIVE
   const linkByEmail = config['linkByEmail'] ?? !behaviour.linkByEmailWhereAsked
   if (linkByEmail !== true || email === undefined || emailVerified !== true) return undefined
-  const found = await store.users.findByEmail(zoneId, originKey, email)
-  const [first, second] = found.filter(
-    user => user.active && isUnbound(user) && asciiLower(user.email) === asciiLower(email),
-  )
-  return second ? AMBIGUOUS : first
+  const found = await store.users.findUnboundByEmail(zoneId, originKey, email)
+  const [first, second] = found.filter(user => asciiLower(user.email) === asciiLower(email))
+  // One more may be among those that were not read.
+  return second || found.length === MAX_UNBOUND ? AMBIGUOUS : first
 }
 
 /** Folds A to Z only: Unicode case folding could equate different users of a provider. */

@@ -38,7 +38,7 @@ export type { SessionStore } from './sessions/session-store.ts'
 export type * from './tokens/token-store.ts'
 export { StoreUnreachable, StoreBusy, StoreDenied, StoreLocked, StoreUnavailable } from './unavailable.ts'
 export type { GroupOfUser, PasswordChange, UserCopy, UserStore } from './users/user-store.ts'
-export { MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails } from './users/user-store.ts'
+export { MAX_DETAILS, MAX_GROUPS_OF_USER, MAX_UNBOUND, TooManyDetails } from './users/user-store.ts'
 
 /** Thrown by `insert` when a record with the same natural key exists. */
 export class AlreadyExists extends Error {

@@ -421,6 +421,26 @@ describe('createAccounts', () => {
       assert.equal(entry.outcome === 'entered' && entry.user.id, 'before')
     })
 
+    it('is ambiguous however many other accounts have the address', async () => {
+      for (const [index, more] of [{ externalId: 'a' }, { active: false }, { passwordHash: 'x' }, {}, {}].entries()) {
+        const verifiedFirst = index < 4
+        const name = { id: `u${index}`, userName: `u${index}`, email: 'pat@corp.example', verified: verifiedFirst }
+        await precreated({ ...name, ...more })
+      }
+      assert.equal(
+        await refusedTo(verified, linking()),
+        'Several accounts of the identity provider have this email address.',
+      )
+    })
+
+    it('is found among any number of accounts that others use', async () => {
+      for (const id of ['a', 'b', 'c', 'd']) {
+        await precreated({ id, userName: id, externalId: id, email: 'pat@corp.example', verified: true })
+      }
+      await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example', verified: false })
+      assert.equal((await enter(verified, linking())).id, 'before')
+    })
+
     const notFound: readonly { name: string; account: Partial<User>; external?: Partial<ExternalUser> }[] = [
       { name: 'an address that the provider has not verified', account: {}, external: { emailVerified: false } },
       {

@@ -7,6 +7,8 @@ import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from '
 export const MAX_GROUPS_OF_USER = 10_000
 /** Groups, or decisions, of the users of one list, which are in memory together. */
 export const MAX_DETAILS = 100_000
+/** Unused accounts with one address that are read at a time. */
+export const MAX_UNBOUND = 3
 
 /** Thrown when the groups or decisions of users are read and are more than that; a few at once or none of them can be read. */
 export class TooManyDetails extends Error {
@@ -36,6 +38,8 @@ export interface UserStore {
    * ambiguous.
    */
   findByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
+  /** The same of active users without an external id and without a password; at most `MAX_UNBOUND`, which are ambiguous. */
+  findUnboundByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   /** Throws `InvalidFilter` for an unsupported attribute or value. */
   list(zoneId: string, query: ListQuery & NamedAttributes): Promise<Page<User>>
   /** A user who exists throughout and keeps the sort attribute is on exactly one page. Throws as `list`. */

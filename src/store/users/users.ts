@@ -7,6 +7,7 @@ import { CLEAR_FAILURES } from '../events.ts'
 import { FIND_WITH_GROUPS, JOINED_USER_COLUMNS, toJoinedUser, toUser } from './user-rows.ts'
 import type { JoinedUserRow } from './user-rows.ts'
 import { flag, fromJson, lowerCase } from '../rows.ts'
+import { MAX_UNBOUND } from './user-store.ts'
 import { list, updateByKey, USER_COLUMNS } from '../schema.ts'
 import type { UserRow } from '../schema.ts'
 import type { UserStore } from '../store.ts'
@@ -33,6 +34,11 @@ const FIND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: 
   `select ${list(USER_COLUMNS)} from users
    where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower
    order by verified desc limit 3`,
+)
+const FIND_UNBOUND_BY_EMAIL = statement<{ zone_id: string; origin: string; email_lower: string }, UserRow>(
+  `select ${list(USER_COLUMNS)} from users
+   where zone_id = :zone_id and origin = :origin and lower(email) = :email_lower
+   and active = 1 and coalesce(external_id, '') = '' and password_hash is null limit ${MAX_UNBOUND}`,
 )
 // Failure times are aggregated into a string, so that there is exactly one row for the account.
 const FIND_FOR_SIGN_IN = statement<
@@ -126,6 +132,10 @@ export function createUsers(db: Database): UserStore {
     },
     async findByEmail(zoneId, origin, email) {
       const rows = await db.read(FIND_BY_EMAIL, { zone_id: zoneId, origin, email_lower: lowerCase(email) })
+      return rows.map(toUser)
+    },
+    async findUnboundByEmail(zoneId, origin, email) {
+      const rows = await db.read(FIND_UNBOUND_BY_EMAIL, { zone_id: zoneId, origin, email_lower: lowerCase(email) })
       return rows.map(toUser)
     },
     async findWithGroups(zoneId, id) {
