@@ -39,6 +39,7 @@ import { tlsOf, tlsWarnings } from './config/sections/tls.ts'
 import { databaseOptionsOf } from './config/sections/database.ts'
 import { tracingOf } from './config/sections/tracing.ts'
 import { readUaaDatabaseUrl } from './config/uaa/uaa-database.ts'
+import { keyWarnings } from './config/warnings/key-warnings.ts'
 import { emptyFileWarnings, warningsOf } from './config/warnings/warnings.ts'
 import { checkZoneIdentities } from './config/records/zone-identities.ts'
 import { behaviourOf } from './model/compatibility.ts'
@@ -231,6 +232,7 @@ async function warningsFor(
     ...mutualTlsWarnings(bootstrap, mutualTls),
     ...(clientWarnings?.(bootstrap, rules) ?? []),
     ...(await providerWarnings(bootstrap, { serviceName: service, allowPrivate, baseUrl })),
+    ...keyWarnings(config),
     ...auditWarnings(file.audit),
     ...exampleSecretWarnings(bootstrap, baseUrl),
     ...secondFactorWarnings(bootstrap, { zoneConfig, compatibility }),
