@@ -29,7 +29,10 @@ export interface RedirectReturn {
   readonly invited?: User | undefined
 }
 
-/** The result of a redirect sign-in; `no-provider`: it was deleted, or the client does not allow it, unless `detail` says more. */
+/**
+ * The result of a redirect sign-in; `no-provider`: it is inactive or was deleted, or the client does not allow it, unless
+ * `detail` says more.
+ */
 export type RedirectResult =
   | (EnteredUser & { readonly upstream?: UpstreamSession | undefined })
   | (NoSuchProvider & { readonly detail?: string })

@@ -994,7 +994,12 @@ for (const mode of MODES) {
       const provider = await server.store.providers.findByOrigin('svc', 'body')
       assert.ok(provider)
       await server.store.providers.update('svc', { ...provider, active: false })
+      const start = server.refusals.length
       await assertRefused(browser, await back(browser, { code: 'c', state }, 'body'), 404, /not available here/)
+      assert.match(
+        server.refusals.slice(start).join('\n'),
+        /sign-in at "body": the provider is inactive or was deleted,/,
+      )
       assert.equal(upstream.requests.length, 0)
       await server.store.providers.update('svc', provider)
     })

@@ -66,7 +66,7 @@ function declined(error: string, name: string): Failure {
 export function detailOf(result: Refused): string {
   switch (result.outcome) {
     case 'no-provider':
-      return result.detail ?? 'the provider was deleted, or the client does not allow it'
+      return result.detail ?? 'the provider is inactive or was deleted, or the client does not allow it'
     case 'declined':
       return result.detail ?? `the provider returned ${JSON.stringify(result.error.slice(0, 60))}`
     case 'unavailable':
