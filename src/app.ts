@@ -1,10 +1,9 @@
 // Assembles the server: reads top to bottom in order of dependency. Shared parts are created here, the rest by the file in
 // app/ that they belong to, which names what it needs.
 import type { FastifyInstance } from 'fastify'
-import { createServerInfo } from './admin/info.ts'
-import { assembleAdmin } from './app/admin.ts'
+import type { assembleAdmin } from './app/admin.ts'
 import { assembleHttp } from './app/http.ts'
-import { assembleLogin, loginAtOrigin } from './app/login.ts'
+import type { assembleLogin } from './app/login.ts'
 import { assembleOAuth, deferredBackChannel, oauthAtOrigin } from './app/oauth.ts'
 import { assembleOps, watchHealth } from './app/ops.ts'
 import { createBackground } from './base/concurrency/background.ts'
@@ -32,6 +31,7 @@ import { serviceNamed } from './model/service.ts'
 import type { TokenSettings } from './model/zones/settings.ts'
 import { createSubjects } from './model/tokens/subject.ts'
 import { createUrls } from './model/urls.ts'
+import type { Urls } from './model/urls.ts'
 import { createClientDocuments, withClientDocuments } from './oauth/client-documents/documents.ts'
 import type { BackChannel } from './oauth/logout/back-channel.ts'
 import { openTrail } from './ops/audit/open-trail.ts'
@@ -96,8 +96,8 @@ export interface App {
   readonly background: Background
   /** The stored audit trail; absent if events are only logged. */
   readonly trail: AuditTrail | undefined
-  /** Every route with its access. */
-  readonly routes: readonly RegisteredRoute[]
+  /** Every route with its access; registers those that no request has needed yet. */
+  readonly routes: () => Promise<readonly RegisteredRoute[]>
 }
 
 /** At most a few seconds of work. */
@@ -250,9 +250,8 @@ async function assembleServer(
   { shared, stored, documents, background, outbound, limits, keys, trail }: Foundations,
   { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders }: Services,
 ): Promise<App> {
-  const { store, urls, service } = shared
-  const { identity, findOutstandingDemand } = accounts
-  const { reader } = tokens
+  const { store, urls } = shared
+  const { health, watch } = watchHealth({ config, store, clock, log })
   const front = await assembleHttp({
     ...shared,
     config,
@@ -260,44 +259,24 @@ async function assembleServer(
     log,
     build,
     instrument,
-    reader,
+    reader: tokens.reader,
     verifiedTokens,
     nonces,
-    findOutstandingDemand,
+    findOutstandingDemand: accounts.findOutstandingDemand,
+    watch,
+    registerInner: router => registerInner(router, { ...parts, serviceProviders, directories, build }),
   })
   const { http } = front
-  const health = watchHealth(http, { config, store, clock, log })
+  const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
   http.addHook('onClose', (_, done) => {
     directories.close()
     done()
   })
-  const serverInfo = createServerInfo({
-    ...shared,
-    build,
-    serviceName: service.name,
-    samlEntityId: config.saml.entityId,
-    loginProviders: zone => identity.loginProviders(zone),
-  })
-  const parts = { ...shared, ...front, ...accounts, ...tokens, config, stored, vault, log, limits, outbound, trail }
-  const register = (app: FastifyInstance): void => {
-    front.assets.serve(app)
+  await belowBase(http, urls, app => {
     assembleOps(app, { ...parts, health })
     assembleOAuth(app, parts)
-    assembleLogin(app, { ...parts, serviceProviders, serverInfo })
-    assembleAdmin(app, { ...parts, version: build.version, directories, serverInfo })
-  }
-  if (urls.basePath === '') register(http)
-  else {
-    await http.register(
-      (app, _, done) => {
-        register(app)
-        done()
-      },
-      { prefix: urls.basePath },
-    )
-    oauthAtOrigin(http, parts)
-    loginAtOrigin(http, parts)
-  }
+  })
+  if (urls.basePath !== '') oauthAtOrigin(http, parts)
   return {
     http,
     keys,
@@ -305,6 +284,54 @@ async function assembleServer(
     backChannel: deferredBackChannel({ ...parts, documents }),
     background,
     trail,
-    routes: front.routes,
+    async routes() {
+      await front.innerRouter()
+      return front.routes
+    },
   }
+}
+
+/** Registers at the path of the base URL. */
+async function belowBase(
+  router: FastifyInstance,
+  { basePath }: Pick<Urls, 'basePath'>,
+  register: (app: FastifyInstance) => void,
+): Promise<void> {
+  if (basePath === '') return register(router)
+  await router.register(
+    (app, _, done) => {
+      register(app)
+      done()
+    },
+    { prefix: basePath },
+  )
+}
+
+type InnerParts = Omit<
+  Parameters<typeof assembleLogin>[1] & Parameters<typeof assembleAdmin>[1],
+  'serverInfo' | 'version'
+> & {
+  readonly build: BuildFacts
+}
+
+/** Registers files, pages and the management APIs. Loads the code that does so: the first request for one of them waits for it. */
+async function registerInner(router: FastifyInstance, parts: InnerParts): Promise<void> {
+  const [login, admin, { createServerInfo }] = await Promise.all([
+    import('./app/login.ts'),
+    import('./app/admin.ts'),
+    import('./admin/info.ts'),
+  ])
+  const { urls, assets, build, config, service, identity } = parts
+  const serverInfo = createServerInfo({
+    ...parts,
+    serviceName: service.name,
+    samlEntityId: config.saml.entityId,
+    loginProviders: zone => identity.loginProviders(zone),
+  })
+  await belowBase(router, urls, app => {
+    assets.serve(app)
+    login.assembleLogin(app, { ...parts, serverInfo })
+    admin.assembleAdmin(app, { ...parts, version: build.version, serverInfo })
+  })
+  if (urls.basePath !== '') login.loginAtOrigin(router, parts)
 }

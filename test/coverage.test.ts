@@ -168,7 +168,7 @@ describe('the endpoints of docs/coverage.md', () => {
     for (const mode of MODES) {
       const config = mode === 'uaa' ? { jwt: { token: { queryString: { enabled: true } } } } : {}
       const server = await startServer({ mode, config })
-      for (const { method, url, refuses } of server.app.routes) {
+      for (const { method, url, refuses } of await server.app.routes()) {
         for (const word of [method, 'any']) registered.add(shapeOf(word, url))
         if (refuses || !METHODS.has(method)) continue
         for (const word of [method, 'any']) served.add(shapeOf(word, url))

@@ -1,8 +1,9 @@
 // Assembles what runs before every endpoint: the server with its hooks, in the order in which they run, the gates that
 // routes name, sessions, and the error pages.
 import { join } from 'node:path'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
 import type { Config } from '../config.ts'
@@ -29,11 +30,13 @@ import type { BearerGate } from '../web/callers/bearer.ts'
 import { createProxyNotice } from '../web/requests/proxy-notice.ts'
 import { createCertificateHook } from '../web/requests/client-certificate.ts'
 import { createCors } from '../web/cors.ts'
+import type { Cors } from '../web/cors.ts'
 import { createCsrf } from '../web/sessions/csrf.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
 import { createDenial } from '../web/sessions/denial.ts'
 import type { Denial } from '../web/sessions/denial.ts'
 import { createGates } from '../web/gates.ts'
+import { createHandOver } from '../web/hand-over.ts'
 import { createHostCheck } from '../web/requests/host.ts'
 import { createLimitedModeHook } from '../web/limited-mode.ts'
 import { createNoRouteHook, createRouteSearch, createUnroutedAnswerSearch } from '../web/no-route.ts'
@@ -47,7 +50,7 @@ import { createRememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import { watchRoutes } from '../web/route.ts'
 import type { RegisteredRoute, UnroutedAnswerSearch } from '../web/route.ts'
-import { createHttpServer, serverTls } from '../web/server.ts'
+import { createHttpServer, createInnerRouter, serverTls } from '../web/server.ts'
 import { createSessions } from '../web/sessions/session.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 import { createSignInDemands } from '../web/sessions/sign-in-demands.ts'
@@ -78,6 +81,10 @@ interface HttpParts {
   readonly verifiedTokens: VerifiedTokens
   readonly nonces: DpopNonces
   readonly findOutstandingDemand: DemandFinder
+  /** Called for both routers. */
+  readonly watch: (router: FastifyInstance) => void
+  /** Registers the routes of the second router, when the first of them is called. */
+  readonly registerInner: (router: FastifyInstance) => Promise<void>
 }
 
 /** The server, still without routes, and the services for its responses. */
@@ -85,6 +92,8 @@ interface Http {
   readonly http: FastifyInstance
   /** Filled as routes are registered. */
   readonly routes: readonly RegisteredRoute[]
+  /** The second router, for what the server has no route for; its routes are registered by the first call. */
+  readonly innerRouter: () => Promise<FastifyInstance>
   readonly assets: Assets
   readonly pages: PageWriter
   readonly csrf: Csrf
@@ -100,11 +109,9 @@ const ASSETS = join(import.meta.dirname, '../../assets')
 
 /** Every route that is registered at the result must declare its access, or registration fails. */
 export async function assembleHttp(parts: HttpParts): Promise<Http> {
-  const { config, clock, log, urls, behaviour, settings, instrument } = parts
-  const { mutualTls, rateLimit } = config
+  const { config, log, urls, behaviour } = parts
   const { trustedProxies, tls: tlsFiles } = config.listen
   const tls = tlsFiles && (await serverTls(tlsFiles))
-  const http = createHttpServer({ behaviour, urls, trustedProxies, tls, onFrameworkError: answerFrameworkError })
 
   // Sessions renew the CSRF value, which depends on them.
   const csrf = createCsrf({ ...parts, sessionOf: request => sessions.of(request) })
@@ -116,25 +123,15 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     sameSite: config.sessionSameSite,
     onSignIn: (request, reply, user) => savedAccounts.remember(request, reply, user),
   })
-  // Needs the routes, which are registered below, before the first request.
-  const ownAnswerTo: UnroutedAnswerSearch = request => findOwnAnswer(request)
-  const furtherHosts = config.settings.internalHostnames
-  const resolveZone = createZoneResolver({ ...parts, furtherHosts, isPlayground: config.playground })
+  const routes: RegisteredRoute[] = []
+  const routesAt = createRouteSearch(routes)
+  const ownAnswerTo = createUnroutedAnswerSearch(routesAt)
+  const resolveZone = createZoneResolver({
+    ...parts,
+    furtherHosts: config.settings.internalHostnames,
+    isPlayground: config.playground,
+  })
   const cors = createCors({ system: config.cors, resolveZone, urls, behaviour, ownAnswerTo })
-  instrument?.watch(http)
-  refuseWritesToDeletedZones(http, parts.store)
-  http.addHook('onRequest', createHostCheck(urls.isHttps))
-  http.addHook('onRequest', createProxyNotice(trustedProxies, log))
-  if (mutualTls) http.addHook('onRequest', createCertificateHook(mutualTls, trustedProxies))
-  http.addHook('onRequest', cors.onRequest)
-  // Its pages are assigned below, before the first request.
-  const lateError: PageWriter['error'] = (request, reply, error) => pages.error(request, reply, error)
-  const limiting = { ...parts, ownAnswerTo, onRefusal: instrument?.countRefusal, pages: { error: lateError } }
-  if (rateLimit) http.addHook('onRequest', createRateLimitHook({ ...limiting, settings: rateLimit }))
-  http.addHook('onRequest', createSuspicion({ behaviour, urls, ownAnswerTo }))
-  const { limitedMode } = config.operations
-  if (limitedMode) http.addHook('onRequest', createLimitedModeHook({ clock, urls, mode: limitedMode }))
-  if (settings.plainBasicCredentials) http.addHook('onRequest', encodePlainBasic)
   const bearerGate = createBearerGate({ ...parts, enterZone: createZoneSwitch(parts) })
   const denial = createDenial({ sessions, urls, behaviour })
   const signInDemands = createSignInDemands({ ...parts, sessions, remembered })
@@ -147,18 +144,21 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     signInDemands,
     checkOwnAccounts: request => checkOwnAccounts(request, parts),
   })
-  const routes = watchRoutes(http, gates)
-  const routesAt = createRouteSearch(routes)
-  const findOwnAnswer = createUnroutedAnswerSearch(routesAt)
-
   const assets = loadAssets(ASSETS, urls.basePath)
   const about = aboutBuild(parts.build, [behaviour.ownWords ? 'Server' : 'UAA', urls.base])
   const pages = createPageWriter({ ...parts, csrf, assets, about })
   const handleError = createErrorHandler({ pages, behaviour, log })
-  http.setErrorHandler(handleError)
+  const addHooks = createHooks(parts, {
+    cors,
+    ownAnswerTo,
+    pages,
+    refuseUnrouted: createNoRouteHook({ routesAt, resolveZone, denial, urls, log }),
+  })
+
   /** Answers an invalid URL. Not awaited by Fastify, so it must not reject. */
   async function answerFrameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     try {
+      await innerRouter() // so that the API that the path belongs to is known
       reply.headers(refusalHeaders(request, urls.isHttps))
       reply.header('connection', 'close') // no hook limits what the connection sends
       await cors.letRead(request, reply)
@@ -170,14 +170,32 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
       reply.raw.destroy()
     }
   }
-  http.addHook('onRequest', createNoRouteHook({ routesAt, resolveZone, denial, urls, log }))
-  http.addHook('preParsing', createBodyShedding())
-  const shedding = createLoadShedding()
-  http.addHook('preValidation', shedding.enter)
-  http.addHook('onSend', shedding.leave)
+  const routerOptions = { urls, behaviour, trustedProxies, onFrameworkError: answerFrameworkError }
+  const innerRouter = loadOnce(async () => {
+    const router = createInnerRouter(routerOptions)
+    const itsRoutes: RegisteredRoute[] = []
+    equip(router, itsRoutes)
+    await parts.registerInner(router)
+    await router.ready()
+    routes.push(...itsRoutes) // none of a registration that failed
+    return router
+  })
+  const handOver = createHandOver({ router: innerRouter, urls })
+  const http = createHttpServer({ ...routerOptions, tls, handOver })
+  equip(http, routes)
+
+  /** The same functions for both routers: some of them count, and limit, what both do. */
+  function equip(router: FastifyInstance, table: RegisteredRoute[]): void {
+    addHooks(router)
+    watchRoutes(router, table, gates)
+    router.setErrorHandler(handleError)
+    parts.watch(router)
+  }
+
   return {
     http,
     routes,
+    innerRouter,
     assets,
     pages,
     csrf,
@@ -187,5 +205,47 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     denial,
     signInDemands,
     bearerGate,
+  }
+}
+
+/** What runs before every endpoint, in this order. Made once for both routers: some of it counts, and limits, what both do. */
+function createHooks(
+  { config, store, clock, log, urls, behaviour, settings, instrument, ...parts }: HttpParts,
+  {
+    cors,
+    ownAnswerTo,
+    pages,
+    refuseUnrouted,
+  }: {
+    readonly cors: Cors
+    readonly ownAnswerTo: UnroutedAnswerSearch
+    readonly pages: PageWriter
+    readonly refuseUnrouted: ReturnType<typeof createNoRouteHook>
+  },
+): (router: FastifyInstance) => void {
+  const { mutualTls, rateLimit, operations } = config
+  const { trustedProxies } = config.listen
+  const { limitedMode } = operations
+  const limiting = { ...parts, log, clock, urls, behaviour, ownAnswerTo, onRefusal: instrument?.countRefusal, pages }
+  const shedding = createLoadShedding()
+  const onRequest: readonly onRequestHookHandler[] = [
+    createHostCheck(urls.isHttps),
+    createProxyNotice(trustedProxies, log),
+    mutualTls && createCertificateHook(mutualTls, trustedProxies),
+    cors.onRequest,
+    rateLimit && createRateLimitHook({ ...limiting, settings: rateLimit }),
+    createSuspicion({ behaviour, urls, ownAnswerTo }),
+    limitedMode && createLimitedModeHook({ clock, urls, mode: limitedMode }),
+    settings.plainBasicCredentials && encodePlainBasic,
+    refuseUnrouted,
+  ].filter(hook => typeof hook === 'function')
+  const shedBodies = createBodyShedding()
+  return router => {
+    instrument?.watch(router)
+    refuseWritesToDeletedZones(router, store)
+    for (const hook of onRequest) router.addHook('onRequest', hook)
+    router.addHook('preParsing', shedBodies)
+    router.addHook('preValidation', shedding.enter)
+    router.addHook('onSend', shedding.leave)
   }
 }

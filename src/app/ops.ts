@@ -13,25 +13,29 @@ import type { Store } from '../store/store.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { isLimited } from '../web/limited-mode.ts'
 
-/** Watches the database, and the errors of requests that reveal its failures first. */
-export function watchHealth(
-  http: FastifyInstance,
-  {
-    config,
-    store,
-    clock,
-    log,
-  }: { readonly config: Config; readonly store: Store; readonly clock: Clock; readonly log: Log },
-): Health {
+/** Watches the database; `watch` adds the errors of a router's requests, which reveal its failures first. */
+export function watchHealth({
+  config,
+  store,
+  clock,
+  log,
+}: {
+  readonly config: Config
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+}): { readonly health: Health; readonly watch: (router: FastifyInstance) => void } {
   // In limited mode the database may be meant to take no writes.
   const check = (): Promise<void> =>
     isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now())
   const health = createHealth({ check, isUnreachable: () => store.isUnreachable(), log })
-  http.addHook('onError', (_request, _reply, error, done) => {
-    if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
-    done()
-  })
-  return health
+  const watch = (router: FastifyInstance): void => {
+    router.addHook('onError', (_request, _reply, error, done) => {
+      if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()
+      done()
+    })
+  }
+  return { health, watch }
 }
 
 /** Dependencies of the endpoints of operators. */

@@ -15,7 +15,7 @@ import { pathBelow } from './limits/rate-limit.ts'
 import type { UnroutedAnswerSearch } from './route.ts'
 
 /** Allows or refuses cross-origin requests. */
-interface Cors {
+export interface Cors {
   /** The first hook of every request, even without a route. Answers preflights and refuses requests itself. */
   readonly onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   /** Sets the CORS headers on the answer to a request that reached no hook, such as one with an invalid URL. */

@@ -18,11 +18,15 @@ interface KnownPath {
 /** Finds the routes of a path, whatever their method. */
 type RouteSearch = (path: string) => readonly RegisteredRoute[]
 
-/** The table may still be empty: it is read on first use, when every route is registered. */
+/** The table grows: its routes are registered after this, and those of the inner router after the first requests. */
 export function createRouteSearch(routes: readonly RegisteredRoute[]): RouteSearch {
-  let paths: readonly KnownPath[] | undefined
+  let paths: readonly KnownPath[] = []
+  let known = 0
   return path => {
-    paths ??= knownPaths(routes)
+    if (known < routes.length) {
+      paths = knownPaths(routes)
+      known = routes.length
+    }
     return paths.flatMap(({ pattern, routes: own }) => (pattern.test(path) ? own : []))
   }
 }

@@ -1,5 +1,5 @@
 // What every route must declare when it is registered: its access, and whether it answers programs or users. A route
-// without this declaration prevents the server from starting.
+// without this declaration fails its registration, and with it that of every other route of its router.
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Session } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
@@ -112,12 +112,12 @@ export interface RegisteredRoute extends RouteConfig {
   readonly url: string
 }
 
-/** Collects the route table, and adds HEAD to GET; throws for a route that does not declare its access and audience. */
+/** Adds to the route table, and HEAD to GET; throws for a route that does not declare its access and audience. */
 export function watchRoutes(
   app: FastifyInstance,
+  table: RegisteredRoute[],
   prepare: (route: RouteOptions, config: RouteConfig) => void,
-): RegisteredRoute[] {
-  const table: RegisteredRoute[] = []
+): void {
   app.addHook('onRoute', route => {
     const { access, audience, zone, body, withoutDatabase, ownAccounts, refuses, answerUnrouted } = route.config ?? {}
     if (!access || !audience) {
@@ -141,7 +141,6 @@ export function watchRoutes(
     for (const method of methods) table.push({ method, url: route.url, ...config, ...unrouted })
     prepare(route, config)
   })
-  return table
 }
 
 /** Whether the route takes a form, which is the default. */

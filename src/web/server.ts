@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import fastify from 'fastify'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { TlsFiles } from '../base/certificates/tls-files.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
@@ -51,43 +51,68 @@ export async function serverTls(files: TlsFiles & { readonly asksForCertificates
   return { ...read.context, requestCert: files.asksForCertificates }
 }
 
-/** The HTTP server with its limits, without hooks and routes. `onFrameworkError` answers errors outside of any route. */
-export function createHttpServer({
-  behaviour,
-  urls,
-  trustedProxies,
-  tls,
-  onFrameworkError,
-}: {
+interface RouterOptions {
   readonly behaviour: Behaviour
   readonly urls: Urls
   readonly trustedProxies: readonly string[]
+  /** Answers errors outside of any route. */
+  readonly onFrameworkError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+}
+
+/** The HTTP server with its limits, without routes, and without other hooks than those of each connection. */
+export function createHttpServer({
+  tls,
+  handOver,
+  ...options
+}: RouterOptions & {
   /** Absent: plain HTTP. */
   readonly tls?: ServerTls | undefined
-  readonly onFrameworkError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<void>
+  /** Hook for what has no route here. */
+  readonly handOver?: onRequestHookHandler
 }): FastifyInstance {
+  const { behaviour, urls } = options
   const withoutPrefix = createPrefixRemover(urls)
   const http: FastifyInstance = fastify({
-    bodyLimit: BODY_LIMIT,
-    schemaController: { compilersFactory: NO_COMPILERS },
+    ...commonOptions(options),
     requestTimeout: 30_000,
     // The casts: Fastify's types take the options of one kind of server, a record as the query, and requests of that server.
     ...(tls
       ? { https: { ...tls, ...CONNECTIONS, handshakeTimeout: 10_000, rejectUnauthorized: false } as never }
       : { http: CONNECTIONS }),
     return503OnClosing: false,
-    exposeHeadRoutes: false, // watchRoutes adds HEAD to routes of GET
     forceCloseConnections: 'idle',
     rewriteUrl: behaviour.exactPaths ? withoutPrefix : raw => withoutTrailingSlash(withoutPrefix(raw), urls),
-    // Only these proxies may name the caller's address: see docs/decisions/0015-caller-addresses.md.
-    trustProxy: trustedProxies.length > 0 ? createProxyTrust(trustedProxies) : false,
-    routerOptions: { querystringParser: text => parseQuery(text) as never, maxParamLength: 256 },
-    frameworkErrors: (error, request, reply) =>
-      void onFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   })
   // What is written before the handshake is complete waits for that, and so would the connection, for ever.
   if (tls) http.server.on('tlsClientError', (_error, socket: Socket) => socket.destroy())
+  prepare(http, options)
+  http.addHook('onRequest', createConnectionGuard())
+  if (handOver) http.addHook('onRequest', handOver)
+  return http
+}
+
+/** Routes requests that the server has received and rewritten, and hands over. Does not listen. */
+export function createInnerRouter(options: RouterOptions): FastifyInstance {
+  const router: FastifyInstance = fastify(commonOptions(options))
+  prepare(router, options)
+  return router
+}
+
+function commonOptions({ trustedProxies, onFrameworkError }: RouterOptions) {
+  return {
+    bodyLimit: BODY_LIMIT,
+    schemaController: { compilersFactory: NO_COMPILERS },
+    exposeHeadRoutes: false, // watchRoutes adds HEAD to routes of GET
+    // Only these proxies may name the caller's address: see docs/decisions/0015-caller-addresses.md.
+    trustProxy: trustedProxies.length > 0 ? createProxyTrust(trustedProxies) : false,
+    routerOptions: { querystringParser: (text: string) => parseQuery(text) as never, maxParamLength: 256 },
+    frameworkErrors: (error: unknown, request: unknown, reply: unknown) =>
+      void onFrameworkError(error, request as FastifyRequest, reply as FastifyReply),
+  }
+}
+
+function prepare(http: FastifyInstance, { behaviour, urls }: RouterOptions): void {
   http
     .decorateRequest('zone')
     .decorateRequest('audience')
@@ -106,11 +131,9 @@ export function createHttpServer({
     },
   })
   http.addHook('onRequest', dropClosedConnection)
-  http.addHook('onRequest', createConnectionGuard())
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
   http.addHook('onSend', endUnread)
-  return http
 }
 
 /**
@@ -164,7 +187,7 @@ function createConnectionGuard() {
     const isUpgrade = raw.headers.upgrade !== undefined && /\bupgrade\b/i.test(raw.headers.connection ?? '')
     if (isUpgrade || hasUnclearEnd(raw) || isTooMany) {
       closing.add(socket)
-      reply.header('connection', 'close')
+      reply.raw.setHeader('connection', 'close') // stays when the request is handed over
     }
     done()
   }

@@ -194,7 +194,7 @@ for (const mode of MODES) {
 
     it('reveals nothing, on any route, to callers with tokens of another zone', async () => {
       const bearers = [a.adminToken, a.zoneToken, a.userToken, a.opaqueToken, a.refreshToken, a.idToken]
-      for (const [place, route] of server.app.routes.entries()) {
+      for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         const label = `${route.method} ${route.url}`
         await unchanged('zone-b', label, async () => {
@@ -224,7 +224,7 @@ for (const mode of MODES) {
     })
 
     it('reveals nothing, on any route, to a user of another zone who knows ids', async () => {
-      for (const [place, route] of server.app.routes.entries()) {
+      for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         await unchanged('zone-b', `${route.method} ${route.url}`, async () => {
           for (const path of pathsOf(route)) {
@@ -241,7 +241,7 @@ for (const mode of MODES) {
     })
 
     it('accepts on no route the session and the anti-forgery value of another zone', async () => {
-      for (const [place, route] of server.app.routes.entries()) {
+      for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         const label = `${route.method} ${route.url}`
         await unchanged('zone-b', label, async () => {
@@ -264,7 +264,7 @@ for (const mode of MODES) {
     })
 
     it('knows no client, on any route, by the secret of its namesake', async () => {
-      for (const route of server.app.routes.filter(({ access }) => access.by === 'client')) {
+      for (const route of (await server.app.routes()).filter(({ access }) => access.by === 'client')) {
         await unchanged('zone-b', route.url, async () => {
           for (const basic of [a.basic('app'), a.basic('root'), home.basic('root')]) {
             for (const way of waysTo('zone-b')) {
@@ -396,7 +396,7 @@ for (const mode of MODES) {
 
       it('authenticates no caller by a header, on any route', async () => {
         const [all = ''] = await administrators()
-        const routes = server.app.routes.filter(({ access }) => access.by === 'bearer')
+        const routes = (await server.app.routes()).filter(({ access }) => access.by === 'bearer')
         for (const [place, route] of routes.entries()) {
           const label = `${route.method} ${route.url}`
           for (const target of ['zone-b', 'svc'] as const) {

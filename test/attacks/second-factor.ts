@@ -17,7 +17,7 @@ export const secondFactorAttacks: readonly Attack[] = [
     attempt: () =>
       guarded(async ({ server }) => {
         const browser = await signedIn(server)
-        const own = server.app.routes.filter(({ access }) => access.by === 'session' && !access.whileDemanded)
+        const own = (await server.app.routes()).filter(({ access }) => access.by === 'session' && !access.whileDemanded)
         assert.ok(own.length > 8)
         for (const { method, url } of own) {
           const path = url.replaceAll(/:\w+/g, 'x')
@@ -134,7 +134,7 @@ export const secondFactorAttacks: readonly Attack[] = [
     attempt: () =>
       guarded(async ({ server, app, codes, owner }) => {
         const half = await signedIn(server)
-        const forms = server.app.routes.filter(
+        const forms = (await server.app.routes()).filter(
           ({ method, url }) => method === 'POST' && /^\/(second_factor|profile|login\/passkey)/.test(url),
         )
         assert.ok(forms.length > 10)

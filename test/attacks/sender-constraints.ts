@@ -76,7 +76,9 @@ export const senderConstraintAttacks: readonly Attack[] = [
     outcome: 'none of them takes one',
     attempt: against(async (server, key) => {
       const tokens = await boundTokens(server, key)
-      const routes = server.app.routes.filter(({ access, method }) => access.by === 'bearer' && method !== 'HEAD')
+      const routes = (await server.app.routes()).filter(
+        ({ access, method }) => access.by === 'bearer' && method !== 'HEAD',
+      )
       assert.ok(routes.length > 50)
       for (const token of tokens) {
         for (const { method, url } of routes) {

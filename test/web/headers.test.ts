@@ -51,7 +51,7 @@ for (const mode of MODES) {
     // Covers security headers: X-Content-Type-Options; X-XSS-Protection; X-Frame-Options
     // Partly covers security headers: Content-Security-Policy
     it('are on every response', async () => {
-      for (const { method, url, audience } of server.app.routes) {
+      for (const { method, url, audience } of await server.app.routes()) {
         for (const accept of ['text/html', 'application/json', '*/*']) {
           const answer = await server.send(url, { method, headers: { accept } })
           const label = `${method} ${url} for ${accept}: ${answer.status}`
@@ -226,7 +226,7 @@ describe('security headers over https', () => {
   it('demand https on everything but what may be framed', async () => {
     const server = await startServer({ config: { base_url: 'https://id.example' } })
     try {
-      for (const { method, url, audience } of server.app.routes) {
+      for (const { method, url, audience } of await server.app.routes()) {
         const answer = await server.send(url, { method })
         const want = audience === 'open' ? undefined : 'max-age=31536000'
         assert.equal(answer.headers['strict-transport-security'], want, `${method} ${url}`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fastify from 'fastify'
-import type { RouteConfig } from '../../src/web/route.ts'
+import type { RegisteredRoute, RouteConfig } from '../../src/web/route.ts'
 import { PROTOCOLS } from '../../src/records/protocols.ts'
 import { watchRoutes } from '../../src/web/route.ts'
 import { signedIn } from '../support/authorize.ts'
@@ -21,26 +21,27 @@ for (const mode of MODES) {
       server = await startServer({ mode, config: { zone_config: { protocols } } })
     })
     after(() => server.stop())
-    const routes = () => server.app.routes
+    const routes = () => server.app.routes()
 
-    it('has every route once, with its access and audience', () => {
-      assert.ok(routes().length > 20)
-      const names = routes().map(({ method, url }) => `${method} ${url}`)
+    it('has every route once, with its access and audience', async () => {
+      const all = await routes()
+      assert.ok(all.length > 20)
+      const names = all.map(({ method, url }) => `${method} ${url}`)
       assert.deepEqual(
         names.filter((name, index) => names.indexOf(name) !== index),
         [],
       )
-      for (const { method, url, access, audience } of routes()) {
+      for (const { method, url, access, audience } of all) {
         assert.ok(['anyone', 'client', 'bearer', 'session'].includes(access.by), `${method} ${url}`)
         assert.ok(['api', 'page', 'open'].includes(audience), `${method} ${url}`)
         if (access.by === 'anyone') assert.ok(access.because.length > 10, `${method} ${url} says why`)
       }
     })
 
-    it('lets users with an outstanding step reach its page, by GET and POST', () => {
+    it('lets users with an outstanding step reach its page, by GET and POST', async () => {
       for (const { path } of SIGN_IN_DEMANDS) {
         for (const method of ['GET', 'POST']) {
-          const route = routes().find(each => each.url === path && each.method === method)
+          const route = (await routes()).find(each => each.url === path && each.method === method)
           assert.deepEqual(route?.access, { by: 'session', whileDemanded: true }, `${method} ${path}`)
         }
       }
@@ -113,7 +114,7 @@ for (const mode of MODES) {
         '/verify_user',
         '/zone.css',
       ]
-      const open = routes().filter(({ access }) => access.by === 'anyone')
+      const open = (await routes()).filter(({ access }) => access.by === 'anyone')
       const urls = new Set(open.map(({ url }) => url))
       assert.deepEqual(
         [...urls].filter(url => !/^\/resources\/|\/\.well-known\//.test(url)).toSorted(),
@@ -122,7 +123,7 @@ for (const mode of MODES) {
     })
 
     it('refuses an anonymous caller on every route for who is signed in', async () => {
-      const guarded = routes().filter(({ access }) => access.by === 'session')
+      const guarded = (await routes()).filter(({ access }) => access.by === 'session')
       assert.ok(guarded.length > 0)
       for (const { method, url } of guarded) {
         const page = await server.send(url, { method, headers: { accept: 'text/html' } })
@@ -139,7 +140,7 @@ for (const mode of MODES) {
     })
 
     it('refuses a missing, a broken and a foreign token on every route for bearers', async () => {
-      const guarded = routes().filter(({ access }) => access.by === 'bearer')
+      const guarded = (await routes()).filter(({ access }) => access.by === 'bearer')
       assert.ok(guarded.length > 0)
       const browser = await signedIn(server)
       const { access_token } = (
@@ -161,7 +162,7 @@ for (const mode of MODES) {
     })
 
     it('refuses callers without client authentication on every route for clients', async () => {
-      const guarded = routes().filter(({ access }) => access.by === 'client')
+      const guarded = (await routes()).filter(({ access }) => access.by === 'client')
       assert.ok(guarded.length > 0)
       for (const { method, url } of guarded) {
         if (method === 'HEAD') continue
@@ -180,7 +181,8 @@ for (const mode of MODES) {
 describe('a route that does not declare its access and audience', () => {
   const say = (config: Partial<RouteConfig>) => () => {
     const app = fastify({ exposeHeadRoutes: false })
-    const table = watchRoutes(app, () => {})
+    const table: RegisteredRoute[] = []
+    watchRoutes(app, table, () => {})
     app.get('/planted', { config }, () => 'secret')
     return table
   }

@@ -152,9 +152,9 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
     })
 
     // Covers GET /openapi.json: rule: every route and who may call it
-    it('has every route of the table but those that only refuse, and each with who may call it', () => {
+    it('has every route of the table but those that only refuse, and each with who may call it', async () => {
       const documented = new Map(placesOf(document).map(place => [`${place.method} ${place.path}`, place.operation]))
-      const served = server.app.routes.filter(({ method, refuses }) => method !== 'HEAD' && !refuses)
+      const served = (await server.app.routes()).filter(({ method, refuses }) => method !== 'HEAD' && !refuses)
       const below = (url: string) => (`${url}/`.startsWith(`${basePath}/`) ? url.slice(basePath.length) || '/' : url)
       // A base path has some of them twice, here and at the origin.
       assert.equal(documented.size, new Set(served.map(({ method, url }) => `${method} ${below(url)}`)).size)
@@ -189,24 +189,26 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       )
     })
 
-    it('describes every route in words', () => {
-      const { undescribed } = laid(server.app.routes, mode, 'jwt' in config)
+    it('describes every route in words', async () => {
+      const { undescribed } = laid(await server.app.routes(), mode, 'jwt' in config)
       if (basePath === '') assert.deepEqual(undescribed, [], 'add them to a file in src/admin/openapi/')
       for (const { method, path, operation } of placesOf(document)) {
         assert.ok(!operation.tags.includes('Other'), `${method} ${path} needs a description in src/admin/openapi/`)
       }
     })
 
-    it('describes nothing that is not served', { skip: basePath !== '' && 'the routes begin with the path' }, () => {
+    it('describes nothing that is not served', {
+      skip: basePath !== '' && 'the routes begin with the path',
+    }, async () => {
       assert.deepEqual(
-        laid(server.app.routes, mode, 'jwt' in config).unrouted,
+        laid(await server.app.routes(), mode, 'jwt' in config).unrouted,
         [],
         'take them out of src/admin/openapi/',
       )
     })
 
     it('leaves out only what refuses', async () => {
-      const refusing = server.app.routes.filter(({ refuses }) => refuses)
+      const refusing = (await server.app.routes()).filter(({ refuses }) => refuses)
       assert.ok(refusing.length > 20)
       const { access_token } = (
         await server.send(`${basePath}/oauth/token`, {

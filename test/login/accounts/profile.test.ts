@@ -80,8 +80,9 @@ for (const mode of MODES) {
         assert.match(text, /<dd class="email"><bdi>s@example\.org<\/bdi><\/dd>/)
         assert.match(text, /No application has asked for your consent yet|not yet authorized any third party/)
         // To the pages that there are.
+        const served = new Set((await server.app.routes()).map(route => route.url))
         for (const url of ['/change_email', '/change_password']) {
-          assert.equal(text.includes(`href="${url}"`), server.app.http.hasRoute({ method: 'GET', url }), url)
+          assert.equal(text.includes(`href="${url}"`), served.has(url), url)
         }
       })
 
