@@ -20,10 +20,13 @@ describe('a base URL with a path', () => {
     const outside = (await server.app.routes())
       .filter(({ url }) => url !== '/uaa' && !url.startsWith('/uaa/'))
       .map(({ url }) => url)
-    // RFC 8414 §3.1 and RFC 9728 §3.1 put these outside.
+    // RFC 8414 §3.1 and RFC 9728 §3.1 put these outside, and browsers look up the page to change passwords there.
     assert.ok(outside.length > 0)
     for (const url of outside)
-      assert.match(url, /^\/\.well-known\/oauth-(?:authorization-server|protected-resource)\/uaa(\/|$)/)
+      assert.match(
+        url,
+        /^\/\.well-known\/(?:change-password$|oauth-(?:authorization-server|protected-resource)\/uaa(\/|$))/,
+      )
   })
 
   it('serves nothing outside it', async () => {
