@@ -49,20 +49,18 @@ export function readTokens(text: string, dialect: FilterDialect): Token[] {
   }
   for (take(BLANKS); at < text.length; take(BLANKS)) {
     const token = readToken({ first: text.charAt(at), at, take, dialect, before: tokens.at(-1) })
-    // `1and`, `"a"b` and `'a''b'` match as two tokens, but are surely mistakes.
-    const before = tokens.at(-1)
-    if (
-      before?.kind === 'value' &&
-      token.kind !== ')' &&
-      token.kind !== ']' &&
-      !/[ \t\r\n]/.test(text.charAt(token.at - 1))
-    ) {
+    if (needsBlank(token, tokens.at(-1)) && !/[ \t\r\n]/.test(text.charAt(token.at - 1))) {
       throw new InvalidFilter(`a space is missing at ${token.at + 1}`)
     }
     tokens.push(token)
   }
   return tokens
 }
+
+/** Before a value (RFC 7644 §3.4.2.2, `attrExp`) and after it: `eq"a"`, `1and`, `"a"b` and `'a''b'` match as two tokens. */
+const needsBlank = (token: Token, before: Token | undefined): boolean =>
+  before !== undefined &&
+  (token.kind === 'value' || (before.kind === 'value' && token.kind !== ')' && token.kind !== ']'))
 
 interface Place {
   readonly first: string

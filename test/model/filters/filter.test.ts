@@ -112,6 +112,8 @@ const mistakes: readonly { name: string; text: string; message: RegExp }[] = [
   { name: 'a line break inside a string', text: 'a eq "\n"', message: /the string at 6/ },
   { name: 'a NUL inside a string', text: 'a eq "\0"', message: /the string at 6/ },
   { name: 'a NUL outside of one', text: 'a\0 pr', message: /unexpected character at 2/ },
+  { name: 'a string behind its operator', text: 'a eq"x"', message: /a space is missing at 5/ },
+  { name: 'a number behind its operator', text: 'a eq-1', message: /./ },
   { name: 'text behind a string', text: 'a eq "x"or b pr', message: /a space is missing at 9/ },
   { name: 'a doubled quote', text: `a eq 'x''y'`, message: /a space is missing at 9/ },
   { name: 'a number with zeros before it', text: 'a eq 007', message: /a space is missing/ },
