@@ -44,6 +44,8 @@ export interface Operation {
   readonly query?: Fields
   readonly headers?: Fields
   readonly form?: Fields
+  /** Whether no field may be repeated, known or not, apart from `resource` and `audience`. */
+  readonly refusesRepeated?: boolean
   /** The schema of the JSON body, with a valid example. */
   readonly json?: { readonly schema: Schema; readonly example: unknown }
   /** What a bare string in the body is, with an example. */
@@ -91,6 +93,8 @@ export const NOT_BLANK = '^[^\\u0000]*[^\\u0000\\s][^\\u0000]*$'
 export const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
 /** A list of strings. */
 export const texts: Schema = { type: 'array', items: text }
+/** A string that may be sent several times. */
+export const repeatable: Schema = { type: ['string', 'array'], items: text }
 /** True or false. */
 export const flag: Schema = { type: 'boolean' }
 /** A whole number. */

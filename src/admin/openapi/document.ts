@@ -15,7 +15,7 @@ import { emailArea } from './admin/email.ts'
 import { passwordsArea } from './admin/passwords.ts'
 import { groupsArea } from './admin/groups.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
-import { KEPT, may, open, sent, text } from './description.ts'
+import { KEPT, may, open, repeatable, sent, text } from './description.ts'
 import { loginArea } from './login/login.ts'
 import { oauthArea } from './oauth/oauth.ts'
 import { providersArea } from './admin/providers.ts'
@@ -206,7 +206,7 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
           },
         }
       : form && Object.keys(form).length > 0 && isForm
-        ? { 'application/x-www-form-urlencoded': { schema: formSchema(form) } }
+        ? { 'application/x-www-form-urlencoded': { schema: formSchema(form, operation) } }
         : undefined
   const isBodyNeeded =
     json !== undefined || bare !== undefined || Object.values(form ?? {}).some(({ required }) => required)
@@ -245,13 +245,18 @@ const parametersOf = (fields: Fields | undefined, where: string): readonly Schem
     schema: where === 'header' ? schema : sent(schema),
   }))
 
-const formSchema = (form: Fields): Schema =>
-  open(
+const formSchema = (form: Fields, { refusesRepeated }: Operation): Schema => ({
+  ...open(
     Object.fromEntries(
       Object.entries(form).map(([name, { about, schema }]) => [name, { ...sent(schema), description: about }]),
     ),
     Object.keys(form).filter(name => form[name]?.required),
-  )
+  ),
+  ...(refusesRepeated && {
+    patternProperties: { '^(?:resource|audience)$': repeatable },
+    additionalProperties: text,
+  }),
+})
 
 const operationIdOf = (method: string, path: string): string =>
   method.toLowerCase() +

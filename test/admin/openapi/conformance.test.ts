@@ -285,6 +285,61 @@ for (const [offset, mode] of MODES.entries()) {
       assert.deepEqual(problems, [])
     })
 
+    it('agree about messages of SCIM', async () => {
+      const user = await server.store.users.findByName('svc', 'svc', 'somebody')
+      const patch = (operation: object) => ({
+        schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
+        Operations: [operation],
+      })
+      const search = (more: object) => ({ schemas: ['urn:ietf:params:scim:api:messages:2.0:SearchRequest'], ...more })
+      const requests: readonly (readonly [place: string, isValid: boolean, body: unknown])[] = [
+        ['PATCH /scim/v2/Users/{id}', false, patch({ op: 'add', path: 'displayName' })],
+        ['PATCH /scim/v2/Users/{id}', false, patch({ op: 'replace', path: 'displayName' })],
+        ['PATCH /scim/v2/Users/{id}', false, patch({ op: 'remove' })],
+        ['PATCH /scim/v2/Users/{id}', false, patch({ op: 'Remove', path: null })],
+        ['PATCH /scim/v2/Users/{id}', true, patch({ op: 'Add', path: 'displayName', value: 'x' })],
+        ['PATCH /scim/v2/Users/{id}', true, patch({ op: 'replace', path: null, value: { displayName: 'x' } })],
+        ['PATCH /scim/v2/Users/{id}', true, patch({ op: 'remove', path: 'displayName' })],
+        ['POST /scim/v2/Users/.search', true, search({ cursor: '', count: 5 })],
+        ['POST /scim/v2/Users/.search', true, search({ cursor: null, startIndex: 2 })],
+        ['POST /scim/v2/Users/.search', false, search({ cursor: '', startIndex: 2 })],
+        ['POST /scim/v2/Users/.search', false, search({ cursor: '', count: 0 })],
+        ['POST /scim/v2/.search', true, search({ cursor: null, startIndex: 2, count: 0 })],
+        ['POST /scim/v2/.search', false, search({ cursor: '' })],
+      ]
+      const places = new Map(placesOf(api).map(place => [`${place.method} ${place.path}`, place]))
+      for (const [name, isValid, body] of requests) {
+        const { method = '', path = '', operation } = places.get(name) ?? {}
+        const schema = operation?.requestBody?.content['application/scim+json']?.schema ?? assert.fail(name)
+        const label = `${name} ${JSON.stringify(body)}`
+        assert.equal(validatorOf(schema, api)(body), isValid, label)
+        const answer = await send(method, path.replace('{id}', user?.id ?? ''), body)
+        assert.equal(answer.status < 400, isValid, `${label}: ${answer.text}`)
+      }
+    })
+
+    it('agree about fields that are sent twice', async () => {
+      for (const path of [
+        '/oauth/token',
+        '/introspect',
+        '/check_token',
+        '/oauth/revoke',
+        '/oauth/device_authorization',
+        '/oauth/par',
+      ]) {
+        const place = placesOf(api).find(each => each.path === path && each.method === 'POST')
+        const schema = place?.operation.requestBody?.content['application/x-www-form-urlencoded']?.schema
+        assert.ok(schema, path)
+        const usual = { grant_type: 'client_credentials', token: 'x', response_type: 'code', client_id: 'app' }
+        const isValid = validatorOf(schema, api)({ ...usual, unknown: ['one', 'two'] })
+        const body = `${new URLSearchParams(usual).toString()}&unknown=one&unknown=two`
+        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+        const { text } = await server.send(path, { method: 'POST', body, headers, basic: ['root', 'root-secret'] })
+        assert.equal(!text.includes('must not be repeated'), isValid, `${path}: ${text}`)
+        assert.equal(validatorOf(schema, api)({ ...usual, resource: ['https://a.example', 'https://b.example'] }), true)
+      }
+    })
+
     it('agree about what a request must say', async () => {
       const issuers = { jwt_creds: [{ iss: 'https://x.example', sub: '' }] }
       const client = { client_id: 'must', client_secret: 's', authorized_grant_types: ['client_credentials'] }

@@ -18,6 +18,7 @@ import {
   open,
   ref,
   text,
+  textOrNull,
   texts,
   whole,
 } from '../description.ts'
@@ -97,7 +98,13 @@ const PATCH: Schema = described(
     {
       Operations: {
         type: 'array',
-        items: open({ op: inAnyCase('add', 'replace', 'remove') }, ['op']),
+        items: {
+          ...open({ op: inAnyCase('add', 'replace', 'remove') }, ['op']),
+          anyOf: [
+            open({ op: inAnyCase('add', 'replace'), path: textOrNull }, ['value']),
+            open({ op: inAnyCase('remove'), path: text }, ['path']),
+          ],
+        },
         minItems: 1,
         maxItems: 1000,
       },
@@ -130,16 +137,26 @@ const inBody = (name: string, schema: Schema): Schema =>
           type: ['string', 'null'],
           ...('pattern' in schema && { pattern: `^$|${String(schema['pattern'])}` }),
         }
-const SEARCH: Schema = described(
-  bodyOf(
-    message('SearchRequest'),
-    Object.fromEntries(
-      Object.entries(list).map(([name, { about, schema }]) => [name, described(inBody(name, schema), about)]),
+const searchOf = (fields: Fields): Schema =>
+  described(
+    bodyOf(
+      message('SearchRequest'),
+      Object.fromEntries(
+        Object.entries(fields).map(([name, { about, schema }]) => [name, described(inBody(name, schema), about)]),
+      ),
+      [],
     ),
-    [],
-  ),
-  MESSAGE,
-)
+    MESSAGE,
+  )
+const SEARCH: Schema = {
+  ...searchOf(list),
+  anyOf: [
+    open({ cursor: { type: 'null' } }),
+    open({ startIndex: { type: 'null' }, count: { type: ['integer', 'null'], minimum: 1 } }),
+  ],
+}
+/** A search through all types of resources has no cursors. */
+const SEARCH_ALL: Schema = { ...searchOf(list), anyOf: [open({ cursor: { type: 'null' } })] }
 const patchExample = (value: string) => ({
   schemas: [message('PatchOp')],
   Operations: [{ op: 'replace', path: 'displayName', value }],
@@ -258,7 +275,7 @@ export function scimArea(): Area {
       'POST /scim/v2/.search': {
         summary: 'Search users and groups',
         json: {
-          schema: SEARCH,
+          schema: SEARCH_ALL,
           example: { schemas: [message('SearchRequest')], filter: 'meta.lastModified pr', count: 10 },
         },
         answers: { 200: aList, ...READ_BODY },

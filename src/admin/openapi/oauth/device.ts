@@ -1,13 +1,13 @@
 // Sign-in for devices without a browser (RFC 8628).
 import { DEVICE_CODE_SECONDS, POLL_SECONDS } from '../../../model/tokens/device-code.ts'
 import type { Area, Facts } from '../description.ts'
-import { closed, json, may, must, oneOf, page, redirect, ref, text, whole } from '../description.ts'
+import { closed, json, may, must, oneOf, page, redirect, ref, text, whole, repeatable } from '../description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const OFF = 'The zone does not support the protocol (`protocols.deviceGrant`).'
 
 /** The endpoint for devices, and the page for users. */
-export function deviceArea({ service }: Facts): Area {
+export function deviceArea({ service, behaviour }: Facts): Area {
   const csrf = { [service.csrfName]: must('The anti-forgery value.') }
   const answers = {
     200: page('The decision, its outcome, or the page again.'),
@@ -23,13 +23,14 @@ export function deviceArea({ service }: Facts): Area {
     operations: {
       'POST /oauth/device_authorization': {
         summary: 'Get codes for a device',
+        refusesRepeated: behaviour.refuseRepeated,
         about: 'RFC 8628 §3.1. With `device_code` the device asks `/oauth/token` every `interval` seconds.',
         credentials: ['form', 'none'],
         form: {
           ...CLIENT_FIELDS,
           ...ASSERTION_FIELDS,
           scope: may('Space-separated scopes. Absent: all that the client may have.'),
-          resource: may('The URI of the API that the tokens are for (RFC 8707). May be repeated.'),
+          resource: may('The URI of the API that the tokens are for (RFC 8707).', repeatable),
         },
         answers: {
           200: json('The codes.', ref('DeviceCodes')),

@@ -20,6 +20,7 @@ import {
   textOrNull,
   texts,
   whole,
+  repeatable,
 } from '../description.ts'
 
 /** Credentials of a client in a form. */
@@ -69,8 +70,8 @@ const TOKEN_REQUEST: Fields = {
   subject_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   actor_token: may('For token exchange: the access token of the actor, if that is not the client.'),
   actor_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
-  audience: may('For token exchange: the recipient of the new token.'),
-  resource: may('The URI of the API that the token is for (RFC 8707). May be repeated.'),
+  audience: may('For token exchange: the recipient of the new token.', repeatable),
+  resource: may('The URI of the API that the token is for (RFC 8707).', repeatable),
   requested_token_type: may('For token exchange.', oneOf(EXCHANGED_TYPES)),
   token_format: may('Format of the access token.', oneOf(['jwt', 'opaque'])),
   authorities: may('`{"az_attr":{…}}`: attributes to put into the tokens.'),
@@ -253,13 +254,15 @@ function approvalQuestion({ ownApprovalModel }: Facts['behaviour']): Schema {
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
   const { form: tokenFields = {} } = tokenOperation()
+  const { refuseRepeated: refusesRepeated } = facts.behaviour
   const entity = { entity: must('The SAML entity id of the zone.') }
   return {
     name: 'OAuth and OpenID Connect',
     about: 'Authorization, tokens, user claims and logout.',
     operations: {
-      'POST /oauth/token': tokenOperation(),
+      'POST /oauth/token': tokenOperation({ refusesRepeated }),
       'POST /oauth/token/alias/:entity': tokenOperation({
+        refusesRepeated,
         summary: 'Issue tokens, at the URL that SAML assertions name as recipient',
         about:
           'RFC 7522. Takes every grant that `/oauth/token` takes. A SAML assertion is accepted once; the response has no `id_token`.',
@@ -292,6 +295,7 @@ export function oauthArea(facts: Facts): Area {
         },
       }),
       ...pushedRequestOperations({
+        refusesRepeated,
         request: authorizationRequest(facts),
         credentials: { ...CLIENT_FIELDS, ...ASSERTION_FIELDS },
       }),

@@ -6,14 +6,17 @@ import { closed, json, may, text, whole } from '../description.ts'
 export function pushedRequestOperations({
   request,
   credentials,
+  refusesRepeated,
 }: {
   readonly request: Fields
   readonly credentials: Fields
+  readonly refusesRepeated: boolean
 }): Readonly<Record<string, Operation>> {
   const fields = Object.entries(request).map(([name, field]) => [name, { ...field, required: false }] as const)
   return {
     'POST /oauth/par': {
       summary: 'Push an authorization request',
+      refusesRepeated,
       about:
         'RFC 9126. The response has the `request_uri` for `/oauth/authorize`, which then reads only `client_id` and `request_uri`. With `request` all parameters are in the signed object.',
       credentials: ['form', 'none'],

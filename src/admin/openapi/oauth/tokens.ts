@@ -48,6 +48,7 @@ const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ..
 
 /** Introspection, revocation and lists. */
 export function tokensArea(facts: Facts): Area {
+  const { refuseRepeated: refusesRepeated } = facts.behaviour
   const token = { token: must('The token.'), token_type_hint: may('The type of the token.') }
   const checked = { token: must('The token.'), scopes: may('Comma-separated scopes that the token must have.') }
   const check: Operation = {
@@ -65,6 +66,7 @@ export function tokensArea(facts: Facts): Area {
     operations: {
       'POST /introspect': {
         summary: 'Inspect a token',
+        refusesRepeated,
         about: 'RFC 7662.',
         credentials: ['form', 'bearer'],
         form: inspected(token),
@@ -74,7 +76,7 @@ export function tokensArea(facts: Facts): Area {
           403: `The caller lacks ${facts.service.scope('resource')}.`,
         },
       },
-      'POST /check_token': { ...check, form: checked },
+      'POST /check_token': { ...check, form: checked, refusesRepeated },
       ...(facts.settings.queryString && {
         'GET /check_token': { ...check, query: { token: checked.token, scope: checked.scopes } },
         'PUT /check_token': { ...check, form: { token: checked.token, scope: checked.scopes } },
@@ -83,6 +85,7 @@ export function tokensArea(facts: Facts): Area {
       }),
       'POST /oauth/revoke': {
         summary: 'Revoke a token of the calling client',
+        refusesRepeated,
         about: 'RFC 7009.',
         credentials: ['form', 'none'],
         form: inspected(token),
