@@ -2,6 +2,7 @@
 // the place of the password.
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
+import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'
@@ -33,7 +34,8 @@ export async function accountToReset(
 
 /**
  * The account for what a visitor entered: a user name, or an address that exactly one account of the internal provider has. The
- * names of users elsewhere, and of sign-ups that nobody confirmed, come last: anyone may have chosen them.
+ * names of sign-ups that nobody confirmed, and of users elsewhere, come last: anyone may have chosen them. Before those come names
+ * of a directory.
  */
 export async function enteredAccountToReset(
   zone: Zone,
@@ -45,7 +47,12 @@ export async function enteredAccountToReset(
   const named = await store.users.findByName(zone.id, service.name, entered)
   if (named?.verified) return { kept: 'here', user: named }
   const addressed = entered.includes('@') ? await store.users.findByEmail(zone.id, service.name, entered) : []
-  const user = only(addressed.filter(({ verified }) => verified)) ?? named ?? only(addressed)
+  const verified = only(addressed.filter(user => user.verified))
+  if (verified) return { kept: 'here', user: verified }
+  // Nobody chooses the name that a directory assigns.
+  const assigned = named && (await store.users.findByName(zone.id, LDAP_ORIGIN, entered))
+  if (assigned?.active) return { kept: 'elsewhere', user: assigned }
+  const user = named ?? only(addressed)
   return user ? { kept: 'here', user } : accountElsewhere(zone, entered, deps)
 }
 

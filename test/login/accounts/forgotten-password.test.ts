@@ -35,6 +35,8 @@ const config = {
       user('twin2', { emails: [{ value: 'twin@shop.example' }] }),
       { userName: 'ext', origin: 'corp', emails: [{ value: 'ext@corp.example' }] },
       user('sam@shop.example', { verified: false }),
+      user('lea@shop.example', { verified: false }),
+      { userName: 'lea@shop.example', origin: 'ldap', emails: [{ value: 'lea@corp.example' }] },
       ...['new1', 'new2'].map(name => user(name, { verified: false, ...atDesk })),
       user('desk1', atDesk),
       user('desk2', atDesk),
@@ -150,6 +152,13 @@ for (const mode of MODES) {
       await ask('sam@shop.example')
       const page = await server.browser().send(await linkTo(server, 'sam@shop.example'))
       assert.match(textOf(page.text), /sam(?!@)/)
+    })
+
+    // Anyone can sign up with that name: the link would make its owner a second account, in front of the directory's.
+    it('is managed elsewhere for a user of a directory, although a sign-up that nobody confirmed has the same name', async () => {
+      await ask('lea@shop.example')
+      assert.doesNotMatch((await mailTo(server, 'lea@corp.example')).text, /reset_password/)
+      assert.ok(!(await server.mails()).some(({ to }) => to === 'lea@shop.example'))
     })
 
     // Covers POST /forgot_password.do: rule: mail for other origins
