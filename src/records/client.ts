@@ -295,7 +295,7 @@ export const clientFields = describeRecord({
     optional: true,
     keptBy: 'null',
     about:
-      'Issuers and subjects whose JWTs authenticate it: iss, sub and aud, each compared exactly; without aud they must be for this server. An empty list removes them.',
+      'Issuers and subjects whose JWTs authenticate it: iss, sub and aud, each compared exactly; without aud they must be for this server. A list, or its JSON as a string. An empty list removes them.',
   },
   /** At most two, oldest first. Both authenticate; the newest determines `rev_sig`. */
   secrets: { kind: own<readonly ClientSecret[]>(), column: 'secrets', storage: 'json' },

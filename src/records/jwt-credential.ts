@@ -16,7 +16,6 @@ export type JwtCredential = v.InferOutput<typeof credential>
 
 /** What the kind cannot say of the list to JSON Schema. */
 export const JWT_CREDENTIALS_SCHEMA = {
-  contentMediaType: 'application/json', // as a text
   maxItems: MAX_JWT_CREDENTIALS,
   items: {
     type: 'object',
