@@ -13,6 +13,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { TestClock } from '../support/clock.ts'
 import { createTestClock } from '../support/clock.ts'
+import { openMigrated } from '../support/database-images.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
 import { smtpAt, startMailServer } from '../support/mail-server.ts'
@@ -80,7 +81,7 @@ interface Given {
 }
 
 async function memory(clock: TestClock): Promise<Store> {
-  const store = await openStore('sqlite::memory:', { clock })
+  const store = await openStore('sqlite::memory:', { clock, memory: await openMigrated() })
   toStop.push(() => store.close())
   return store
 }

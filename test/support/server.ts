@@ -23,7 +23,7 @@ import { generateKey } from '../../src/token/keys/key-generation.ts'
 import type { TestClock } from './clock.ts'
 import { freePort } from './free-port.ts'
 import { createTestClock } from './clock.ts'
-import { openMemory } from './database-images.ts'
+import { fillNewFile, openMemory } from './database-images.ts'
 import { defaultBootstrap } from './default-bootstrap.ts'
 import { sender } from './inject.ts'
 import type { Send, TestAnswer, TestRequest } from './inject.ts'
@@ -140,7 +140,8 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const refusals: string[] = []
   const hashCost = options.hashCost ?? { memoryKib: 64, passes: 1 }
   const recipe = JSON.stringify([configuration, hashCost, clock.now(), options.masterKeys])
-  const kept = database === 'sqlite::memory:' ? openMemory(recipe) : undefined
+  const kept = database === 'sqlite::memory:' ? await openMemory(recipe) : undefined
+  if (!kept) await fillNewFile(database)
   const { changes } = config.databaseOptions
   const store = await openStore(database, {
     clock: options.databaseClock ?? clock,
@@ -148,7 +149,6 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     memory: kept?.memory,
     changes,
   })
-  kept?.keepMigrated()
   const masterKeys = options.masterKeys ?? [Buffer.alloc(32, 7)]
   const vault = await openVault({ store, masterKeys, random, service: config.service })
   const passwords = createPasswords({ concurrency: 2, cost: hashCost })
