@@ -16,6 +16,9 @@ export function* thinned<T>(cases: Iterable<T>, every: number, from = 0): Genera
   }
 }
 
+/** How many random inputs to draw. */
+export const runs = (ordinary: number): number => (IS_FULL ? ordinary : Math.ceil(ordinary / FAST_FACTOR))
+
 /**
  * Asked before each case: whether it is left out; `from` is the first one that is not. Choose a number without a common divisor
  * with the lengths of inner loops.
@@ -25,6 +28,10 @@ export function createSkip(every: number, from = 0): () => boolean {
   let index = -1
   return () => !IS_FULL && (index += 1) % step !== from
 }
+
+/** For what reads the same in both modes: a fast run takes one of them. */
+export const modesOfRun = (fast: CompatibilityMode): readonly CompatibilityMode[] =>
+  IS_FULL || FAST_FACTOR === 1 ? ['standard', 'uaa'] : [fast]
 
 /** Browsers are slow, and see little of the mode: an ordinary run takes one for each suite, not the same for all. */
 export const modesInBrowser = (ordinary: CompatibilityMode): readonly CompatibilityMode[] =>

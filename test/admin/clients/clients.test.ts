@@ -6,6 +6,7 @@ import { MODES, isAlive, tokensOf } from '../../support/oauth.ts'
 import { assertInvalid, assertNotFound, changeConcurrently, startClientServer } from '../../support/clients.ts'
 import type { ClientServer } from '../../support/clients.ts'
 import { freshDatabase } from '../../support/databases.ts'
+import { runs } from '../../support/thinning.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -393,7 +394,7 @@ for (const mode of MODES) {
           assert.equal(updated.status, 200, updated.text)
           assert.deepEqual(await api.read(id), same)
         })
-        await fc.assert(property, { numRuns: 40 })
+        await fc.assert(property, { numRuns: runs(40) })
       })
 
       // Covers Client record: client_secret; secondary_client_secret

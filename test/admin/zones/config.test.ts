@@ -7,6 +7,7 @@ import type { TestServer } from '../../support/server.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
 import { startZoneServer, tokenOf, zoneWrites } from '../../support/zones.ts'
 import { groupNamesOf } from '../../support/group-names.ts'
+import { runs } from '../../support/thinning.ts'
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -312,7 +313,7 @@ for (const mode of MODES) {
             assert.deepEqual(zone.config, merged(DEFAULTS, sent))
             assert.deepEqual((await put(zone, zone.config)).json<ZoneAnswer>().config, zone.config)
           }),
-          { numRuns: 40 },
+          { numRuns: runs(40) },
         )
       })
     })

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { stopwatch } from '../../../src/base/clock.ts'
 import { compilePattern, compileSearch, PatternError, weightOf } from '../../../src/base/text/pattern.ts'
+import { runs } from '../../support/thinning.ts'
 
 /** A pattern made of everything that is taken, small enough to be written out. */
 const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(tie => ({
@@ -35,7 +36,7 @@ describe('a pattern', () => {
         const engine = new RegExp(`^(?:${pattern})$`)
         for (const text of all) assert.equal(fits(text), engine.test(text), `${pattern} on ${JSON.stringify(text)}`)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -164,7 +165,7 @@ describe('a search', () => {
           )
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
