@@ -12,8 +12,10 @@ import { seconds } from './steps.ts'
 const PROCESSES = Math.max(2, availableParallelism())
 /** Of tests that start programs, and wait for them half of the time. */
 const WAITING_PROCESSES = 4
-/** More than processes at a time, so that none is left with much more to do than the others. */
-const SHARDS = 4 * PROCESSES
+/** One more: some tests wait for timers, disks and sockets. */
+const FAST_PROCESSES = PROCESSES + 1
+/** More than processes at a time, so that none is left with much more to do than the others; each loads and compiles the server. */
+const SHARDS = 2 * FAST_PROCESSES
 const BROWSER_SHARDS = 4
 /** About three files each: starting a process and loading the server takes half a second of each. */
 const PROGRAM_SHARDS = 24
@@ -45,7 +47,7 @@ export const repeated: string[] = []
 /** Runs the files that need no program but Node.js. */
 export function runFast(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const fast = files.filter(file => needsOf(ROOT, file) === 'nothing')
-  return runParts(shardsOf(ROOT, fast, SHARDS), { env: { ...env, LATCHKEY_TEST_FAST: '1' }, processes: PROCESSES })
+  return runParts(shardsOf(ROOT, fast, SHARDS), { env: { ...env, LATCHKEY_TEST_FAST: '1' }, processes: FAST_PROCESSES })
 }
 
 /** Runs all the files. */
