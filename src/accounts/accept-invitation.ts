@@ -30,12 +30,12 @@ export interface OpenInvitation {
 }
 
 /** Dependencies of reading invitations. */
-export interface OpenDeps extends Omit<CodeDeps, 'random'> {
+interface OpenDeps extends Omit<CodeDeps, 'random'> {
   readonly service: Service
 }
 
 /** Dependencies of accepting. */
-export interface AcceptDeps extends OpenDeps, NewPasswordDeps {
+interface AcceptDeps extends OpenDeps, NewPasswordDeps {
   readonly store: NewPasswordDeps['store']
   readonly users: Users
 }

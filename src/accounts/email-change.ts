@@ -15,7 +15,7 @@ import { redeemCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn } from './codes.ts'
 
 /** Dependencies of changes of e-mail addresses. */
-export interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
+interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
   readonly store: Store
   readonly users: Users
   readonly service: Service

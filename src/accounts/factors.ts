@@ -22,7 +22,7 @@ export interface Factors {
 }
 
 /** Dependencies of `createFactors`. */
-export interface FactorDeps extends Omit<FactorChangesDeps, 'recoveryCodes'> {
+interface FactorDeps extends Omit<FactorChangesDeps, 'recoveryCodes'> {
   readonly random: Random
   readonly vault: Vault
   /** See `PasskeyDeps`. */

@@ -43,7 +43,7 @@ interface Invitation {
 }
 
 /** Dependencies of `invite`. */
-export interface InviteDeps extends Omit<CodeDeps, 'store'> {
+interface InviteDeps extends Omit<CodeDeps, 'store'> {
   readonly store: Store
   readonly users: Users
   readonly service: Service

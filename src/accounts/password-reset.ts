@@ -109,7 +109,7 @@ type ResetResult =
     }
 
 /** Dependencies of `resetPassword`. */
-export interface ResetDeps extends NewPasswordDeps {
+interface ResetDeps extends NewPasswordDeps {
   readonly users: Pick<Users, 'verify' | 'unlock'>
   readonly service: Service
 }

@@ -13,7 +13,7 @@ type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
 
 /** Dependencies of `returnUrl`. */
-export interface ReturnUrlDeps {
+interface ReturnUrlDeps {
   readonly store: Pick<Store, 'clients'>
   readonly behaviour: Behaviour
   readonly settings: Pick<TokenSettings, 'strictRedirects'>

@@ -26,7 +26,7 @@ import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 
 /** Dependencies of sign-up. */
-export interface SignUpDeps extends Omit<CodeDeps, 'store'>, AccountMailDeps {
+interface SignUpDeps extends Omit<CodeDeps, 'store'>, AccountMailDeps {
   readonly store: Store
   readonly users: Users
   readonly passwords: Passwords

@@ -13,7 +13,7 @@ export interface StoredText {
 }
 
 /** Dependencies of `storeText` and `redeemText`. */
-export interface TextDeps {
+interface TextDeps {
   readonly store: Pick<Store, 'oneTimeCodes'>
   readonly clock: Clock
   readonly random: Random

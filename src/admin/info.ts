@@ -15,6 +15,7 @@ import type { BuildFacts } from '../ops/build.ts'
 import type { Store } from '../store/store.ts'
 import type { Form } from '../web/requests/form.ts'
 import { queryForm } from '../web/requests/query.ts'
+import type { AdminDeps } from './deps.ts'
 
 /** The answer of `/info`: nothing that is not on the sign-in page already (row M9). */
 interface ServerInfo {
@@ -153,10 +154,7 @@ function addressIn(zone: AddressedZone, url: string, urls: Urls): string {
 }
 
 /** `/info`. UAA: by any method. See docs/compatibility.md, M9. */
-export function infoEndpoint(
-  app: FastifyInstance,
-  { serverInfo, behaviour }: { serverInfo: DescribeServer; behaviour: Behaviour },
-): void {
+export function infoEndpoint(app: FastifyInstance, { serverInfo, behaviour }: AdminDeps): void {
   app.route({
     method: behaviour.getInfoOnly ? ['GET'] : ['GET', 'POST', 'PUT', 'DELETE'],
     url: '/info',

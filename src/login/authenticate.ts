@@ -1,43 +1,26 @@
 // A password check for programs, and the sign-in of a user that an external login server asserts. Neither opens a
 // session nor makes a token.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Identity } from '../identity/identity.ts'
 import { vouchedUserOf } from '../identity/vouched.ts'
-import type { Vouching } from '../identity/vouched.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
-import type { TokenSettings } from '../model/zones/settings.ts'
 import type { User } from '../model/users/user.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { bearerHeader } from '../web/callers/authorization-header.ts'
-import type { BearerGate } from '../web/callers/bearer.ts'
 import type { Form } from '../web/requests/form.ts'
 import { EMPTY_FORM, joinForms } from '../web/requests/form.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
-import type { Limits } from '../web/limits/limits.ts'
 import { requireLoginServer } from '../web/callers/login-server.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 import { bodyForm } from '../web/route.ts'
-
-/** Dependencies of `authenticateEndpoint`. */
-interface AuthenticateDeps {
-  readonly identity: Identity
-  readonly vouching: Vouching
-  readonly bearerGate: BearerGate
-  readonly limits: Limits
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: Pick<TokenSettings, 'queryString'>
-}
+import type { LoginDeps } from './deps.ts'
 
 const PATH = '/authenticate'
 
 /** `POST /authenticate`; a login server, with its token, gets more details of the account and may assert users. */
-export function authenticateEndpoint(app: FastifyInstance, deps: AuthenticateDeps): void {
+export function authenticateEndpoint(app: FastifyInstance, deps: LoginDeps): void {
   const { identity, vouching, limits, behaviour, settings } = deps
   const access = { by: 'anyone', because: 'it checks a password, with the same limits as every sign-in' } as const
   const config = { access, audience: 'api' } as const

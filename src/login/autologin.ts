@@ -3,50 +3,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AUTOLOGIN_REFUSALS, issueAutologin, redeemAutologin } from '../accounts/autologin.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/refusals.ts'
-import type { Identity } from '../identity/identity.ts'
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
-import type { Urls } from '../model/urls.ts'
-import type { Store } from '../store/store.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { WrongContentType } from '../web/requests/bodies.ts'
 import type { Form } from '../web/requests/form.ts'
 import { refuseVouching } from '../web/callers/login-server.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
-import type { Limits } from '../web/limits/limits.ts'
 import { isNavigation } from '../web/requests/navigation.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
-import type { Sessions } from '../web/sessions/session.ts'
-
-/** Dependencies of `autologinEndpoints`. */
-interface AutologinEndpointDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly identity: Identity
-  readonly authenticator: ClientAuthenticator
-  readonly sessions: Sessions
-  readonly signInDemands: SignInDemands
-  readonly limits: Limits
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-}
+import type { LoginDeps } from './deps.ts'
 
 const PATH = '/autologin'
 
 /** `POST` and `GET /autologin`. */
-export function autologinEndpoints(app: FastifyInstance, deps: AutologinEndpointDeps): void {
+export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   const { identity, authenticator, sessions, signInDemands, limits, urls, service, behaviour } = deps
   const posted = { access: { by: 'client' }, audience: 'api', body: 'form or json' } as const
   const access = { by: 'anyone', because: 'a single-use code identifies the user' } as const

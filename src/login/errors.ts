@@ -1,21 +1,12 @@
 // The URLs of UAA's error pages. This server answers errors where they occur and never redirects here, but proxies and load
 // balancers may be configured to show these pages.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Behaviour } from '../model/compatibility.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Texts } from '../pages/texts/texts.ts'
 import { FORGED, wantsJson } from '../web/answers.ts'
-import type { PageWriter } from '../web/pages.ts'
 import { MALICIOUS } from '../web/limits/suspicion.ts'
 import { sendJson } from '../web/requests/json.ts'
-import type { SamlFailures } from './saml/failures.ts'
-
-/** Dependencies of `errorPages`. */
-interface ErrorPagesDeps {
-  readonly pages: PageWriter
-  readonly behaviour: Behaviour
-  readonly samlFailures: SamlFailures
-}
+import type { LoginDeps } from './deps.ts'
 
 interface Shown {
   readonly title: keyof Texts['error']['titles']
@@ -79,7 +70,7 @@ const PAGES: Readonly<Record<string, Shown>> = {
 }
 
 /** `GET /error`, `/error*`, `/error404`, `/error429`, `/error500`, `/saml_error`, `/oauth_error`, `/invalid_request`, `/rejected`. */
-export function errorPages(app: FastifyInstance, { pages, behaviour, samlFailures }: ErrorPagesDeps): void {
+export function errorPages(app: FastifyInstance, { pages, behaviour, samlFailures }: LoginDeps): void {
   const config = { access: { by: 'anyone', because: 'it shows nothing about accounts' }, audience: 'page' } as const
 
   async function show(

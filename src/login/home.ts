@@ -1,32 +1,19 @@
-import type { Behaviour } from '../model/compatibility.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Urls } from '../model/urls.ts'
 import type { ClientMetadata } from '../model/clients/client-metadata.ts'
-import type { PageSettings } from '../model/zones/settings.ts'
 import { linkOf } from '../model/zones/zone.ts'
 import { homePage } from '../pages/home.ts'
 import type { Tile } from '../pages/home.ts'
 import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
-import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
-import type { PageWriter } from '../web/pages.ts'
 import type { SignInRoute } from './routes.ts'
-
-/** Dependencies of `homeHandlers`. */
-export interface HomeDeps {
-  readonly store: Store
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly pageSettings: PageSettings
-  readonly behaviour: Behaviour
-}
+import type { LoginDeps } from './deps.ts'
 
 /** Icons are embedded in the page. Beyond this total size, applications get the first letter of their name instead. */
 const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
-export function homeHandlers(on: On<SignInRoute>, { store, pages, urls, pageSettings, behaviour }: HomeDeps): void {
+export function homeHandlers(on: On<SignInRoute>, { store, pages, urls, pageSettings, behaviour }: LoginDeps): void {
   /** Those of the home page; one that can initiate a sign-in is opened at that URL (OpenID Connect Core §4). */
   async function applicationsOf(zone: AddressedZone): Promise<readonly ClientMetadata[]> {
     const shown = await store.clients.listOnHomePage(zone.id)

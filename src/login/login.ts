@@ -12,33 +12,17 @@ import type { User } from '../model/users/user.ts'
 import { offerAccountChoice } from '../web/account-choice.ts'
 import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
-import type { Csrf } from '../web/sessions/csrf.ts'
-import type { Denial } from '../web/sessions/denial.ts'
 import type { Form } from '../web/requests/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/requests/form.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
-import type { Limits } from '../web/limits/limits.ts'
-import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { bodyForm } from '../web/route.ts'
-import type { Sessions } from '../web/sessions/session.ts'
 import { MAX_PATH_LENGTH } from './external/attempts.ts'
 import { createTypedNames } from './sign-in/typed-name.ts'
 import type { SignInRoute } from './routes.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 import { showSignInPage } from './sign-in/sign-in-page.ts'
-import type { SignInPageDeps } from './sign-in/sign-in-page.ts'
-
-/** Dependencies of `loginHandlers`. */
-export interface LoginDeps extends SignInPageDeps {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly limits: Limits
-  readonly signInDemands: SignInDemands
-  /** The JSON answer of `/login`, the same as `/info`. */
-  readonly serverInfo: (zone: AddressedZone, query: Form) => Promise<object>
-}
+import type { LoginDeps } from './deps.ts'
 
 /** `GET /login` and `POST /login.do`. */
 export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {

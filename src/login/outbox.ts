@@ -1,24 +1,15 @@
 // The mails that the playground would send. No other server has this page: mails hold links that sign users in.
 import type { FastifyInstance } from 'fastify'
 import { isLoopbackHost } from '../base/loopback.ts'
-import type { Vault } from '../base/secrets.ts'
 import { openMail } from '../mail/mailer.ts'
 import { outboxPage } from '../pages/outbox.ts'
-import type { Store } from '../store/store.ts'
 import { PageError } from '../web/answers.ts'
-import type { PageWriter } from '../web/pages.ts'
-
-/** Dependencies of `outboxEndpoint`. */
-interface OutboxDeps {
-  readonly store: Pick<Store, 'mails'>
-  readonly vault: Vault
-  readonly pages: PageWriter
-}
+import type { LoginDeps } from './deps.ts'
 
 const MAX_SHOWN = 50
 
 /** `GET /outbox`, in the playground only: the zone's mails, newest first. */
-export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: OutboxDeps): void {
+export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: LoginDeps): void {
   const access = { by: 'anyone', because: 'everything in the playground is public, on loopback only' } as const
   app.get('/outbox', { config: { access, audience: 'page' } }, async (request, reply) => {
     // The playground listens on loopback only; a forwarded port is detected here.

@@ -1,14 +1,13 @@
 // Closes the pages for accounts of the internal provider where such accounts are kept elsewhere.
 import type { FastifyRequest } from 'fastify'
 import { switchesIn } from '../accounts/switches.ts'
-import type { SwitchDeps } from '../accounts/switches.ts'
-import type { Service } from '../model/service.ts'
 import { refuseResource } from '../users/refusal.ts'
+import type { LoginParts } from './parts.ts'
 
 /** Refuses where accounts of the internal provider are kept elsewhere: 403 as JSON, as the APIs do. */
 export async function checkOwnAccounts(
   request: FastifyRequest,
-  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
+  { store, service }: Pick<LoginParts, 'store' | 'service'>,
 ): Promise<void> {
   const { ownAccounts } = await switchesIn(request.zone, { store, serviceName: service.name })
   if (ownAccounts) return

@@ -1,41 +1,22 @@
 // A code for programs that cannot show a sign-in page: the user copies it from the browser.
 import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { formatPasscodeSignIn, newPasscode, shownPasscode } from '../model/users/passcode.ts'
 import { PASSCODE_SECONDS } from '../model/tokens/token.ts'
 import { passcodeOfferPage, passcodePage } from '../pages/passcode.ts'
-import type { Store } from '../store/store.ts'
 import { PageError, wantsJson } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
 import { refuseProgram } from '../web/sessions/denial.ts'
-import type { Limits } from '../web/limits/limits.ts'
-import type { PageWriter } from '../web/pages.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { isLoadedInAdvance } from '../web/requests/navigation.ts'
 import { isOwnSite } from '../web/requests/request-origin.ts'
-import type { RememberedDevices } from '../web/sessions/remembered-devices.ts'
 import type { SignedInUser } from '../web/sessions/current-session.ts'
-import type { Sessions } from '../web/sessions/session.ts'
 import type { SignInRoute } from './routes.ts'
-
-/** Dependencies of `passcodeHandlers`. */
-export interface PasscodeDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly limits: Limits
-  readonly pages: PageWriter
-  readonly sessions: Sessions
-  readonly remembered: RememberedDevices
-  readonly behaviour: Behaviour
-}
+import type { LoginDeps } from './deps.ts'
 
 /** `GET /passcode`: a page with a new code, or the code alone as JSON; invalidates the previous code. */
-export function passcodeHandlers(on: On<SignInRoute>, deps: PasscodeDeps): void {
+export function passcodeHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
   const { store, sessions, remembered, clock, random, limits, pages, behaviour } = deps
 
   /** The display form. */

@@ -2,10 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
-import type { DiscoveryDeps } from './sign-in/discovery.ts'
-import type { HomeDeps } from './home.ts'
-import type { LoginDeps } from './login.ts'
-import type { PasscodeDeps } from './passcode.ts'
+import type { LoginDeps } from './deps.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const signIn = open('it is a sign-in page')
@@ -27,11 +24,8 @@ const ROUTES = {
 /** One of these pages, or what its form is posted to. */
 export type SignInRoute = keyof typeof ROUTES
 
-/** Dependencies of all of them. */
-type SignInDeps = LoginDeps & DiscoveryDeps & HomeDeps & PasscodeDeps
-
 /** The sign-in page and its form, the choice of a provider, the home page and passcodes. */
-export function signInEndpoints(app: FastifyInstance, deps: SignInDeps): void {
+export function signInEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   deferredRoutes<SignInRoute>(app, ROUTES, {
     load: async () => {
       const [login, discovery, home, passcode] = await Promise.all([

@@ -3,13 +3,10 @@
 import type { FastifyInstance } from 'fastify'
 import { pngDataUri } from '../pages/parts/foreign.ts'
 import { PageError } from '../web/answers.ts'
-import type { PageWriter } from '../web/pages.ts'
+import type { LoginDeps } from './deps.ts'
 
 /** `GET /favicon.ico`, `/vendor/**` and `/square-logo.png`. */
-export function staticFileEndpoints(
-  app: FastifyInstance,
-  { pages, assets }: { pages: PageWriter; assets: { readonly iconFile: string } },
-): void {
+export function staticFileEndpoints(app: FastifyInstance, { pages, assets }: LoginDeps): void {
   const access = { by: 'anyone', because: 'files of pages are public' } as const
 
   for (const url of ['/favicon.ico', '/vendor/*']) {

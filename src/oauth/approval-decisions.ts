@@ -1,20 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Audit } from '../model/audit/event.ts'
 import type { Client } from '../model/clients/client.ts'
 import { APPROVAL_SECONDS } from '../model/users/approval.ts'
 import type { Approval } from '../model/users/approval.ts'
 import type { User } from '../model/users/user.ts'
-import type { Store } from '../store/store.ts'
 import { originOf } from '../web/requests/request-context.ts'
-
-/** Dependencies of recording decisions. */
-export interface DecisionDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly audit: Audit
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** A user's decisions about the scopes that a client requested. */
 interface Decisions {
@@ -27,7 +18,7 @@ interface Decisions {
 export async function recordDecisions(
   request: FastifyRequest,
   { user, client, decisions }: Decisions,
-  { store, clock, audit }: DecisionDeps,
+  { store, clock, audit }: OAuthDeps,
 ): Promise<void> {
   const { id: userId, zoneId } = user
   const { clientId } = client

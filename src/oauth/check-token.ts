@@ -1,21 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { TokenSettings } from '../model/zones/settings.ts'
 import { approvalProblem } from '../token/approvals.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { BadEncoding } from '../web/requests/form.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { isRevocable, requireInspector, shownClaims } from './inspection.ts'
-import type { InspectorDeps } from './inspection.ts'
 import { formOf, parseParams } from './params.ts'
-
-interface CheckTokenDeps extends InspectorDeps {
-  readonly settings: TokenSettings
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** UAA: `/check_token`, the predecessor of /introspect. */
-export function checkTokenEndpoint(app: FastifyInstance, deps: CheckTokenDeps): void {
+export function checkTokenEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   app.route({
     method: deps.settings.queryString ? ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'] : ['POST'],
     url: '/check_token',
@@ -31,7 +26,7 @@ export function checkTokenEndpoint(app: FastifyInstance, deps: CheckTokenDeps): 
   })
 }
 
-async function checkToken(request: FastifyRequest, reply: FastifyReply, deps: CheckTokenDeps): Promise<FastifyReply> {
+async function checkToken(request: FastifyRequest, reply: FastifyReply, deps: OAuthDeps): Promise<FastifyReply> {
   const params = parseParams(formOf(request, deps.settings), deps.behaviour)
   await requireInspector(request, { params, basicOnly: true }, deps)
   const token = params.get('token')
@@ -49,7 +44,7 @@ async function checkToken(request: FastifyRequest, reply: FastifyReply, deps: Ch
   return sendJson(reply, { ...shownClaims(found), scope: found.scopes, revocable: isRevocable(found) })
 }
 
-async function readForCheck(zone: AddressedZone, token: string, deps: CheckTokenDeps): Promise<VerifiedToken> {
+async function readForCheck(zone: AddressedZone, token: string, deps: OAuthDeps): Promise<VerifiedToken> {
   const refuse = (description: string): OAuthError =>
     new OAuthError({ error: 'invalid_token', status: 400 }, description)
   try {

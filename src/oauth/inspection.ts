@@ -1,27 +1,12 @@
 // What introspection and its predecessor /check_token share: who may inspect a token, and which claims are shown.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../base/clock.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
-import type { Store } from '../store/store.ts'
-import type { TokenReader } from '../token/reader.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { contextOf } from '../web/requests/request-context.ts'
 import type { Params } from './params.ts'
-
-/** Dependencies of both endpoints. */
-export interface InspectorDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly reader: TokenReader
-  readonly authenticator: ClientAuthenticator
-  readonly service: Service
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** Claims that the inspection endpoints show, in this order. */
 const SHOWN = [
@@ -58,7 +43,7 @@ const SHOWN = [
 export async function requireInspector(
   request: FastifyRequest,
   { params, basicOnly = false }: { readonly params: Params; readonly basicOnly?: boolean },
-  { reader, authenticator, service, behaviour }: InspectorDeps,
+  { reader, authenticator, service, behaviour }: OAuthDeps,
 ): Promise<void> {
   const authority = service.scope('resource')
   const refusal = (): OAuthError =>

@@ -8,11 +8,11 @@ import type { VerifiedToken } from '../token/token-validity.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { bodyForm } from '../web/route.ts'
 import { isRevocable, requireInspector, shownClaims } from './inspection.ts'
-import type { InspectorDeps } from './inspection.ts'
 import { parseParams } from './params.ts'
+import type { OAuthDeps } from './deps.ts'
 
 /** `POST /introspect` (RFC 7662 §2). */
-export function introspectEndpoint(app: FastifyInstance, deps: InspectorDeps): void {
+export function introspectEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   const { behaviour } = deps
   const config = { access: { by: 'client' }, audience: 'api' } as const
   app.post('/introspect', { config }, async (request, reply) => {
@@ -27,7 +27,7 @@ export function introspectEndpoint(app: FastifyInstance, deps: InspectorDeps): v
 }
 
 /** The token, or undefined for one that is not active, for any reason (RFC 7662 §2.2). */
-async function findActive(zone: AddressedZone, token: string, deps: InspectorDeps): Promise<VerifiedToken | undefined> {
+async function findActive(zone: AddressedZone, token: string, deps: OAuthDeps): Promise<VerifiedToken | undefined> {
   try {
     const found = await deps.reader.read({ zone, inspected: true }, token)
     return (await approvalProblem(zone, found, found.scopes, deps)) === undefined ? found : undefined

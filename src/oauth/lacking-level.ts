@@ -2,13 +2,12 @@
 // (model/sessions/step-up.ts).
 import { levelOf, reaches } from '../model/sessions/assurance.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
-import type { UserGroups } from '../model/tokens/scopes.ts'
 import { secondFactorPolicy } from '../model/users/second-factor.ts'
 import { requiredLevel } from '../model/sessions/step-up.ts'
 import type { RequiredLevel } from '../model/sessions/step-up.ts'
 import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
+import type { OAuthDeps } from './deps.ts'
 
 /** A sign-in for a client. */
 export interface LevelQuestion {
@@ -24,7 +23,7 @@ export interface LevelQuestion {
 export async function lackingLevel(
   zone: AddressedZone,
   { client, user, acr, acrValues }: LevelQuestion,
-  { groupsOf, behaviour }: { groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>; behaviour: Behaviour },
+  { groupsOf, behaviour }: Pick<OAuthDeps, 'groupsOf' | 'behaviour'>,
 ): Promise<RequiredLevel | undefined> {
   const policy = secondFactorPolicy(zone, behaviour)
   const { secondFactor } = client

@@ -2,17 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import { LEVELS } from '../model/sessions/assurance.ts'
 import type { Level } from '../model/sessions/assurance.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { AUTHORIZE_GRANT_TYPES, hasGrantType } from '../model/clients/grant-types.ts'
 import { LANGUAGES } from '../model/language.ts'
 import { methodsFor, secondFactorPolicy } from '../model/users/second-factor.ts'
 import { registrationPolicy } from '../model/clients/registration.ts'
-import type { Service } from '../model/service.ts'
-import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
-import type { Urls } from '../model/urls.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
-import type { KeyRing } from '../token/keys/keys.ts'
 import { isPublic } from '../token/keys/zone-key.ts'
 import { METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
 import { CLIENT_AUTH_METHODS } from '../clients/authentication/authentication.ts'
@@ -29,17 +24,7 @@ import { withinProfile } from './profile-metadata.ts'
 import { endpointAliases, protocolMetadata } from './protocol-metadata.ts'
 import { CHECK_SESSION_PATH } from './session-frames.ts'
 import { GRANTS } from './grants/grants.ts'
-
-interface MetadataDeps {
-  /** Whether passkeys can be attested as hardware-bound (`phrh`). */
-  readonly verifiesAttestation: boolean
-  readonly keys: KeyRing
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  /** Absent if client certificates are not read. */
-  readonly mutualTls?: MutualTlsSettings | undefined
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** Scopes with a meaning of their own, as the specification lists them. */
 const SCOPES = ['openid', 'profile', 'email', 'phone', 'roles', 'user_attributes']
@@ -104,12 +89,12 @@ const config = {
 } as const
 
 /** Where a base URL has a path, RFC 8414 §3.1 puts the document before it, outside of everything else. */
-export function metadataAtOrigin(app: FastifyInstance, deps: MetadataDeps): void {
+export function metadataAtOrigin(app: FastifyInstance, deps: OAuthDeps): void {
   const { basePath } = deps.urls
   serveMetadata(app, deps, [METADATA_AT_ORIGIN + basePath, `${METADATA_AT_ORIGIN}${basePath}/oauth/token`])
 }
 
-function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly string[]): void {
+function serveMetadata(app: FastifyInstance, deps: OAuthDeps, paths: readonly string[]): void {
   for (const path of paths) {
     app.get(path, { config }, async ({ zone }, reply) => {
       // A shared secret is the zone's own: to a client, HS256 would mean the client's secret (OpenID Connect Core §10.1).
@@ -121,7 +106,7 @@ function serveMetadata(app: FastifyInstance, deps: MetadataDeps, paths: readonly
 }
 
 /** Discovery (OpenID Connect Discovery §4, RFC 8414). */
-export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): void {
+export function metadataEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
   serveMetadata(app, deps, [
     '/.well-known/openid-configuration',
     '/oauth/token/.well-known/openid-configuration', // below UAA's issuer (row M2)
@@ -133,7 +118,7 @@ export function metadataEndpoints(app: FastifyInstance, deps: MetadataDeps): voi
 /** The levels that users of the zone can reach here; none without second factors. */
 function levelsOf(
   zone: AddressedZone,
-  { behaviour, verifiesAttestation }: Pick<MetadataDeps, 'behaviour' | 'verifiesAttestation'>,
+  { behaviour, verifiesAttestation }: Pick<OAuthDeps, 'behaviour' | 'verifiesAttestation'>,
 ): readonly Level[] {
   const policy = secondFactorPolicy(zone, behaviour)
   if (policy.requirement === 'off') return []
@@ -146,7 +131,7 @@ function levelsOf(
 function metadata(
   zone: AddressedZone,
   algorithms: readonly string[],
-  { urls, service, behaviour, verifiesAttestation, mutualTls }: Omit<MetadataDeps, 'keys'>,
+  { urls, service, behaviour, verifiesAttestation, mutualTls }: OAuthDeps,
 ): Readonly<Record<string, unknown>> {
   const base = urls.ofZone(zone)
   const methods = CLIENT_AUTH_METHODS.map(method => method.name)

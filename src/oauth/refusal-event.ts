@@ -1,17 +1,11 @@
 // Refusals in the stored audit trail: the request, the rule, and the detail that the caller does not get. Only there, where
 // administrators read it (`/explain`); never a token, a code or any other secret of the caller.
 import type { Client } from '../model/clients/client.ts'
-import type { Audit } from '../model/audit/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { OAuthErrorCode } from '../model/oauth-error.ts'
 import type { RequestContext } from '../model/request.ts'
 import type { Params } from './params.ts'
-
-/** Dependencies of recording. */
-export interface RefusalDeps {
-  /** Absent where the trail is not stored. */
-  readonly recordEvent?: Audit | undefined
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** A refused request of a known client. */
 interface RefusedRequest {
@@ -43,7 +37,7 @@ function cut(text: string): string {
 export function recordRefusal(
   error: unknown,
   { context, client, params, endpoint, userId }: RefusedRequest,
-  { recordEvent }: RefusalDeps,
+  { recordEvent }: OAuthDeps,
 ): void {
   if (!recordEvent || !(error instanceof OAuthError) || EXPECTED.has(error.error)) return
   if (error.rule === 'bad-credentials') return // the sign-in has events of its own

@@ -1,20 +1,12 @@
 // Metadata of the server's own APIs as a protected resource (RFC 9728). The server is its own authorization server.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
-import type { Urls } from '../model/urls.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { turnedOff } from '../web/answers.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
 import { withinProfile } from './profile-metadata.ts'
-
-interface Deps {
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-  /** Whether the server reads certificates at all (`mutual_tls`, `client_certificates`). */
-  readonly readsCertificates: boolean
-}
+import type { OAuthDeps } from './deps.ts'
 
 const config = {
   access: { by: 'anyone', because: 'public by definition: RFC 9728 §3' },
@@ -23,11 +15,11 @@ const config = {
 } as const
 
 /** Below the base URL; if that has a path, also at the origin (RFC 9728 §3.1). */
-export const resourceMetadataEndpoint = (app: FastifyInstance, deps: Deps): void =>
+export const resourceMetadataEndpoint = (app: FastifyInstance, deps: OAuthDeps): void =>
   void app.get(RESOURCE_METADATA_AT_ORIGIN, { config }, (request, reply) => answer(request, reply, deps))
 
 /** Where a base URL has a path, outside of everything else. */
-export const resourceMetadataAtOrigin = (app: FastifyInstance, deps: Deps): void =>
+export const resourceMetadataAtOrigin = (app: FastifyInstance, deps: OAuthDeps): void =>
   void app.get(RESOURCE_METADATA_AT_ORIGIN + deps.urls.basePath, { config }, (request, reply) =>
     answer(request, reply, deps),
   )
@@ -35,12 +27,12 @@ export const resourceMetadataAtOrigin = (app: FastifyInstance, deps: Deps): void
 function answer(
   { zone }: FastifyRequest,
   reply: FastifyReply,
-  { urls, behaviour, readsCertificates }: Deps,
+  { urls, behaviour, mutualTls }: OAuthDeps,
 ): FastifyReply {
   if (!supportsProtocol(zone, 'protectedResourceMetadata', behaviour)) throw turnedOff()
   const base = urls.ofZone(zone)
   const isBound = supportsProtocol(zone, 'dpop', behaviour)
-  const isCertified = readsCertificates && supportsProtocol(zone, 'mutualTls', behaviour)
+  const isCertified = mutualTls !== undefined && supportsProtocol(zone, 'mutualTls', behaviour)
   const document = {
     resource: base,
     authorization_servers: [urls.issuer(zone)],

@@ -1,34 +1,21 @@
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../base/clock.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../clients/authentication/method.ts'
-import type { Audit } from '../model/audit/event.ts'
 import type { Client } from '../model/clients/client.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { revocationEvent } from '../model/tokens/revocation-event.ts'
-import type { Store } from '../store/store.ts'
 import { clientIdOf } from '../token/claims.ts'
 import { forgetGrantAt } from '../token/lifetimes.ts'
-import type { IssuedToken, TokenReader } from '../token/reader.ts'
+import type { IssuedToken } from '../token/reader.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { addressOf, contextOf } from '../web/requests/request-context.ts'
 import { bodyForm } from '../web/route.ts'
 import { parseParams } from './params.ts'
-
-interface RevokeDeps {
-  readonly store: Store
-  readonly reader: TokenReader
-  readonly authenticator: ClientAuthenticator
-  readonly clock: Clock
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** `POST /oauth/revoke` (RFC 7009): a client revokes one of its tokens. */
-export function revokeEndpoint(app: FastifyInstance, deps: RevokeDeps): void {
+export function revokeEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   const { store, reader, clock, behaviour, audit } = deps
   const endpoint: AuthenticatingEndpoint = {
     path: '/oauth/revoke',

@@ -4,9 +4,9 @@ import type { FastifyInstance } from 'fastify'
 import type { SessionFrameProps } from '../pages/session-frame.ts'
 import { sessionFrame } from '../pages/session-frame.ts'
 import { PageError } from '../web/answers.ts'
-import type { Assets } from '../web/pages.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { currentUserCookieName } from '../web/sessions/session-cookies.ts'
+import type { OAuthDeps } from './deps.ts'
 
 /** The path of `check_session_iframe`. */
 export const CHECK_SESSION_PATH = '/check_session'
@@ -18,7 +18,7 @@ const FRAMES: readonly { readonly path: string; readonly frame: SessionFrameProp
 ]
 
 /** `GET /session`, `/session_management` and `/check_session`. */
-export function sessionFrames(app: FastifyInstance, { assets }: { assets: Assets }): void {
+export function sessionFrames(app: FastifyInstance, { assets }: OAuthDeps): void {
   for (const { path, frame } of FRAMES) {
     app.get(
       path,

@@ -1,31 +1,19 @@
 // Publishes the keys that verify tokens. Owns who sees which key; does not know how keys are stored. Never publishes a
 // private key, and a shared secret only to the callers that UAA's rules allow.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../base/clock.ts'
 import { digest, hexDigest } from '../base/secrets.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
 import { keyDocument, sharedKeyDocument } from '../token/keys/key-document.ts'
-import type { KeyRing } from '../token/keys/keys.ts'
 import type { PublicZoneKey, ZoneKey } from '../token/keys/zone-key.ts'
 import { isPublic } from '../token/keys/zone-key.ts'
 import { namesTag } from '../web/entity-tag.ts'
 import { NEVER_CACHED } from '../web/headers.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import { basicChallenge } from '../clients/authentication/refusals.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { readParams } from './params.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-
-interface TokenKeysDeps {
-  readonly keys: KeyRing
-  readonly authenticator: ClientAuthenticator
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from './deps.ts'
 
 type Caller = 'anonymous' | 'client' | 'resource-server'
 
@@ -37,7 +25,7 @@ const CACHEABLE = 'public, max-age=300, must-revalidate'
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 /** `/token_keys` (RFC 7517 §5) and `/token_key`. */
-export function tokenKeysEndpoints(app: FastifyInstance, deps: TokenKeysDeps): void {
+export function tokenKeysEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
   const { keys, clock, service, behaviour } = deps
   const because = behaviour.allPublicKeys
     ? 'public keys (RFC 7517); shared secrets are left out'

@@ -1,34 +1,24 @@
 // Lists the tokens of a user or client: stored ones only, since plain JWTs are not stored. Never shows a token's value.
 import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../base/clock.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { documentUrlProblem } from '../model/clients/document-address.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
-import type { Service } from '../model/service.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import type { User } from '../model/users/user.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import { scopesOf } from '../token/claims.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
 import type { SignedClient } from '../token/revocation-signature.ts'
 import { inRealm } from '../web/callers/authorization-header.ts'
 import { sendJson } from '../web/requests/json.ts'
-
-interface TokenListDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** Limits concurrent look-ups, so that a long list does not take every database connection. */
 const MAX_CONCURRENT = 20
 
 /** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; any other request below the path is denied. */
-export function tokenListEndpoints(app: FastifyInstance, { store, clock, service, behaviour }: TokenListDeps): void {
+export function tokenListEndpoints(app: FastifyInstance, { store, clock, service, behaviour }: OAuthDeps): void {
   const readers = { by: 'bearer', acrossZones: true, scopes: [service.scope('admin'), 'tokens.list'] } as const
   // Wildcards, because parameters have a maximum length, and a longer id is merely unknown.
   const lists = [

@@ -1,32 +1,18 @@
 // UAA's API for revoking all tokens of a user or client, or a token by its id.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
 import { digest } from '../base/secrets.ts'
-import type { Audit } from '../model/audit/event.ts'
 import { actsAsOwner } from '../model/clients/account-use.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Service } from '../model/service.ts'
 import { revocationEvent } from '../model/tokens/revocation-event.ts'
 import type { RevocationFacts } from '../model/tokens/revocation-event.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
-import type { Store } from '../store/store.ts'
 import { findClientSummary } from '../token/client-summary.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { endAccessOfClient } from '../users/access.ts'
 import { inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { addressOf } from '../web/requests/request-context.ts'
-
-interface TokenRevokeDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-}
+import type { OAuthDeps } from './deps.ts'
 
 interface UserParams {
   readonly userId: string
@@ -41,7 +27,7 @@ interface TokenParams {
 }
 
 /** `/oauth/token/revoke/…`. See docs/compatibility.md, C8. */
-export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps): void {
+export function tokenRevokeEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
   const { revokeOfUser, revokeOfUserAndClient, revokeOfClient, revokeOne, refuseUnknown } = createRevocations(deps)
   const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api' } as const
   // UAA: accepts any method. A GET with side effects is safe here: browsers do not send bearer tokens automatically.
@@ -69,7 +55,7 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: TokenRevokeDeps
   app.route({ method, url: '/oauth/token/revoke/*', config: { ...config, refuses: true }, handler: refuseUnknown })
 }
 
-function createRevocations(deps: TokenRevokeDeps) {
+function createRevocations(deps: OAuthDeps) {
   const { store, clock, random, service, behaviour, audit } = deps
   const revokers = [service.scope('admin'), 'tokens.revoke']
 

@@ -7,9 +7,8 @@ import type { RequestContext } from '../model/request.ts'
 import { bearerPath } from '../model/zones/saml-paths.ts'
 import { samlEntityIdOf } from '../model/zones/zone.ts'
 import { StoreUnreachable } from '../store/store.ts'
-import type { TokenIssuer } from '../token/issuer.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
-import type { ProvingRequest, Senders } from '../token/sender/sender.ts'
+import type { ProvingRequest } from '../token/sender/sender.ts'
 import { PageError } from '../web/answers.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
@@ -20,12 +19,11 @@ import type { Grant } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
 import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
-import type { VouchedCaller, VouchedDeps } from './grants/vouched.ts'
+import type { VouchedCaller } from './grants/vouched.ts'
 import { formOf, parseParams, queryNames } from './params.ts'
 import type { Params } from './params.ts'
 import { requireNotExchanged } from './presented-sign-in.ts'
 import { recordRefusal } from './refusal-event.ts'
-import type { RefusalDeps } from './refusal-event.ts'
 import {
   findGrant,
   requireClientLevel,
@@ -36,11 +34,7 @@ import {
 } from './token-rules.ts'
 import { callerKey } from '../web/limits/limits.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-
-interface TokenEndpointDeps extends VouchedDeps, RefusalDeps {
-  readonly issuer: TokenIssuer
-  readonly senders: Senders
-}
+import type { OAuthDeps } from './deps.ts'
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
@@ -50,7 +44,7 @@ const ALIAS_BODY_LIMIT = 384 * 1024
 const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const
 
 /** `POST /oauth/token` (RFC 6749 §3.2), and its alias that is the audience of SAML assertions (RFC 7522). */
-export function tokenEndpoint(app: FastifyInstance, deps: TokenEndpointDeps): void {
+export function tokenEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   const { behaviour } = deps
   const allowed = queryNames(behaviour)
 
@@ -123,7 +117,7 @@ interface TokenRequest {
 async function grantTo(
   caller: Caller | VouchedCaller,
   { request, reply, context, params, grant }: TokenRequest,
-  deps: TokenEndpointDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { client, clientAuthMethod } = caller
   if (grant === password && !('server' in caller)) requireScopesForPassword(client, deps)
@@ -164,7 +158,7 @@ async function grantTo(
 async function withLimitedProofs<T>(
   context: RequestContext,
   work: () => Promise<T>,
-  { limits }: TokenEndpointDeps,
+  { limits }: OAuthDeps,
 ): Promise<T> {
   const settled = await limits.vainProofs.attempt(
     callerKey(context, 'proofs'),
@@ -182,11 +176,7 @@ const isPending = (reason: unknown): boolean => reason instanceof OAuthError && 
  * What the tokens will be bound to. Refuses a grant that the client's demands rule out, and a client that must bind its tokens
  * and does not.
  */
-async function confirmationOf(
-  asked: ProvingRequest,
-  grant: Grant,
-  deps: TokenEndpointDeps,
-): Promise<Confirmation | undefined> {
+async function confirmationOf(asked: ProvingRequest, grant: Grant, deps: OAuthDeps): Promise<Confirmation | undefined> {
   const { request, client } = asked
   const { zone } = request
   requireGrantOfProfile(zone, { client, type: grant.type }, deps)
@@ -205,7 +195,7 @@ interface Caller extends AuthenticatedClient {
 async function callerOf(
   request: FastifyRequest,
   { grant, params, endpoint }: { grant: Grant; params: Params; endpoint: AuthenticatingEndpoint },
-  deps: TokenEndpointDeps,
+  deps: OAuthDeps,
 ): Promise<Caller> {
   const bearer = grant.caller === 'user-token' ? bearerHeader(request) : undefined
   // In this grant `client_id` names the receiving client; without it the caller is a client.
@@ -221,7 +211,7 @@ async function callerOf(
 const authenticate = (
   request: FastifyRequest,
   { params, endpoint }: { params: Params; endpoint: AuthenticatingEndpoint },
-  { authenticator }: TokenEndpointDeps,
+  { authenticator }: OAuthDeps,
 ): Promise<Caller> =>
   authenticator.authenticate(contextOf(request), { authorization: authorizationOf(request), params, endpoint })
 
@@ -229,7 +219,7 @@ const authenticate = (
 async function readUser(
   request: FastifyRequest,
   bearer: string,
-  { reader, service }: TokenEndpointDeps,
+  { reader, service }: OAuthDeps,
 ): Promise<VerifiedToken> {
   const scope = service.scope('user')
   try {

@@ -3,29 +3,12 @@
 // logout/targets.ts. SAML's answers arrive at login/saml/logout.ts, which leads them on to the same return.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Random } from '../base/random.ts'
-import type { Vault } from '../base/secrets.ts'
-import type { Identity } from '../identity/identity.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import { LOGOUT_PATH, logoutRequestId } from '../model/sessions/logout-return.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Service } from '../model/service.ts'
-import type { Urls } from '../model/urls.ts'
 import type { CookieAttributes } from '../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../web/sessions/cookies.ts'
-import type { Sessions } from '../web/sessions/session.ts'
-
-/** Dependencies of `createUpstreamLogout`. */
-interface UpstreamLogoutDeps {
-  readonly identity: Identity
-  readonly sessions: Sessions
-  readonly vault: Vault
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly urls: Urls
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** What happens after the session here has ended. */
 export interface AfterLogout {
@@ -59,7 +42,7 @@ interface Sealed {
 }
 
 /** One instance serves every zone. */
-export function createUpstreamLogout(deps: UpstreamLogoutDeps): UpstreamLogout {
+export function createUpstreamLogout(deps: OAuthDeps): UpstreamLogout {
   const { identity, sessions, vault, clock, random, service, urls } = deps
   const nameIn = (zone: AddressedZone): string =>
     cookieNameIn(zone, `${urls.isHttps ? '__Secure-' : ''}${service.name}-sign-out`)

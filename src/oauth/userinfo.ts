@@ -3,26 +3,17 @@ import type { Client } from '../model/clients/client.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Subjects } from '../model/tokens/subject.ts'
-import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/users/user.ts'
 import { fullName } from '../model/users/user.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import { clientKey } from '../token/keys/key-choice.ts'
-import type { KeyRing } from '../token/keys/keys.ts'
 import { customAttributes, nonEmpty, roles, userClaims } from '../token/user-claims.ts'
 import { insufficientScope } from '../web/callers/authorization-header.ts'
 import { sendJson } from '../web/requests/json.ts'
-
-interface UserinfoDeps {
-  readonly behaviour: Behaviour
-  readonly subjects: Subjects
-  readonly keys: KeyRing
-  readonly urls: Urls
-}
+import type { OAuthDeps } from './deps.ts'
 
 /** `/userinfo` (OpenID Connect Core §5.3). */
-export function userinfoEndpoint(app: FastifyInstance, deps: UserinfoDeps): void {
+export function userinfoEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   const { behaviour, subjects, keys, urls } = deps
   app.route({
     // UAA: by any method. See docs/compatibility.md, T5.

@@ -60,7 +60,7 @@ export async function endAccessOfUser(
 }
 
 /** Dependencies of `endAccessAtProviderRequest`. */
-export interface ProviderAccessDeps extends AccessDeps {
+interface ProviderAccessDeps extends AccessDeps {
   readonly random: Random
   readonly audit: Audit
 }

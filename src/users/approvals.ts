@@ -12,7 +12,7 @@ import type { AccessDeps } from './access.ts'
 import { endAccessOfClient } from './access.ts'
 
 /** Dependencies of changes of approvals. */
-export interface ApprovalDeps extends AccessDeps {
+interface ApprovalDeps extends AccessDeps {
   readonly audit: Audit
 }
 

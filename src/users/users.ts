@@ -38,7 +38,7 @@ export interface Users {
 }
 
 /** Dependencies of `createUsers`. */
-export interface UserDeps extends Omit<CreationDeps, 'aliases' | 'report'> {
+interface UserDeps extends Omit<CreationDeps, 'aliases' | 'report'> {
   readonly settings: Pick<TokenSettings, 'aliasEntities'>
 }
 

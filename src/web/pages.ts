@@ -43,7 +43,7 @@ export interface PageWriter {
 }
 
 /** Versioned URLs of the stylesheet and scripts, and the icon as a `data:` URL. */
-export interface Assets {
+interface Assets {
   readonly stylesheet: string
   readonly icon: string
   readonly script: string

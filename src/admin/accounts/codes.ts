@@ -1,7 +1,7 @@
 // `/Codes`: a login server stores a text here temporarily and can fetch it once. These codes belong to no account, and codes of
 // accounts cannot be read here.
 import { storeText, redeemText } from '../../accounts/texts.ts'
-import type { StoredText, TextDeps } from '../../accounts/texts.ts'
+import type { StoredText } from '../../accounts/texts.ts'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -11,6 +11,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import type { CodeRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Of `data`, in characters. */
 export const MAX_DATA_LENGTH = 65_536
@@ -19,11 +20,8 @@ const MAX_LIFE_SECONDS = 5 * 366 * 24 * 60 * 60
 
 const refuse = (message: string, status = 400): OAuthError => refuseResource('code_store', message, { status })
 
-/** Dependencies of `codeHandlers`. */
-export type CodeEndpointDeps = TextDeps
-
 /** `POST /Codes` and `GET /Codes/{code}`. */
-export function codeHandlers(on: On<CodeRoute>, deps: CodeEndpointDeps): void {
+export function codeHandlers(on: On<CodeRoute>, deps: AdminDeps): void {
   on('POST /Codes', async (request, reply) => {
     const text = textIn(jsonBody(request), deps.clock.now())
     const code = await storeText(request.zone, text, deps)

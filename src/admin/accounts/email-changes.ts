@@ -2,21 +2,17 @@
 import type { FastifyInstance } from 'fastify'
 import { issueCode } from '../../accounts/codes.ts'
 import { changeEmail, emailProblem } from '../../accounts/email-change.ts'
-import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import { findUser } from '../../users/user-changes.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { bare, textIn } from './body.ts'
-
-/** Dependencies of the endpoints. */
-type EmailChangeEndpointDeps = EmailChangeDeps & Omit<ReturnUrlDeps, 'store'>
+import type { AdminDeps } from '../deps.ts'
 
 /** `POST /email_verifications` and `POST /email_changes`. */
-export function emailChangeEndpoints(app: FastifyInstance, deps: EmailChangeEndpointDeps): void {
+export function emailChangeEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   const { store, users, service, behaviour } = deps
   const access = { by: 'bearer', scopes: ['oauth.login'], resource: 'oauth' } as const
   const errorHandler = refuseMalformed

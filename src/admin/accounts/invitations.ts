@@ -1,32 +1,27 @@
 // `/invite_users`: invites users by their e-mail addresses and returns the links, which the caller delivers.
 import type { FastifyRequest } from 'fastify'
 import { invite } from '../../accounts/invitations.ts'
-import type { Invited, InviteDeps } from '../../accounts/invitations.ts'
+import type { Invited } from '../../accounts/invitations.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { requestedZoneOf } from '../../web/zones/zone-switch.ts'
 import { groupCallerOf } from '../resources/caller.ts'
 import type { InvitationRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Addresses in one request. */
 export const MAX_ADDRESSES = 1000
 const MAX_REDIRECT_LENGTH = 2048
 
-/** Dependencies of `invitationHandlers`. */
-export interface InvitationEndpointDeps extends InviteDeps {
-  readonly urls: Urls
-}
-
 const refuse = (description: string): OAuthError => new OAuthError('invalid_request', description)
 
 /** `POST /invite_users`. `redirect_uri` is checked where it is followed. */
-export function invitationHandlers(on: On<InvitationRoute>, deps: InvitationEndpointDeps): void {
+export function invitationHandlers(on: On<InvitationRoute>, deps: AdminDeps): void {
   const { urls, service } = deps
 
   on('POST /invite_users', async (request, reply) => {

@@ -1,10 +1,7 @@
 // New passwords by a login server, which sends the mail itself: one call issues the code, the other redeems it.
 import { issueAutologin } from '../../accounts/autologin.ts'
 import { accountToReset, issueReset, resetPassword } from '../../accounts/password-reset.ts'
-import type { ResetDeps } from '../../accounts/password-reset.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import type { Users } from '../../users/users.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson, textBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
@@ -12,19 +9,14 @@ import { refuseResource } from '../../users/refusal.ts'
 import { callerOf } from '../resources/caller.ts'
 import type { PasswordRoute } from './routes.ts'
 import { bare, textIn } from './body.ts'
-
-/** Dependencies of `passwordHandlers`. */
-export interface PasswordEndpointDeps extends ResetDeps {
-  readonly users: Users
-  readonly behaviour: Behaviour
-}
+import type { AdminDeps } from '../deps.ts'
 
 const MAX_NAME_LENGTH = 255
 const MAX_REDIRECT_LENGTH = 2048
 const EXPIRED = 'Sorry, your reset password link is no longer valid. Please request a new one'
 
 /** The handlers of `POST /password_resets` and `POST /password_change`. */
-export function passwordHandlers(on: On<PasswordRoute>, deps: PasswordEndpointDeps): void {
+export function passwordHandlers(on: On<PasswordRoute>, deps: AdminDeps): void {
   const { users, service, behaviour } = deps
 
   on('POST /password_resets', async (request, reply) => {

@@ -7,9 +7,7 @@ import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
 import { malformedAs } from '../resources/refusal.ts'
-import type { CodeEndpointDeps } from './codes.ts'
-import type { InvitationEndpointDeps } from './invitations.ts'
-import type { PasswordEndpointDeps } from './passwords.ts'
+import type { AdminDeps } from '../deps.ts'
 
 function codeRoutes(service: Service) {
   const access: Access = { by: 'bearer', scopes: [service.scope('admin'), 'oauth.login'], acrossZones: true }
@@ -24,7 +22,7 @@ function codeRoutes(service: Service) {
 export type CodeRoute = keyof ReturnType<typeof codeRoutes>
 
 /** `POST /Codes` and `GET /Codes/{code}`. */
-export function codeEndpoints(app: FastifyInstance, deps: CodeEndpointDeps & { readonly service: Service }): void {
+export function codeEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<CodeRoute>(app, codeRoutes(deps.service), {
     errorHandler: malformedAs('code_store', 415),
     load: async () => {
@@ -38,7 +36,7 @@ export function codeEndpoints(app: FastifyInstance, deps: CodeEndpointDeps & { r
 export type InvitationRoute = 'POST /invite_users'
 
 /** `POST /invite_users`; other methods are denied. */
-export function invitationEndpoints(app: FastifyInstance, deps: InvitationEndpointDeps): void {
+export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   const { service } = deps
   const access: Access = {
     by: 'bearer',
@@ -87,7 +85,7 @@ function passwordRoutes(service: Service) {
 export type PasswordRoute = keyof ReturnType<typeof passwordRoutes>
 
 /** `POST /password_resets` and `POST /password_change`. */
-export function passwordEndpoints(app: FastifyInstance, deps: PasswordEndpointDeps): void {
+export function passwordEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<PasswordRoute>(app, passwordRoutes(deps.service), {
     errorHandler: malformedAs('scim', 415),
     load: async () => {

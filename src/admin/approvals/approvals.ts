@@ -7,7 +7,7 @@ import type { OAuthError } from '../../model/oauth-error.ts'
 import { isAutoApproved, isScopeOf } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
 import { approvalToJson, replaceApprovals } from '../../users/approvals.ts'
-import type { ApprovalDeps, ApprovalOwner } from '../../users/approvals.ts'
+import type { ApprovalOwner } from '../../users/approvals.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { jsonList, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
@@ -16,6 +16,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { refuseUnreadable, UNREADABLE } from './refusal.ts'
 import { createApprovalReader } from './requests.ts'
 import type { ApprovalRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Maximum per request; more than a user decides on. */
 const MAX_APPROVALS = 1000
@@ -27,7 +28,7 @@ interface OfClient {
 }
 
 /** The handlers of `/approvals` and `/approvals/{clientId}`. */
-export function approvalHandlers(on: On<ApprovalRoute>, deps: ApprovalDeps): void {
+export function approvalHandlers(on: On<ApprovalRoute>, deps: AdminDeps): void {
   const { store, behaviour } = deps
   const { approvalIn, pageOf, refuseRepeated } = createApprovalReader(deps)
 

@@ -1,9 +1,7 @@
 // Reads requests for approvals: a decision in the body, and the page of a list.
 import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import type { Approval } from '../../model/users/approval.ts'
@@ -13,11 +11,12 @@ import type { ApprovalOwner } from '../../users/approvals.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { queryForm, repeatedName } from '../../web/requests/query.ts'
 import { refuseUnreadable } from './refusal.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const MAX_SCOPE_LENGTH = 255
 
 /** Throws what `/approvals` answers to a request that it cannot read. */
-export function createApprovalReader({ clock, behaviour }: { readonly clock: Clock; readonly behaviour: Behaviour }) {
+export function createApprovalReader({ clock, behaviour }: AdminDeps) {
   const refuse = (problem: string): OAuthError => refuseUnreadable(problem, behaviour)
 
   /** A decision of the owner; at the path of one client only about that client. */

@@ -1,10 +1,10 @@
 // The routes of `/approvals`.
 import type { FastifyInstance } from 'fastify'
-import type { ApprovalDeps } from '../../users/approvals.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
 import { createApprovalRefusals } from './refusal.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const access: Access = { by: 'bearer', resource: 'oauth', scopes: ['oauth.approvals'] }
 const writing = { access, body: 'json list', bodyLimit: 1024 * 1024 } as const
@@ -20,7 +20,7 @@ const ROUTES = {
 export type ApprovalRoute = keyof typeof ROUTES
 
 /** `GET`, `PUT` and `DELETE /approvals`, and `PUT /approvals/{clientId}`. */
-export function approvalEndpoints(app: FastifyInstance, deps: ApprovalDeps): void {
+export function approvalEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<ApprovalRoute>(app, ROUTES, {
     errorHandler: createApprovalRefusals(deps.behaviour),
     load: async () => {

@@ -1,24 +1,15 @@
 // The stored audit trail of a zone, for auditors: newest first, by user, administrator, client, type, outcome and time.
 import { timeOf } from '../../base/text/date-time.ts'
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { AuditEventType } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { AuditTrail } from '../../ops/audit/trail.ts'
-import type { AuditQuery, Store } from '../../store/store.ts'
+import type { AuditQuery } from '../../store/store.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { queryForm, refuseRepeated } from '../../web/requests/query.ts'
 import type { AuditRoute } from './routes.ts'
-
-/** Dependencies of `auditHandlers`. */
-export interface AuditEndpointDeps {
-  readonly store: Pick<Store, 'audit'>
-  readonly behaviour: Behaviour
-  /** Absent where the trail is not stored. */
-  readonly trail: Pick<AuditTrail, 'flush'> | undefined
-}
+import type { AdminDeps } from '../deps.ts'
 
 const DEFAULT_COUNT = 100
 const MAX_COUNT = 500
@@ -26,7 +17,7 @@ const MAX_TYPES = 20
 const ONCE: readonly string[] = ['principal', 'actor', 'client_id', 'outcome', 'from', 'to', 'before', 'count']
 
 /** Answers `GET /audit/events`, including the events of this process that are not stored yet. */
-export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AuditEndpointDeps): void {
+export function auditHandlers(on: On<AuditRoute>, { store, behaviour, trail }: AdminDeps): void {
   on('GET /audit/events', async (request, reply) => {
     if (!trail) throw new OAuthError('not_found', 'This server does not store the audit trail')
     const query = queryForm(request)

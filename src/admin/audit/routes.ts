@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { AuditEndpointDeps } from './events.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const routes = (service: Service) =>
   ({
@@ -21,7 +21,7 @@ const routes = (service: Service) =>
 export type AuditRoute = keyof ReturnType<typeof routes>
 
 /** `GET /audit/events`. */
-export function auditEndpoint(app: FastifyInstance, deps: AuditEndpointDeps & { readonly service: Service }): void {
+export function auditEndpoint(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<AuditRoute>(app, routes(deps.service), {
     load: async () => {
       const { auditHandlers } = await import('./events.ts')

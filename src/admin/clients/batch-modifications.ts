@@ -10,7 +10,8 @@ import { requesterOf } from '../../web/requests/requester.ts'
 import type { Entry, EntryResult } from './batch-entries.ts'
 import { clientToJson, invalidClient } from './record.ts'
 import { textOf } from './secret.ts'
-import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { ClientWriter } from './writer.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const ACTIONS = ['add', 'update', 'update,secret', 'secret', 'delete'] as const
 type Action = (typeof ACTIONS)[number]
@@ -32,7 +33,7 @@ interface Modification extends Entry {
 export function prepareModification(
   request: FastifyRequest,
   { json, action, existing }: Modification,
-  { writer, deps }: { readonly writer: ClientWriter; readonly deps: ClientWriterDeps },
+  { writer, deps }: { readonly writer: ClientWriter; readonly deps: AdminDeps },
 ): () => Promise<EntryResult> {
   if (action === 'add' || !existing) {
     const draft = writer.readNew(request, json)
@@ -77,7 +78,7 @@ export function prepareModification(
 async function replacedSecrets(
   request: FastifyRequest,
   { existing, secret }: { readonly existing: StoredClient; readonly secret: string },
-  deps: ClientWriterDeps,
+  deps: AdminDeps,
 ): Promise<readonly ClientSecret[] | undefined> {
   const requester = requesterOf(request)
   const { clientSecrets } = deps

@@ -13,19 +13,20 @@ import { clientToJson, invalidClient, sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
 import { checkPolicy, replacementOf, textOf } from './secret.ts'
 import { alreadyExists } from './writer.ts'
-import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { ClientWriter } from './writer.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** The writer, and the dependencies that it was made of. */
 interface Batches {
   readonly writer: ClientWriter
-  readonly deps: ClientWriterDeps
+  readonly deps: AdminDeps
 }
 
 /** The result of each entry; undefined if a client does not exist. */
 type Results = Promise<readonly EntryResult[] | undefined>
 
 /** `/oauth/clients/tx` and below. */
-export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: ClientWriterDeps): void {
+export function batchHandlers(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
   const batches = { writer, deps }
 
   async function finish(
@@ -103,7 +104,7 @@ async function deleteAll(request: FastifyRequest, { writer }: Batches): Results 
 async function replaceSecrets(
   request: FastifyRequest,
   found: readonly ExistingEntry[],
-  deps: ClientWriterDeps,
+  deps: AdminDeps,
 ): Promise<readonly EntryResult[]> {
   const { clientSecrets } = deps
   const requester = requesterOf(request)
@@ -126,7 +127,7 @@ async function replaceSecrets(
 function reportFailures(
   request: FastifyRequest,
   { found, error }: { readonly found: readonly ExistingEntry[]; readonly error: unknown },
-  { audit }: ClientWriterDeps,
+  { audit }: AdminDeps,
 ): void {
   const data = error instanceof OAuthError ? error.message : 'the change failed'
   const facts = { zoneId: request.zone.id, data, ...auditOriginOf(request) }

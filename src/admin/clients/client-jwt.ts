@@ -12,11 +12,7 @@ import {
   withoutKeys,
 } from '../../model/clients/client-keys.ts'
 import { withCredential, withoutCredential } from '../../model/clients/jwt-credentials.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Service } from '../../model/service.ts'
-import type { Store } from '../../store/store.ts'
 import { isSameSubject, jwtCredentialsProblem } from '../../records/jwt-credential.ts'
 import type { JwtCredential } from '../../records/jwt-credential.ts'
 import { isKeepable } from '../../records/kinds.ts'
@@ -27,14 +23,7 @@ import { isClientAdministrator, sendNotFound, unknownPrincipal } from './record.
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
 import type { ClientWriter } from './writer.ts'
-
-/** Dependencies of `clientJwtHandler`. */
-interface ClientJwtDeps {
-  readonly store: Store
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** The requested change: keys to add or to remove, undefined if the body names none; or an entry of `jwt_creds`. */
 type Change =
@@ -52,7 +41,7 @@ const INVALID = 'Invalid jwt configuration configuration'
 const INVALID_CREDENTIAL = 'Invalid federated jwt credentials'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
-export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientJwtDeps): void {
+export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
   const { store, service, behaviour, audit } = deps
 
   /** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */

@@ -8,26 +8,22 @@ import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { batchHandlers } from './batches.ts'
 import { clientJwtHandler } from './client-jwt.ts'
 import { clientListHandler } from './list.ts'
-import type { ClientListDeps } from './list.ts'
 import { metadataHandlers } from './meta.ts'
 import { clientToJson, invalidClient, sendNotFound } from './record.ts'
 import { registrationTokenHandlers } from './registration-tokens.ts'
 import type { ClientRoute } from './routes.ts'
 import { profileHandler } from './profile.ts'
 import { clientSecretHandler } from './secret.ts'
-import type { ClientSecretDeps } from './secret.ts'
 import { alreadyExists, createClientWriter } from './writer.ts'
-import type { ClientWriter, ClientWriterDeps } from './writer.ts'
-
-/** Dependencies of the client endpoints. */
-export type ClientDeps = ClientWriterDeps & ClientSecretDeps & ClientListDeps
+import type { ClientWriter } from './writer.ts'
+import type { AdminDeps } from '../deps.ts'
 
 interface OfClient {
   readonly Params: { readonly client_id: string }
 }
 
 /** The handlers of `/oauth/clients` and everything below it. */
-export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
+export function clientHandlers(on: On<ClientRoute>, deps: AdminDeps): void {
   const writer = createClientWriter(deps)
   singleHandlers(on, writer, deps)
   clientListHandler(on, deps)
@@ -39,11 +35,7 @@ export function clientHandlers(on: On<ClientRoute>, deps: ClientDeps): void {
   registrationTokenHandlers(on, deps)
 }
 
-function singleHandlers(
-  on: On<ClientRoute>,
-  writer: ClientWriter,
-  { store, service, behaviour }: ClientWriterDeps,
-): void {
+function singleHandlers(on: On<ClientRoute>, writer: ClientWriter, { store, service, behaviour }: AdminDeps): void {
   async function post(request: FastifyRequest, reply: FastifyReply, withSecondSecret: boolean): Promise<FastifyReply> {
     const draft = writer.readNew(request, jsonBody(request), { withSecondSecret })
     const { clientId } = draft.definition

@@ -1,8 +1,5 @@
 // Lists the clients of a zone page by page, with UAA's variant of SCIM.
-import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Store } from '../../store/store.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
@@ -10,13 +7,7 @@ import { findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
 import { clientToJson } from './record.ts'
 import type { ClientRoute } from './routes.ts'
-
-/** Dependencies of `clientListHandler`. */
-export interface ClientListDeps {
-  readonly store: Store
-  readonly behaviour: Behaviour
-  readonly settings: Pick<TokenSettings, 'maxCounts'>
-}
+import type { AdminDeps } from '../deps.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'client_id pr', sortBy: 'client_id' },
@@ -34,7 +25,7 @@ const RULES: ListRules = {
 }
 
 /** `GET /oauth/clients`. */
-export function clientListHandler(on: On<ClientRoute>, { store, behaviour, settings }: ClientListDeps): void {
+export function clientListHandler(on: On<ClientRoute>, { store, behaviour, settings }: AdminDeps): void {
   on('GET /oauth/clients', async (request, reply) => {
     const parameters = readListParameters(queryForm(request), RULES, {
       behaviour,

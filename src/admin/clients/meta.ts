@@ -10,9 +10,10 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Store } from '../../store/store.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { ClientWriter } from './writer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** UAA: the description is repeated as `message`. */
 const refuse = (message: string, status = 400): OAuthError =>
@@ -26,7 +27,7 @@ interface OfClient {
 export function metadataHandlers(
   on: On<ClientRoute>,
   writer: ClientWriter,
-  { store, behaviour }: Pick<ClientWriterDeps, 'store' | 'behaviour'>,
+  { store, behaviour }: Pick<AdminDeps, 'store' | 'behaviour'>,
 ): void {
   on('GET /oauth/clients/meta', async (request, reply) =>
     reply.type('application/json').send(await listOfMetadata(store, request.zone.id, behaviour)),

@@ -5,10 +5,11 @@ import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { sendNotFound } from './record.ts'
 import type { ClientRoute } from './routes.ts'
-import type { ClientWriter, ClientWriterDeps } from './writer.ts'
+import type { ClientWriter } from './writer.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Returns the profile, null if there is none, and everything that is missing. */
-export function profileHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientWriterDeps): void {
+export function profileHandler(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
   on<{ Params: { readonly client_id: string } }>('GET /oauth/clients/:client_id/profile', async (request, reply) => {
     const { zone } = request
     const clientId = request.params.client_id

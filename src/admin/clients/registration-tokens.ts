@@ -10,7 +10,7 @@ import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { ClientRoute } from './routes.ts'
-import type { ClientWriterDeps } from './writer.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const MAX_TOKENS = 1000
 const MAX_LABEL_LENGTH = 100
@@ -26,7 +26,7 @@ interface OfToken {
 /** `/oauth/registration-tokens` and below. */
 export function registrationTokenHandlers(
   on: On<ClientRoute>,
-  { store, clock, random, audit }: Pick<ClientWriterDeps, 'store' | 'clock' | 'random' | 'audit'>,
+  { store, clock, random, audit }: Pick<AdminDeps, 'store' | 'clock' | 'random' | 'audit'>,
 ): void {
   const { registrations } = store
 

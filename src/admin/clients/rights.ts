@@ -3,19 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import type { ClientWrite } from '../../clients/changes.ts'
 import type { LimitedBearer } from '../../model/clients/client-caller.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
-import type { KeyRing } from '../../token/keys/keys.ts'
 import { isPublic } from '../../token/keys/zone-key.ts'
-import type { Store } from '../../store/store.ts'
 import { invalidClient, isClientAdministrator } from './record.ts'
-
-interface ClientRightsDeps {
-  readonly store: Store
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly keys: KeyRing
-}
+import type { AdminDeps } from '../deps.ts'
 
 interface ClientRights {
   /**
@@ -30,7 +20,7 @@ interface ClientRights {
 }
 
 /** Makes the checks, which throw `invalid_client`. */
-export function createClientRights({ store, service, behaviour, keys }: ClientRightsDeps): ClientRights {
+export function createClientRights({ store, service, behaviour, keys }: AdminDeps): ClientRights {
   function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
     const { bearer, zone } = request
     if (!bearer || isClientAdministrator(request, service)) return undefined

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { ClientDeps } from './clients.ts'
 import { clientAccess } from './record.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Batches of many clients. */
 const BATCH_LIMIT = 1024 * 1024
@@ -47,7 +47,7 @@ function routes(service: Service) {
 export type ClientRoute = keyof ReturnType<typeof routes>
 
 /** `/oauth/clients` and everything below it, and `/oauth/registration-tokens`. */
-export function clientEndpoints(app: FastifyInstance, deps: ClientDeps): void {
+export function clientEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<ClientRoute>(app, routes(deps.service), {
     load: async () => {
       const { clientHandlers } = await import('./clients.ts')

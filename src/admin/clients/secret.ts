@@ -3,34 +3,21 @@ import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
 import { update } from '../../clients/changes.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
 import type { Client, ClientSecret } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isBlank, secretPolicy, secretProblem } from '../../model/clients/secret-policy.ts'
-import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store, StoredClient } from '../../store/store.ts'
+import type { StoredClient } from '../../store/store.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { isKeepable, UNKEEPABLE } from '../../records/kinds.ts'
 import { callerKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { invalidClient, isClientAdministrator, sendNotFound, unknownPrincipal } from './record.ts'
 import type { ClientWriter } from './writer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
-
-/** Dependencies of `clientSecretHandler`. */
-export interface ClientSecretDeps extends SecretDeps {
-  readonly store: Store
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-  readonly limits: Limits
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** A change of secrets; `UPDATE` without a secret removes all. */
 type SecretChange =
@@ -41,7 +28,7 @@ type SecretChange =
 const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Secret is deleted' } as const
 
 /** `PUT /oauth/clients/{client_id}/secret`. */
-export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, deps: ClientSecretDeps): void {
+export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
   const { store, service, behaviour, audit, limits } = deps
 
   /**

@@ -1,12 +1,10 @@
 // Shared by the endpoints that change clients: the validation of a record, and the errors of the writes in
 // clients/changes.ts.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { applyWrites, creation, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
 import { problemInZone } from '../../clients/in-zone.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
 import { rightsBeyond } from '../../model/clients/client-caller.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import { foreignMembersIn } from '../../clients/foreign-members.ts'
@@ -15,32 +13,14 @@ import { lengthProblem } from '../../clients/client-rules.ts'
 import type { ClientReading } from '../../clients/client-rules.ts'
 import { changesKeys, mergedJson, updatedClient } from '../../clients/client-update.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
-import type { MutualTlsSettings } from '../../model/clients/mutual-tls.ts'
 import { secretPolicy } from '../../model/clients/secret-policy.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
-import type { KeyRing } from '../../token/keys/keys.ts'
-import type { Store, StoredClient } from '../../store/store.ts'
+import type { StoredClient } from '../../store/store.ts'
 import { lacksRight } from '../../web/callers/bearer.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { administrators, invalidClient, isClientAdministrator } from './record.ts'
 import { createClientRights } from './rights.ts'
-
-/** Shared by every endpoint that changes clients. */
-export interface ClientWriterDeps extends SecretDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-  readonly keys: KeyRing
-  readonly urls: Urls
-  /** Absent: no certificates are requested. */
-  readonly mutualTls?: MutualTlsSettings | undefined
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** Reads and changes clients of the request's zone. */
 export interface ClientWriter {
@@ -65,7 +45,7 @@ export interface ClientWriter {
 }
 
 /** Creates the writer that all client endpoints use. */
-export function createClientWriter(deps: ClientWriterDeps): ClientWriter {
+export function createClientWriter(deps: AdminDeps): ClientWriter {
   const { store, clock, service, behaviour, audit } = deps
   const { exactRedirectUri, furtherProtocols } = behaviour
   const rules = { service, exactRedirectUri, furtherProtocols }

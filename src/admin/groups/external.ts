@@ -7,7 +7,7 @@ import { InvalidFilter, parseFilter } from '../../model/filters/filter.ts'
 import type { ExternalGroup, Group } from '../../model/users/group.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import type { GroupDeps, Groups } from '../../users/groups/groups.ts'
+import type { Groups } from '../../users/groups/groups.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm, repeatedName } from '../../web/requests/query.ts'
 import { refuseResource } from '../../users/refusal.ts'
@@ -16,6 +16,7 @@ import { MAPPING_PATHS } from './access.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** The default provider of a mapping. */
 const DEFAULT_ORIGIN = 'ldap'
@@ -27,7 +28,7 @@ type MappingParams = {
 }
 
 /** `/Groups/External` and below. */
-export function externalGroupHandlers(on: On<GroupRoute>, groups: Groups, deps: GroupDeps): void {
+export function externalGroupHandlers(on: On<GroupRoute>, groups: Groups, deps: AdminDeps): void {
   const { store, service, behaviour } = deps
 
   async function groupOf(request: FastifyRequest, { groupId, displayName }: MappingParams): Promise<Group> {

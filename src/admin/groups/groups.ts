@@ -1,9 +1,8 @@
 // Creates, reads, replaces, patches and deletes one group.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { GroupChange } from '../../users/groups/group-changes.ts'
-import type { Groups, GroupDeps } from '../../users/groups/groups.ts'
+import type { Groups } from '../../users/groups/groups.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { noSuchResource, refuseResource } from '../../users/refusal.ts'
 import { expectedVersion, requiredVersion } from '../resources/versions.ts'
@@ -18,19 +17,14 @@ import { memberHandlers } from './members.ts'
 import { zoneGroupHandlers } from './zones.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 interface OfGroup {
   readonly Params: { readonly id: string }
 }
 
-/** Dependencies of `groupHandlers`. */
-export interface GroupEndpointDeps extends GroupDeps {
-  readonly groups: Groups
-  readonly settings: Pick<TokenSettings, 'maxCounts'>
-}
-
 /** The handlers of `/Groups` and everything below it. */
-export function groupHandlers(on: On<GroupRoute>, deps: GroupEndpointDeps): void {
+export function groupHandlers(on: On<GroupRoute>, deps: AdminDeps): void {
   const { groups } = deps
   groupListHandler(on, deps)
   singleHandlers(on, groups, deps)
@@ -39,7 +33,7 @@ export function groupHandlers(on: On<GroupRoute>, deps: GroupEndpointDeps): void
   zoneGroupHandlers(on, groups, deps)
 }
 
-function singleHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
+function singleHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: AdminDeps): void {
   const send = (reply: FastifyReply, group: Group, status = 200): Promise<FastifyReply> =>
     sendGroup(reply, group, { members: memberPieces(store, group), status })
   const change = (request: FastifyRequest, expected: ExpectedVersion | undefined): GroupChange => ({

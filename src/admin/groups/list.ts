@@ -1,8 +1,6 @@
 // The list of a zone's groups with their members, in UAA's dialect of SCIM.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Group, Member } from '../../model/users/group.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { Store } from '../../store/store.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
@@ -15,6 +13,7 @@ import { SCHEMAS } from '../resources/dialect.ts'
 import { groupHead, memberToJson } from './json.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const RULES: ListRules = {
   defaults: { filter: 'id pr', sortBy: 'created' },
@@ -34,14 +33,7 @@ const BATCH = 64
 const MAX_TOGETHER = 1000
 
 /** `GET /Groups`. */
-export function groupListHandler(
-  on: On<GroupRoute>,
-  deps: {
-    readonly store: Store
-    readonly behaviour: Behaviour
-    readonly settings: Pick<TokenSettings, 'maxCounts'>
-  },
-): void {
+export function groupListHandler(on: On<GroupRoute>, deps: AdminDeps): void {
   const { store, behaviour, settings } = deps
 
   on('GET /Groups', async (request, reply) => {

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
 import { noSuchMember } from '../../users/groups/group-refusals.ts'
-import type { GroupDeps, Groups } from '../../users/groups/groups.ts'
+import type { Groups } from '../../users/groups/groups.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { noSuchResource } from '../../users/refusal.ts'
@@ -14,6 +14,7 @@ import { SCHEMAS } from '../resources/dialect.ts'
 import { groupHead, memberToJson, readMember } from './json.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 interface OfGroup {
   readonly Params: { readonly id: string }
@@ -23,7 +24,7 @@ interface OfMember {
 }
 
 /** `/Groups/{id}/members` and `/Groups/{id}/members/{memberId}`. */
-export function memberHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
+export function memberHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: AdminDeps): void {
   on<OfGroup>('GET /Groups/:id/members', async (request, reply) => {
     const { zone, params } = request
     const group = await store.groups.find(zone.id, params.id)

@@ -5,8 +5,8 @@ import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { managementAccess } from '../resources/access.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
-import type { GroupEndpointDeps } from './groups.ts'
 import { MAPPING_PATHS, zoneGroupAccess } from './access.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** A group with ten thousand members. */
 const RECORD_LIMIT = 2 * 1024 * 1024
@@ -49,7 +49,7 @@ const unmapping = (route: DeferredRoute): Record<MappingRemoval, DeferredRoute> 
 export type GroupRoute = keyof ReturnType<typeof routes>
 
 /** `/Groups` and everything below it. */
-export function groupEndpoints(app: FastifyInstance, deps: GroupEndpointDeps): void {
+export function groupEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<GroupRoute>(app, routes(deps.service), {
     errorHandler: refuseMalformed,
     load: async () => {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Group, Member } from '../../model/users/group.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
-import type { GroupDeps, Groups } from '../../users/groups/groups.ts'
+import type { Groups } from '../../users/groups/groups.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { groupCallerOf } from '../resources/caller.ts'
@@ -11,6 +11,7 @@ import { memberPieces, sendGroup } from './answers.ts'
 import { readGroup } from './json.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const ZONE_GROUP = /^zones\.[^.]+\.(?:admin|read|clients\.(?:admin|read|write)|scim\.(?:create|read|write)|idps\.read)$/
 
@@ -19,7 +20,7 @@ interface OfZone {
 }
 
 /** `POST /Groups/zones` and the two `DELETE`s below it. */
-export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: GroupDeps): void {
+export function zoneGroupHandlers(on: On<GroupRoute>, groups: Groups, { store, service }: AdminDeps): void {
   /** `scim.zones` is the right to grant scopes of other zones; those of the default zone administer this server. */
   function callerFor(request: FastifyRequest, displayName: string): GroupCaller {
     const by = groupCallerOf(request, service)

@@ -1,12 +1,9 @@
 // Copies (aliases) of providers in another zone. One of the two zones is the default one, so changing a pair from
 // another zone affects sign-in there and requires an administrator of the server.
-import type { Random } from '../../base/random.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { sealProviderSecrets } from '../../providers/provider-secrets.ts'
-import type { Service } from '../../model/service.ts'
-import type { ServerSettings } from './changes.ts'
-import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
+import type { AdminDeps } from '../deps.ts'
+import type { ProviderChange, StoredProvider } from '../../store/store.ts'
 import { refuseRecord, refuseSilently } from './refusal.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 
@@ -35,14 +32,7 @@ interface Aliases {
 const TYPES: ReadonlySet<string> = new Set(['saml', 'oauth2.0', 'oidc1.0'])
 
 /** One instance serves every zone. */
-export function createAliases(deps: {
-  store: Store
-  service: Service
-  settings: ServerSettings
-  vault: Vault
-  random: Random
-}): Aliases {
-  const { store, service, settings, vault, random } = deps
+export function createAliases({ store, service, settings, vault, random }: AdminDeps): Aliases {
   const refuse = (detail: string): OAuthError => refuseRecord(422, detail)
 
   const mayChangePair = ({ zoneId }: IdentityProvider, { isServerAdmin }: AliasCaller): boolean =>

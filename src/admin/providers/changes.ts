@@ -1,45 +1,22 @@
 // The changes of the provider API, independent of HTTP: reads a record, completes it from the one that it replaces,
 // checks rules that need the database or the network, and writes it with its copy.
-import type { Clock } from '../../base/clock.ts'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Outbound } from '../../base/outbound.ts'
-import type { Random } from '../../base/random.ts'
-import type { Vault } from '../../base/secrets.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { externalKeyOf, movedSecret, providerFromJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition, ProviderRules } from '../../providers/provider-json.ts'
 import { openProviderSecrets, sealProviderSecrets } from '../../providers/provider-secrets.ts'
 import { providerTypes } from '../../providers/provider-types.ts'
-import type { Service } from '../../model/service.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { ProviderChange, Store, StoredProvider } from '../../store/store.ts'
+import type { ProviderChange, StoredProvider } from '../../store/store.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { createAliases } from './alias.ts'
 import type { AliasCaller } from './alias.ts'
 import { createProviderRights } from './rights.ts'
-import { createEntityIdReader } from './metadata.ts'
+import { readEntityId } from './metadata.ts'
 import { refuseRecord, refuseWith } from './refusal.ts'
-
-/** The settings that changes depend on. */
-export type ServerSettings = Pick<TokenSettings, 'aliasEntities'>
-
-/** Dependencies of `createProviderChanges`. */
-export interface ProviderChangeDeps {
-  readonly store: Store
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: ServerSettings
-  /** The server's policies, for internal providers without their own. */
-  readonly policies: GlobalPolicies
-  readonly vault: Vault
-  readonly outbound: Outbound
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: { refusal(message: string): void }
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** The rights of the caller. */
 type ProviderCaller = AliasCaller & GroupCaller
@@ -90,10 +67,9 @@ export function readProvider(
 }
 
 /** One instance serves every zone. */
-export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges {
+export function createProviderChanges(deps: AdminDeps): ProviderChanges {
   const { store, service, behaviour, vault, clock, random } = deps
   const aliases = createAliases(deps)
-  const readEntityId = createEntityIdReader(deps)
   const rights = createProviderRights(deps)
   const serviceName = service.name
 
@@ -111,7 +87,7 @@ export function createProviderChanges(deps: ProviderChangeDeps): ProviderChanges
   ): Promise<ProviderDefinition> {
     const { type, originKey, config } = definition
     const isSaml = type === 'saml'
-    const externalKey = isSaml ? await readEntityId({ zoneId, originKey }, config) : definition.externalKey
+    const externalKey = isSaml ? await readEntityId({ zoneId, originKey }, config, deps) : definition.externalKey
     if (externalKey === undefined) return definition
     const isTaken = others.some(other => other.type === type && externalKeyOf(other, serviceName) === externalKey)
     if (isTaken && isSaml) throw refuseWith(409, `Duplicate entity ID:${externalKey}`)

@@ -5,11 +5,9 @@ import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { OutboundBusy } from '../../base/outbound/error.ts'
 import { TooManyHashes } from '../../base/passwords.ts'
-import type { Directories, DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
+import type { DirectoryAttempt, DirectoryResult } from '../../identity/directory/directory.ts'
 import { readDirectorySettings, UnusableDirectory } from '../../providers/directory-settings.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { echoOf } from '../../providers/provider-json.ts'
-import type { Service } from '../../model/service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
@@ -18,13 +16,11 @@ import { readProvider } from './changes.ts'
 import { flagOf } from './flags.ts'
 import { refuseWith, repeating } from './refusal.ts'
 import type { ProviderRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
-/** Dependencies of `providerTestHandler`. */
-export interface ProviderTestDeps {
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly directories: Directories
-  readonly log: { refusal(message: string): void; fault(message: string, cause: unknown): void }
+/** All that a test of a directory uses. */
+type ProviderTestDeps = Pick<AdminDeps, 'service' | 'behaviour' | 'directories'> & {
+  readonly log: Pick<AdminDeps['log'], 'refusal' | 'fault'>
 }
 
 /** An internal error, which is in the log. */

@@ -1,9 +1,7 @@
 // UAA: its initial database has three unused providers in the default zone. They can be listed, read and replaced, and do not block
 // a provider with the same origin. See docs/compatibility.md, C13.
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import type { Store } from '../../store/store.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const IDLE = [
   { originKey: 'keystone', name: 'keystone', active: false },
@@ -23,11 +21,7 @@ interface ShownProviders {
 }
 
 /** One instance serves every zone. */
-export function createShownProviders(deps: {
-  readonly store: Pick<Store, 'providers'>
-  readonly service: Service
-  readonly behaviour: Pick<Behaviour, 'storedProvidersOnly'>
-}): ShownProviders {
+export function createShownProviders(deps: AdminDeps): ShownProviders {
   const { store, service, behaviour } = deps
   const idleRows = behaviour.storedProvidersOnly ? [] : IDLE.map(row => idleRow(service.name, row))
   const isIdleRow = (provider: IdentityProvider): boolean => idleRows.includes(provider)

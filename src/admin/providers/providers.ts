@@ -1,7 +1,7 @@
 // The handlers of identity providers. changes.ts makes the changes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Audit, AuditEvent } from '../../model/audit/event.ts'
+import type { AuditEvent } from '../../model/audit/event.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { echoOf, providerToJson } from '../../providers/provider-json.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -12,23 +12,18 @@ import { auditOriginOf } from '../../web/requests/requester.ts'
 import { serverCallerOf } from '../resources/caller.ts'
 import { createShownProviders } from './idle-providers.ts'
 import { createProviderChanges } from './changes.ts'
-import type { ProviderChangeDeps, Written } from './changes.ts'
+import type { Written } from './changes.ts'
 import { providerTestHandler } from './directory-test.ts'
-import type { ProviderTestDeps } from './directory-test.ts'
 import { flagOf } from './flags.ts'
 import { refuseWith, repeating } from './refusal.ts'
 import type { SentRecord } from './refusal.ts'
 import type { ProviderRoute } from './routes.ts'
-
-/** Dependencies of `providerHandlers`. */
-export interface ProviderDeps extends ProviderChangeDeps {
-  readonly audit: Audit
-}
+import type { AdminDeps } from '../deps.ts'
 
 type ById = { Params: { id: string } }
 
 /** The handlers of `/identity-providers` and everything below it. */
-export function providerHandlers(on: On<ProviderRoute>, deps: ProviderDeps & ProviderTestDeps): void {
+export function providerHandlers(on: On<ProviderRoute>, deps: AdminDeps): void {
   const { store, service, behaviour, audit } = deps
   const changes = createProviderChanges(deps)
   const shown = createShownProviders(deps)

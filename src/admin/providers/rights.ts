@@ -3,25 +3,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonRecord } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Service } from '../../model/service.ts'
 import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-provider.ts'
-import type { GlobalPolicies, IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition } from '../../providers/provider-json.ts'
 import { wordsOf } from '../../records/kinds.ts'
-import type { Store } from '../../store/store.ts'
 import { withPoliciesOfServer } from '../../users/global-policies.ts'
 import { callerIn, createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
-
-interface ProviderRightsDeps {
-  readonly store: Store
-  readonly service: Service
-  readonly policies: GlobalPolicies
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** Creates the checks; those that return nothing throw the API's refusal. */
-export function createProviderRights(deps: ProviderRightsDeps) {
+export function createProviderRights(deps: AdminDeps) {
   const { store, service, policies } = deps
   const serviceName = service.name
   const rights = createGroupRights(deps)

@@ -5,8 +5,7 @@ import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
-import type { ProviderTestDeps } from './directory-test.ts'
-import type { ProviderDeps } from './providers.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Those with the right in the zone, and its administrators. */
 const providerAccess = (service: Service, right: 'idps.read' | 'idps.write'): Access => ({
@@ -36,7 +35,7 @@ function routes(service: Service) {
 export type ProviderRoute = keyof ReturnType<typeof routes>
 
 /** `/identity-providers` and everything below it. */
-export function providerEndpoints(app: FastifyInstance, deps: ProviderDeps & ProviderTestDeps): void {
+export function providerEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<ProviderRoute>(app, routes(deps.service), {
     load: async () => {
       const { providerHandlers } = await import('./providers.ts')

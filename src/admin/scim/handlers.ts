@@ -1,8 +1,6 @@
 // The handlers of SCIM's routes: the HTTP part, which is the same for users and groups.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Vault } from '../../base/secrets.ts'
 import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { serverCallerOf } from '../resources/caller.ts'
@@ -13,7 +11,6 @@ import { listOfAll, resourceTypes, schemas, serviceProviderConfig } from './sche
 import type { DiscoveryFacts } from './schemas/discovery.ts'
 import { ScimError } from './error.ts'
 import { createScimGroups } from './resources/groups.ts'
-import type { ScimGroupDeps } from './resources/groups.ts'
 import { listResources, searchAll } from './lists.ts'
 import { checkOwnChange, ownId } from './me.ts'
 import { conditionOf, isUnchanged, locationOf, tagOf } from './meta.ts'
@@ -24,16 +21,7 @@ import type { Change, Context, Resource, Resources } from './resources/resources
 import { createSelection } from './requests/selection.ts'
 import type { Selection } from './requests/selection.ts'
 import { createScimUsers } from './resources/users.ts'
-import type { ScimUserDeps } from './resources/users.ts'
-
-/** Dependencies of the endpoints. */
-export interface ScimDeps extends ScimUserDeps, ScimGroupDeps {
-  readonly service: Service
-  readonly urls: Urls
-  /** Seals cursors. */
-  readonly vault: Vault
-  readonly log: { fault(message: string, cause: unknown): void }
-}
+import type { AdminDeps } from '../deps.ts'
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
@@ -64,7 +52,7 @@ type HandlerName =
   | 'refusePath'
 
 /** Created on the first request. */
-export function createHandlers(deps: ScimDeps): Handlers {
+export function createHandlers(deps: AdminDeps): Handlers {
   const { service, urls, vault } = deps
   const users = createScimUsers(deps)
   const groups = createScimGroups(deps)

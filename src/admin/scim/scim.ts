@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Access } from '../../web/route.ts'
 import { managementAccess } from '../resources/access.ts'
-import type { Handlers, ScimDeps } from './handlers.ts'
+import type { Handlers } from './handlers.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** RFC 7644 §3.7 leaves the limit to the server; `/ServiceProviderConfig` announces it. */
 const BODY_LIMIT = 1024 * 1024
@@ -14,7 +15,7 @@ const PATH = '/scim/v2'
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
 /** `/scim/v2` and everything below it. */
-export function scimEndpoints(app: FastifyInstance, deps: ScimDeps): void {
+export function scimEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   const { service } = deps
   const load = loadOnce<Handlers>(async () => (await import('./handlers.ts')).createHandlers(deps))
 

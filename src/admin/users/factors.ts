@@ -2,33 +2,21 @@
 // hand. Nothing in the list can be used to sign in. UAA has no such API.
 import type { FastifyRequest } from 'fastify'
 import { createFactors } from '../../accounts/factors.ts'
-import type { FactorDeps, Factors } from '../../accounts/factors.ts'
+import type { Factors } from '../../accounts/factors.ts'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { FactorCodesLeft, Passkey, Totp } from '../../model/users/passkey.ts'
-import type { UserGroups } from '../../model/tokens/scopes.ts'
 import { asksForSecondFactor, isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
-import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import { findUser } from '../../users/user-changes.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { groupCallerOf } from '../resources/caller.ts'
 import { noSuchResource, refuseResource } from '../../users/refusal.ts'
 import type { UserFactorRoute } from './routes.ts'
-
-/** Dependencies of `userFactorHandlers`. */
-export interface UserFactorDeps extends FactorDeps {
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly pages: Pick<PageWriter, 'mailFrame'>
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-}
+import type { AdminDeps } from '../deps.ts'
 
 interface OfUser {
   readonly Params: { readonly id: string }
@@ -43,7 +31,7 @@ const MIN_BYPASS_SECONDS = 60
 const MAX_BYPASS_SECONDS = 7 * 24 * 60 * 60
 
 /** `/Users/{id}/mfa` and everything below it. */
-export function userFactorHandlers(on: On<UserFactorRoute>, deps: UserFactorDeps): void {
+export function userFactorHandlers(on: On<UserFactorRoute>, deps: AdminDeps): void {
   const { store, clock, service, behaviour, pages, groupsOf } = deps
   const { changes }: Factors = createFactors(deps)
   const rights = createGroupRights(deps)

@@ -1,10 +1,7 @@
 // Maps user names to ids and back, for programs that may not learn more about users.
 import type { FastifyRequest } from 'fastify'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { Filter } from '../../model/filters/filter.ts'
 import { InvalidFilter, MAX_FILTER_LENGTH } from '../../model/filters/filter.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Store } from '../../store/store.ts'
 import { EMPTY_FORM, joinForms } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { sendJson } from '../../web/requests/json.ts'
@@ -16,6 +13,7 @@ import { refuseResource } from '../../users/refusal.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
@@ -32,18 +30,7 @@ const RULES: ListRules = {
 }
 
 /** `GET /ids/Users`, and `POST` with a form. */
-export function userIdsHandlers(
-  on: On<UserRoute>,
-  {
-    store,
-    behaviour,
-    settings,
-  }: {
-    readonly store: Store
-    readonly behaviour: Behaviour
-    readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'maxCounts'>
-  },
-): void {
+export function userIdsHandlers(on: On<UserRoute>, { store, behaviour, settings }: AdminDeps): void {
   async function list(request: FastifyRequest, form: Form) {
     const {
       sortBy: _,

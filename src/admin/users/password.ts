@@ -6,24 +6,20 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
-import type { UserDeps, Users } from '../../users/users.ts'
 import { bearerChallenge } from '../../web/callers/authorization-header.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { addressOf } from '../../web/requests/request-context.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
 import { tooManyConflicts, refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const refuse = (message: string, status = 400): Error => refuseResource('invalid_password', message, { status })
 
 /** `PUT /Users/{id}/password`. */
-export function passwordHandler(
-  on: On<UserRoute>,
-  deps: UserDeps & { readonly users: Users; readonly limits: Limits },
-): void {
+export function passwordHandler(on: On<UserRoute>, deps: AdminDeps): void {
   const { store, service, users, limits } = deps
   const rights = createGroupRights(deps)
 

@@ -1,17 +1,13 @@
 // Users as UAA's API shows them, with their groups and decisions, and the access to its endpoints.
-import type { Clock } from '../../base/clock.ts'
-import type { Random } from '../../base/random.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
 import { hasPrimaryEmail } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
 import { approvalToJson } from '../../users/approvals.ts'
 import { createGroupsShown } from '../../users/groups/default-groups.ts'
 import type { ShownGroup } from '../../users/groups/default-groups.ts'
 import type { Resource } from '../resources/list.ts'
 import { SCHEMAS } from '../resources/dialect.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Data of users in responses beyond their records. */
 export interface Shown {
@@ -30,13 +26,7 @@ export interface UserViews {
 }
 
 /** One instance serves every zone. */
-export function createUserViews(deps: {
-  store: Store
-  clock: Clock
-  random: Random
-  service: Service
-  behaviour: Behaviour
-}): UserViews {
+export function createUserViews(deps: AdminDeps): UserViews {
   const { store, clock } = deps
   const groupsShown = createGroupsShown(deps)
 

@@ -7,8 +7,7 @@ import type { Access } from '../../web/route.ts'
 import { managementAccess } from '../resources/access.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import { denyOthers } from './denied.ts'
-import type { UserFactorDeps } from './factors.ts'
-import type { UserEndpointDeps } from './users.ts'
+import type { AdminDeps } from '../deps.ts'
 
 function routes(service: Service) {
   const reading = managementAccess(service, 'scim.read')
@@ -60,7 +59,7 @@ function factorRoutes(service: Service) {
 export type UserFactorRoute = keyof ReturnType<typeof factorRoutes>
 
 /** `/Users` with everything below it, and `/ids/Users`. */
-export function userEndpoints(app: FastifyInstance, deps: UserEndpointDeps & UserFactorDeps): void {
+export function userEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<UserRoute>(app, routes(deps.service), {
     errorHandler: refuseMalformed,
     load: async () => {

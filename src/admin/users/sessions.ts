@@ -1,34 +1,19 @@
 // Lists and ends the sessions of a user, for administrators of users. UAA has no such API.
-import type { Clock } from '../../base/clock.ts'
-import type { Random } from '../../base/random.ts'
-import type { Audit } from '../../model/audit/event.ts'
-import type { Service } from '../../model/service.ts'
 import { isLive, mayContinue } from '../../model/sessions/session.ts'
-import type { PageSettings } from '../../model/zones/settings.ts'
-import type { Store } from '../../store/store.ts'
 import { findUser } from '../../users/user-changes.ts'
 import { endAccessOfUser } from '../../users/access.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { callerOf } from '../resources/caller.ts'
 import type { UserRoute } from './routes.ts'
-
-/** Dependencies of `userSessionHandlers`. */
-export interface UserSessionDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly pageSettings: PageSettings
-  readonly audit: Audit
-}
+import type { AdminDeps } from '../deps.ts'
 
 interface OfUser {
   readonly Params: { readonly id: string }
 }
 
 /** `GET /Users/{id}/sessions`, and `DELETE`, which ends them together with all codes and tokens of the user. */
-export function userSessionHandlers(on: On<UserRoute>, deps: UserSessionDeps): void {
+export function userSessionHandlers(on: On<UserRoute>, deps: AdminDeps): void {
   const { store, clock, pageSettings } = deps
 
   on<OfUser>('GET /Users/:id/sessions', async (request, reply) => {

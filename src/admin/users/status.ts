@@ -1,24 +1,19 @@
 // Locks and required password changes, which are not part of the record.
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Service } from '../../model/service.ts'
-import type { Store } from '../../store/store.ts'
 import { findUser } from '../../users/user-changes.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
-import type { Users } from '../../users/users.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { callerOf, groupCallerOf } from '../resources/caller.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 const refuse = (message: string): Error => refuseResource('scim', message)
 
 /** `PATCH /Users/{id}/status`. */
-export function statusHandler(
-  on: On<UserRoute>,
-  { store, service, users }: { readonly store: Store; readonly service: Service; readonly users: Users },
-): void {
+export function statusHandler(on: On<UserRoute>, { store, service, users }: AdminDeps): void {
   const rights = createGroupRights({ store, service })
 
   on<{ Params: { id: string } }>('PATCH /Users/:id/status', async (request, reply) => {

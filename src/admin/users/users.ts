@@ -1,13 +1,11 @@
 // UAA's `/Users`: lists, and one user at a time.
 import { issueCode } from '../../accounts/codes.ts'
-import type { Urls } from '../../model/urls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { memberOf } from '../../base/json.ts'
 import { REQUESTED_APPROVAL_SECONDS } from '../../model/users/approval.ts'
 import { isScopeOf } from '../../model/tokens/scopes.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Zone } from '../../model/zones/zone.ts'
@@ -17,11 +15,9 @@ import { createDefaultGroupFilter } from '../../users/groups/default-group-filte
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
 import { callerOf, groupCallerOf, serverCallerOf } from '../resources/caller.ts'
-import type { UserDeps, Users } from '../../users/users.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { escapedFilter, findPage, readListParameters, selected, wants } from '../resources/list.ts'
 import type { ListParameters, ListRules, Resource } from '../resources/list.ts'
@@ -38,24 +34,16 @@ import { createUserViews, userToJson } from './record.ts'
 import type { Shown, UserViews } from './record.ts'
 import type { UserRoute } from './routes.ts'
 import { userSessionHandlers } from './sessions.ts'
-import type { UserSessionDeps } from './sessions.ts'
 import { statusHandler } from './status.ts'
 import { differsInNamesOnly, draftOf, originIn, patched, replaced } from './wanted.ts'
-
-/** Dependencies of the endpoints. */
-export interface UserEndpointDeps extends UserDeps, UserSessionDeps {
-  readonly users: Users
-  readonly limits: Limits
-  readonly settings: Pick<TokenSettings, 'userIdsDisabled' | 'aliasEntities' | 'maxCounts'>
-  readonly urls: Urls
-}
+import type { AdminDeps } from '../deps.ts'
 
 interface OfUser {
   readonly Params: { readonly id: string }
 }
 
 /** The handlers of `/Users` with everything below it, and `/ids/Users`. */
-export function userHandlers(on: On<UserRoute>, deps: UserEndpointDeps): void {
+export function userHandlers(on: On<UserRoute>, deps: AdminDeps): void {
   const views = createUserViews(deps)
   listHandler(on, deps, views)
   writingHandlers(on, deps, views)
@@ -97,7 +85,7 @@ const RULES: ListRules = {
     }),
 }
 
-function listHandler(on: On<UserRoute>, deps: UserEndpointDeps, views: UserViews): void {
+function listHandler(on: On<UserRoute>, deps: AdminDeps, views: UserViews): void {
   const { store, behaviour, settings } = deps
   const inDefaultGroups = createDefaultGroupFilter(deps, 'uaa')
   on('GET /Users', async (request, reply) => {
@@ -141,7 +129,7 @@ const invalidSelfEdit = (): OAuthError => new OAuthError('invalid_self_edit', IN
 const versionOf = (expected: ExpectedVersion | undefined): number | undefined =>
   expected === 'any' ? undefined : expected
 
-function writingHandlers(on: On<UserRoute>, deps: UserEndpointDeps, views: UserViews): void {
+function writingHandlers(on: On<UserRoute>, deps: AdminDeps, views: UserViews): void {
   const { store, clock, service, users } = deps
   const internalOrigin = service.name
 
@@ -259,7 +247,7 @@ function staleAs422(error: unknown): unknown {
 }
 
 /** The link of a mail that the caller sends; opening it leaves the password of the account unchanged. */
-function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
+function verifyLinkHandler(on: On<UserRoute>, deps: AdminDeps): void {
   const { store, service, users, urls } = deps
   const rights = createGroupRights(deps)
   on<OfUser>('GET /Users/:id/verify-link', async (request, reply) => {
@@ -278,7 +266,7 @@ function verifyLinkHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
   })
 }
 
-function verifyHandler(on: On<UserRoute>, deps: UserEndpointDeps): void {
+function verifyHandler(on: On<UserRoute>, deps: AdminDeps): void {
   const { store, service, users } = deps
   const rights = createGroupRights(deps)
   on<OfUser>('GET /Users/:id/verify', async (request, reply) => {

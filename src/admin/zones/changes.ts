@@ -1,6 +1,5 @@
 // Creates, changes and deletes the records of identity zones, with the groups, the provider and the keys that belong to them.
 import type { FastifyRequest } from 'fastify'
-import type { Random } from '../../base/random.ts'
 import type { Group } from '../../model/users/group.ts'
 import { restrictedScopes } from '../../model/tokens/restricted-scopes.ts'
 import { allowedGroupNames } from '../../model/zones/zone-rules.ts'
@@ -12,16 +11,10 @@ import { jsonBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { ZoneBody } from './body.ts'
 import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './body.ts'
-import type { ZoneClientDeps } from './clients.ts'
 import { createZoneConfigReader } from './config.ts'
-import type { ZoneConfigDeps } from './config.ts'
 import { isDefault, isOutside } from './access.ts'
 import { invalidZone, refuseByStatus } from './refusal.ts'
-
-/** Dependencies of the zones and of their clients. */
-export interface ZoneDeps extends ZoneClientDeps, ZoneConfigDeps {
-  readonly random: Random
-}
+import type { AdminDeps } from '../deps.ts'
 
 interface ZoneChanges {
   create(request: FastifyRequest): Promise<ZoneState>
@@ -33,7 +26,7 @@ interface ZoneChanges {
 type ZoneEventType = 'IdentityZoneCreatedEvent' | 'IdentityZoneModifiedEvent' | 'EntityDeletedEvent'
 
 /** Makes the changes; each writes its event to the audit trail. */
-export function createZoneChanges(deps: ZoneDeps): ZoneChanges {
+export function createZoneChanges(deps: AdminDeps): ZoneChanges {
   const { store, clock, random, service, audit } = deps
   const standardGroups = standardDefaultGroups(service.name)
   const readConfig = createZoneConfigReader(deps)

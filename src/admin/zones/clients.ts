@@ -1,39 +1,21 @@
 // Clients that callers with `zones.write` of the default zone create in another zone, only for signing users in there.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import { applyWrites, creation, deletion, newClient } from '../../clients/changes.ts'
 import type { ClientWrite } from '../../clients/changes.ts'
 import { problemInZone } from '../../clients/in-zone.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
 import { clientFromJson, clientToJson } from '../../clients/client-json.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { hasKeys } from '../../clients/client-update.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import { isBlank, secretPolicy } from '../../model/clients/secret-policy.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { AlreadyExists, ChangedMeanwhile } from '../../store/store.ts'
-import type { KeyRing } from '../../token/keys/keys.ts'
-import type { Store } from '../../store/store.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { refuseByStatus, refuseVerbatim } from './refusal.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ZoneRoute } from './routes.ts'
-
-/** Dependencies of `zoneClientHandlers`. */
-export interface ZoneClientDeps extends SecretDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-  readonly keys: KeyRing
-  readonly urls: Urls
-}
+import type { AdminDeps } from '../deps.ts'
 
 /** Marks the clients that were created here. */
 const CREATED_WITH = 'zones.write'
@@ -41,7 +23,7 @@ const CREATED_WITH = 'zones.write'
 const refuse = (description: string, status = 400): OAuthError => refuseVerbatim('invalid_client', status, description)
 
 /** `POST /identity-zones/{id}/clients` and `DELETE /identity-zones/{id}/clients/{client_id}`. */
-export function zoneClientHandlers(on: On<ZoneRoute>, deps: ZoneClientDeps): void {
+export function zoneClientHandlers(on: On<ZoneRoute>, deps: AdminDeps): void {
   const { store, service, behaviour, audit } = deps
 
   /** The zone of the path, which must not be the default zone; only callable from the default zone. */

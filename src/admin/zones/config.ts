@@ -1,15 +1,9 @@
 // The settings of a zone in requests (`config`): read, compared with those before, and checked.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import { createFairQueue } from '../../base/concurrency/fair-queue.ts'
 import type { QueueBounds } from '../../base/concurrency/fair-queue.ts'
 import { isJsonRecord, memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
-import type { Vault } from '../../base/secrets.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Urls } from '../../model/urls.ts'
 import { readSettings } from '../../records/settings.ts'
 import { zoneConfigSettings } from '../../records/zone-config.ts'
 import { isSameIssuer, issuerProblem } from '../../model/zones/zone-names.ts'
@@ -17,7 +11,7 @@ import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../..
 import { readSamlKeys } from '../../zones/saml-keys.ts'
 import { standardDefaultGroups } from '../../model/zones/zone.ts'
 import type { ZoneConfig } from '../../model/zones/zone.ts'
-import type { Store, ZoneState } from '../../store/store.ts'
+import type { ZoneState } from '../../store/store.ts'
 import { isOwnHost } from '../../web/zones/zone.ts'
 import type { ZoneBody } from './body.ts'
 import type { SentKeys } from './keys.ts'
@@ -25,22 +19,10 @@ import { readSigningKeys } from './keys.ts'
 import { keptSettings, keptTokenPolicy } from './kept-settings.ts'
 import { secondFactorAfter } from './second-factor.ts'
 import { malformed } from './refusal.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Limits of decrypting keys with a passphrase: one at a time, and one waiting request per zone. */
 const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
-
-/** Dependencies of `createZoneConfigReader`. */
-export interface ZoneConfigDeps {
-  readonly store: Store
-  readonly vault: Vault
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly urls: Urls
-  readonly settings: Pick<TokenSettings, 'internalHostnames'>
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
-}
 
 /** The settings of the request, with the changes of keys. Throws for invalid settings. */
 type ZoneConfigReader = (
@@ -49,7 +31,7 @@ type ZoneConfigReader = (
 ) => Promise<{ readonly config: ZoneConfig; readonly keys: SentKeys }>
 
 /** One instance serves every zone. */
-export function createZoneConfigReader(deps: ZoneConfigDeps): ZoneConfigReader {
+export function createZoneConfigReader(deps: AdminDeps): ZoneConfigReader {
   const { store, vault, clock, service, urls } = deps
   const settings = zoneConfigSettings(service.name)
   const defaults = { standardDefaultGroups: standardDefaultGroups(service.name), service }

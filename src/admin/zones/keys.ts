@@ -10,6 +10,7 @@ import { InvalidZoneConfig } from '../../model/zones/zone-rules.ts'
 import { WrongShape } from '../../records/settings.ts'
 import type { Store, ZoneAdditions, ZoneState } from '../../store/store.ts'
 import { sealedKey } from '../../token/keys/zone-key.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** The signing keys of a request. */
 export interface SentKeys {
@@ -59,7 +60,7 @@ const notPresent = (id: string): InvalidZoneConfig =>
 async function keepKeys(
   wanted: string | undefined,
   before: ZoneState | undefined,
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { store, clock }: Pick<AdminDeps, 'store' | 'clock'>,
 ): Promise<SentKeys> {
   const chosen = before?.zone.config.tokenPolicy?.activeKeyId ?? undefined
   if (wanted === undefined) return { activeKeyId: chosen }

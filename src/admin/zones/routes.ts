@@ -6,7 +6,7 @@ import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access, Rights } from '../../web/route.ts'
 import { zoneReaders } from './access.ts'
 import { createZoneRefusals } from './refusal.ts'
-import type { ZoneDeps } from './changes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 /** Records contain logos. */
 const RECORD_LIMIT = 1024 * 1024
@@ -36,7 +36,7 @@ function routes(service: Service) {
 export type ZoneRoute = keyof ReturnType<typeof routes>
 
 /** `/identity-zones`, `/identity-zones/{id}` and the clients below the latter. */
-export function zoneEndpoints(app: FastifyInstance, deps: ZoneDeps): void {
+export function zoneEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   deferredRoutes<ZoneRoute>(app, routes(deps.service), {
     errorHandler: createZoneRefusals(deps.behaviour),
     load: async () => {

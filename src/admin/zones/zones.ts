@@ -9,18 +9,18 @@ import { sendJson } from '../../web/requests/json.ts'
 import { isDefault, isOutside, zoneReaders } from './access.ts'
 import { zoneClientHandlers } from './clients.ts'
 import { createZoneChanges } from './changes.ts'
-import type { ZoneDeps } from './changes.ts'
 import { listOfZones } from './list.ts'
 import { refuseByStatus } from './refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ZoneRoute } from './routes.ts'
+import type { AdminDeps } from '../deps.ts'
 
 interface ZoneParams {
   readonly Params: { readonly id: string }
 }
 
 /** `/identity-zones`, `/identity-zones/{id}` and the clients below the latter. */
-export function zoneHandlers(on: On<ZoneRoute>, deps: ZoneDeps): void {
+export function zoneHandlers(on: On<ZoneRoute>, deps: AdminDeps): void {
   const { store, service } = deps
   const changes = createZoneChanges(deps)
   const settings = zoneConfigSettings(service.name)

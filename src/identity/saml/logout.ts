@@ -39,7 +39,7 @@ interface LogoutHint {
 }
 
 /** Dependencies of `createSamlLogout`. */
-export interface SamlLogoutDeps {
+interface SamlLogoutDeps {
   readonly providers: SamlProviders
   readonly serviceProviders: ServiceProviders
   readonly clock: Clock

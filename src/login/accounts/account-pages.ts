@@ -2,14 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { ChangeEmailDeps } from './change-email.ts'
-import type { ChangePasswordDeps } from './change-password.ts'
-import type { ContinueDeps } from './continue.ts'
-import type { CreateAccountDeps } from './create-account.ts'
-import type { ForcePasswordChangeDeps } from './force-password-change.ts'
-import type { ForgottenPasswordDeps } from './forgotten-password.ts'
-import type { InvitationPageDeps } from './invitations.ts'
-import type { ProfileDeps } from './profile.ts'
+import type { LoginDeps } from '../deps.ts'
 
 const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const own = { access: { by: 'session' }, audience: 'page' } as const
@@ -53,18 +46,8 @@ const ROUTES = {
 /** One of these pages, or what its form is posted to. */
 export type AccountPage = keyof typeof ROUTES
 
-/** Dependencies of all of them. */
-type AccountPageDeps = CreateAccountDeps &
-  ChangeEmailDeps &
-  ForgottenPasswordDeps &
-  ChangePasswordDeps &
-  ForcePasswordChangeDeps &
-  ContinueDeps &
-  InvitationPageDeps &
-  ProfileDeps
-
 /** Sign-up, forgotten passwords, changes of password and e-mail address, invitations and the profile. */
-export function accountPages(app: FastifyInstance, deps: AccountPageDeps): void {
+export function accountPages(app: FastifyInstance, deps: LoginDeps): void {
   deferredRoutes<AccountPage>(app, ROUTES, {
     load: async () => {
       const [signUp, email, forgotten, password, required, invitations, profile, continuation] = await Promise.all([

@@ -1,44 +1,27 @@
 // Changes the e-mail address of an account: a mail to the new address proves it, and another notifies the old one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
-import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
+import type { AccountMailOrder } from '../../accounts/account-mails.ts'
 import { issueCode, peekCode } from '../../accounts/codes.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
 import { addressProblem, changeEmail, emailProblem } from '../../accounts/email-change.ts'
-import type { EmailChangeDeps } from '../../accounts/email-change.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
-import type { Background } from '../../base/concurrency/background.ts'
 import type { User } from '../../model/users/user.ts'
 import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/accounts/change-email.ts'
 import type { ChangeEmailProps } from '../../pages/accounts/change-email.ts'
 import { PageError } from '../../web/answers.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../sign-in/fresh-sign-in.ts'
 import { countMail, readRequestedReturn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
-
-/** Dependencies of the endpoints. */
-export interface ChangeEmailDeps extends EmailChangeDeps, AccountMailDeps, Omit<ReturnUrlDeps, 'store'> {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-  readonly background: Background
-}
+import type { LoginDeps } from '../deps.ts'
 
 const PURPOSE = 'email-change'
 
@@ -52,7 +35,7 @@ function formPath({ clientId, redirectUri }: RequestedReturn): string {
 }
 
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
-export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
+export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { sessions, denial, csrf, pages, urls, service } = deps
   // Access to the mail of the account is enough to reset its password.
   const afterFreshSignIn = createFreshSignIn(deps)
@@ -139,7 +122,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: ChangeEmailDeps):
 async function sendChangeMails(
   order: Omit<AccountMailOrder, 'mail' | 'to'> & { readonly email: string },
   { user, form }: { readonly user: User; readonly form: Form },
-  deps: ChangeEmailDeps,
+  deps: LoginDeps,
 ): Promise<void> {
   const { zone, email } = order
   const isTaken = (await emailProblem(zone, { user, email }, deps)) !== undefined
@@ -156,7 +139,7 @@ async function sendChangeMails(
 }
 
 /** `/verify_email`: only the POST changes anything, because programs open the links of mails, too. */
-function verifyHandlers(on: On<AccountPage>, deps: ChangeEmailDeps): void {
+function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { sessions, denial, csrf, pages, urls } = deps
 
   async function refuseCode(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -1,17 +1,8 @@
 // Where password managers find the page for another password (W3C, A Well-Known URL for Changing Passwords).
 import type { FastifyInstance } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
-import type { SwitchDeps } from '../../accounts/switches.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import { PageError } from '../../web/answers.ts'
-
-/** Dependencies of `changePasswordUrl`. */
-interface ChangePasswordUrlDeps {
-  readonly store: SwitchDeps['store']
-  readonly service: Service
-  readonly urls: Urls
-}
+import type { LoginParts } from '../parts.ts'
 
 const config = {
   access: { by: 'anyone', because: 'it redirects to a page that requires a session' },
@@ -19,7 +10,10 @@ const config = {
 } as const
 
 /** `GET /.well-known/change-password`, below the base URL and, if that has a path, also at the origin. */
-export function changePasswordUrl(app: FastifyInstance, { store, service, urls }: ChangePasswordUrlDeps): void {
+export function changePasswordUrl(
+  app: FastifyInstance,
+  { store, service, urls }: Pick<LoginParts, 'store' | 'service' | 'urls'>,
+): void {
   app.get('/.well-known/change-password', { config }, async ({ zone }, reply) => {
     const { ownAccounts } = await switchesIn(zone, { store, serviceName: service.name })
     if (ownAccounts) return reply.redirect(`${urls.ofZone(zone)}/change_password`, 302)

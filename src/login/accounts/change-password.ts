@@ -1,41 +1,24 @@
 // Changes the user's own password; requires the current one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AccountMailDeps } from '../../accounts/account-mails.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
-import type { Service } from '../../model/service.ts'
 import { changePasswordPage } from '../../pages/accounts/change-password.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
-import type { NewPasswordDeps } from '../../users/password.ts'
 import { PageError } from '../../web/answers.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { MISMATCH } from './forgotten-password.ts'
 import { requiredField } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
-
-/** Dependencies of the endpoints. */
-export interface ChangePasswordDeps extends NewPasswordDeps, AccountMailDeps {
-  readonly service: Service
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-}
+import type { LoginDeps } from '../deps.ts'
 
 const WRONG = 'Please enter a valid current password.'
 
 /** `/change_password` and `/change_password.do`. */
-export function changePasswordHandlers(on: On<AccountPage>, deps: ChangePasswordDeps): void {
+export function changePasswordHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { store, sessions, pages, urls, limits, service, behaviour } = deps
 
   /** The user, whose password must be kept here. */

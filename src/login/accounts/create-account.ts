@@ -3,10 +3,7 @@
 import { hashTyped } from '../../users/typed-password.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { peekSignUp, needsPassword, signUp, signUpProblem, verifySignUp } from '../../accounts/sign-up.ts'
-import type { SignUpDeps } from '../../accounts/sign-up.ts'
-import type { Background } from '../../base/concurrency/background.ts'
 import { digest } from '../../base/secrets.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import {
@@ -17,19 +14,13 @@ import {
 } from '../../pages/accounts/create-account.ts'
 import type { CreateAccountProps } from '../../pages/accounts/create-account.ts'
 import { passwordProblem } from '../../users/password-rules.ts'
-import type { PasswordRuleDeps } from '../../users/password-rules.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { requesterOf } from '../../web/requests/requester.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import {
   checkSelfService,
   countMail,
@@ -40,24 +31,12 @@ import {
 } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
-
-/** Dependencies of the endpoints. */
-export interface CreateAccountDeps
-  extends SignUpDeps,
-    Omit<PasswordRuleDeps, 'store'>,
-    Omit<ReturnUrlDeps, 'store' | 'behaviour'> {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-  readonly background: Background
-}
+import type { LoginDeps } from '../deps.ts'
 
 const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
-export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
+export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { sessions, pages, urls } = deps
 
   const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
@@ -128,7 +107,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: CreateAccountDe
 }
 
 /** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */
-function verifyHandlers(on: On<AccountPage>, deps: CreateAccountDeps): void {
+function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { csrf, denial, pages, urls, limits } = deps
 
   on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))

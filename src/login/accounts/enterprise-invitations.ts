@@ -1,33 +1,21 @@
 // Accepts invitations with a user name and password of a directory, which must confirm the invited address.
 import { isServed, openInvitation, takeInvitation } from '../../accounts/accept-invitation.ts'
-import type { AcceptDeps } from '../../accounts/accept-invitation.ts'
-import type { Identity } from '../../identity/identity.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { InvitationAnswers } from './invitation-answers.ts'
-
-/** Dependencies of `enterpriseInvitationHandler`. */
-export interface EnterpriseInvitationDeps extends AcceptDeps {
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly identity: Pick<Identity, 'signInWithPassword' | 'loginProviders'>
-  readonly limits: Limits
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** `POST /invitations/accept_enterprise.do`. */
 export function enterpriseInvitationHandler(
   on: On<AccountPage>,
   { show, refuse, leadToSignIn }: InvitationAnswers,
-  deps: EnterpriseInvitationDeps,
+  deps: LoginDeps,
 ): void {
   const { csrf, denial, identity, limits } = deps
 

@@ -2,39 +2,23 @@
 // has just used it to sign in, or has to do so again.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setNewPassword } from '../../users/password.ts'
-import type { NewPasswordDeps } from '../../users/password.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
-import type { Urls } from '../../model/urls.ts'
 import { forcePasswordChangePage } from '../../pages/accounts/force-password-change.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
-import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import type { AccountPage } from './account-pages.ts'
-
-/** Dependencies of `forcePasswordChangeHandlers`. */
-export interface ForcePasswordChangeDeps extends NewPasswordDeps {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly signInDemands: SignInDemands
-}
+import type { LoginDeps } from '../deps.ts'
 
 const COMPLETED_PATH = '/force_password_change_completed'
 const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
-export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: ForcePasswordChangeDeps): void {
+export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
 
   /** The signed-in user, if a password change is required of them; undefined otherwise. */

@@ -2,24 +2,16 @@
 // account: everything that depends on it is done after the answer.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendAccountMail } from '../../accounts/account-mails.ts'
-import type { AccountMailDeps, AccountMailOrder } from '../../accounts/account-mails.ts'
+import type { AccountMailOrder } from '../../accounts/account-mails.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { enteredAccountToReset, issueReset, peekReset, resetPassword } from '../../accounts/password-reset.ts'
-import type { ResetDeps } from '../../accounts/password-reset.ts'
 import { passwordChangedMail } from '../../accounts/password-notice.ts'
-import type { Background } from '../../base/concurrency/background.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import type { User } from '../../model/users/user.ts'
 import { forgottenPasswordPage, resetPasswordPage } from '../../pages/accounts/forgotten-password.ts'
 import { isKeepable } from '../../records/kinds.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -34,23 +26,14 @@ import {
 } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
-
-/** Dependencies of the endpoints. */
-export interface ForgottenPasswordDeps extends ResetDeps, AccountMailDeps, Omit<ReturnUrlDeps, 'store' | 'behaviour'> {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-  readonly background: Background
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** The message if the two passwords differ or are empty. */
 export const MISMATCH = 'Passwords must match and not be empty.'
 const MAX_NAME_LENGTH = 255
 
 /** `/forgot_password`, `/forgot_password.do`, `/reset_password` and `/reset_password.do`. */
-export function forgottenPasswordHandlers(on: On<AccountPage>, deps: ForgottenPasswordDeps): void {
+export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { pages, urls, limits, background } = deps
 
   on('GET /forgot_password', async (request, reply) => {
@@ -151,7 +134,7 @@ async function sendLink(
     requestedReturn,
     from,
   }: { readonly userName: string; readonly requestedReturn: RequestedReturn; readonly from: object },
-  deps: ForgottenPasswordDeps,
+  deps: LoginDeps,
 ): Promise<void> {
   const { zone } = order
   const found = await enteredAccountToReset(zone, userName, deps)

@@ -3,25 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import { invitationPage } from '../../pages/accounts/invitation.ts'
 import type { InvitationProblem } from '../../pages/accounts/invitation.ts'
-import type { Store } from '../../store/store.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { redirectToSignIn } from './self-service.ts'
-
-/** Dependencies of `createInvitationAnswers`. */
-export interface InvitationAnswerDeps extends ReturnUrlDeps {
-  readonly store: Pick<Store, 'clients' | 'providers'>
-  readonly sessions: Sessions
-  readonly pages: PageWriter
-  readonly service: Service
-  readonly urls: Urls
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** What the page shows besides the invitation. */
 interface Shown {
@@ -46,7 +32,7 @@ export interface InvitationAnswers {
 }
 
 /** `path` is that of the page; the forms are posted below it. */
-export function createInvitationAnswers(path: string, deps: InvitationAnswerDeps): InvitationAnswers {
+export function createInvitationAnswers(path: string, deps: LoginDeps): InvitationAnswers {
   const { store, sessions, pages, urls, behaviour, service } = deps
 
   async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {

@@ -12,22 +12,15 @@ import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { ExternalSignIn } from '../external/external.ts'
 import type { AccountPage } from './account-pages.ts'
 import { enterpriseInvitationHandler } from './enterprise-invitations.ts'
-import type { EnterpriseInvitationDeps } from './enterprise-invitations.ts'
 import { createInvitationAnswers } from './invitation-answers.ts'
-import type { InvitationAnswerDeps } from './invitation-answers.ts'
-
-/** Dependencies of `invitationHandlers`. */
-export interface InvitationPageDeps extends EnterpriseInvitationDeps, Omit<InvitationAnswerDeps, 'store'> {
-  readonly external: ExternalSignIn
-}
+import type { LoginDeps } from '../deps.ts'
 
 const PATH = '/invitations/accept'
 
 /** `GET /invitations/accept`, and what its forms are posted to. */
-export function invitationHandlers(on: On<AccountPage>, deps: InvitationPageDeps): void {
+export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { denial, csrf, pages, urls, external } = deps
   const answers = createInvitationAnswers(PATH, deps)
   const { show, refuse, leadToSignIn } = answers

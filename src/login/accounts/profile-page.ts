@@ -1,12 +1,8 @@
 // What the profile page shows: the details of the account, the approvals of clients, sessions and events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { languageIn } from '../../model/language.ts'
-import type { Service } from '../../model/service.ts'
 import { SECURITY_PATH } from '../../model/sessions/fresh-sign-in.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { AccountEventType } from '../../model/users/account-event.ts'
 import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import { describeUserAgent } from '../../model/users/user-agent.ts'
@@ -18,26 +14,11 @@ import type { OtherProvider } from '../../pages/accounts/profile-details.ts'
 import { profileMessage, profilePage } from '../../pages/accounts/profile.ts'
 import type { ApprovedClient } from '../../pages/accounts/profile.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
-import type { Store } from '../../store/store.ts'
 import { findClientSummary } from '../../token/client-summary.ts'
-import type { AccountHistory } from '../../users/account-history.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-
-/** Dependencies of the page. */
-export interface ProfilePageDeps {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly pages: PageWriter
-  readonly clock: Clock
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly history: AccountHistory
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** Maximum number of events on the page. */
 const MAX_EVENTS = 30
@@ -47,7 +28,7 @@ const PRECISE: ReadonlySet<AccountEventType> = new Set(['password-changed', 'ema
 export async function showProfile(
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: ProfilePageDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { pages, clock, urls, behaviour } = deps
   const user = userOf(request)
@@ -96,7 +77,7 @@ export function userOf(request: FastifyRequest): User {
 /** Another provider manages the names of its users, but never the language. */
 export async function rightsOf(
   request: FastifyRequest,
-  { store, service }: Pick<ProfilePageDeps, 'store' | 'service'>,
+  { store, service }: Pick<LoginDeps, 'store' | 'service'>,
 ): Promise<{ readonly names: boolean; readonly language: boolean }> {
   const isInternal = userOf(request).origin === service.name
   const { ownAccounts } = await switchesIn(request.zone, { store, serviceName: service.name })
@@ -105,7 +86,7 @@ export async function rightsOf(
 
 async function otherProviderOf(
   { zoneId, origin, externalId }: User,
-  { store, service }: ProfilePageDeps,
+  { store, service }: LoginDeps,
 ): Promise<OtherProvider | undefined> {
   if (origin === service.name) return undefined
   const provider = await store.providers.findByOrigin(zoneId, origin)
@@ -113,11 +94,7 @@ async function otherProviderOf(
 }
 
 /** Omits deleted clients, whose approvals have no effect. */
-async function clientsOf(
-  request: FastifyRequest,
-  texts: Texts,
-  deps: ProfilePageDeps,
-): Promise<readonly ApprovedClient[]> {
+async function clientsOf(request: FastifyRequest, texts: Texts, deps: LoginDeps): Promise<readonly ApprovedClient[]> {
   const { store, clock } = deps
   const { zone } = request
   const approvals = await store.approvals.listOfUser(zone.id, userOf(request).id, clock.now())
@@ -140,11 +117,7 @@ async function clientsOf(
 }
 
 /** Grouped by what can be distinguished, the current device first. */
-async function devicesOf(
-  request: FastifyRequest,
-  texts: Texts,
-  { sessions }: ProfilePageDeps,
-): Promise<readonly Device[]> {
+async function devicesOf(request: FastifyRequest, texts: Texts, { sessions }: LoginDeps): Promise<readonly Device[]> {
   const own = (await sessions.ownSessions(request)).toSorted((a, b) => Number(b.isCurrent) - Number(a.isCurrent))
   const byName = Map.groupBy(own, ({ session }) => describeUserAgent(session.signIn.userAgent, texts.browsers))
   return Array.from(byName, ([name, each]) => ({
@@ -162,7 +135,7 @@ async function devicesOf(
 async function eventsOf(
   { id, zoneId }: User,
   texts: Texts,
-  { store, history }: ProfilePageDeps,
+  { store, history }: LoginDeps,
 ): Promise<readonly ShownEvent[]> {
   const all = await history.list({ id: zoneId }, id)
   // The times of more specific events, which replace general ones.

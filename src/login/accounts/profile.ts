@@ -1,42 +1,30 @@
 // What users can see and change themselves: name and language, approvals of clients, sessions and events of the account.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Audit } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { OWN_NAMES } from '../../model/users/user.ts'
 import { findClientSummary } from '../../token/client-summary.ts'
 import { decideAgain, replaceApprovals } from '../../users/approvals.ts'
 import { acceptedLanguage, acceptedName, withOwnDetails } from '../../users/own-details.ts'
 import type { OwnDetails } from '../../users/own-details.ts'
-import type { Users } from '../../users/users.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import type { AccountPage } from './account-pages.ts'
 import { rightsOf, showProfile, userOf } from './profile-page.ts'
-import type { ProfilePageDeps } from './profile-page.ts'
-
-/** Dependencies of `profileHandlers`. */
-export interface ProfileDeps extends ProfilePageDeps {
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly audit: Audit
-  readonly users: Users
-}
+import type { LoginDeps } from '../deps.ts'
 
 const PATH = '/profile'
 
 /** What a form changes; its result is the query of the page that the browser returns to. */
-type Change = (request: FastifyRequest, form: Form, deps: ProfileDeps) => Promise<string | undefined>
+type Change = (request: FastifyRequest, form: Form, deps: LoginDeps) => Promise<string | undefined>
 
 /**
  * `GET` and `POST /profile`; `POST /profile/details`, which changes name and language, and `POST /profile/sessions`, which
  * ends the user's other sessions.
  */
-export function profileHandlers(on: On<AccountPage>, deps: ProfileDeps): void {
+export function profileHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const accept = async (request: FastifyRequest, reply: FastifyReply, change: Change): Promise<FastifyReply> => {
     if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const query = await change(request, bodyForm(request) ?? EMPTY_FORM, deps)

@@ -1,13 +1,10 @@
 // What the self-service pages share: whether they are enabled, and their rate limits.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
-import type { SwitchDeps } from '../../accounts/switches.ts'
 import type { RequestedReturn } from '../../accounts/codes.ts'
 import type { Background } from '../../base/concurrency/background.ts'
-import type { Service } from '../../model/service.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Urls } from '../../model/urls.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { siteKey } from '../../web/limits/limits.ts'
@@ -15,13 +12,10 @@ import type { Limits } from '../../web/limits/limits.ts'
 import type { Taken } from '../../web/limits/shared-limits.ts'
 import { TooManyRequests } from '../../web/limits/too-many-requests.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** Refuses where the zone has its self-service off: 404. */
-export async function checkSelfService(
-  request: FastifyRequest,
-  { store, service }: { readonly store: SwitchDeps['store']; readonly service: Service },
-): Promise<void> {
+export async function checkSelfService(request: FastifyRequest, { store, service }: LoginDeps): Promise<void> {
   const { selfService } = await switchesIn(request.zone, { store, serviceName: service.name })
   if (!selfService) throw new PageError(404, 'Self service is disabled.')
 }
@@ -103,7 +97,7 @@ export async function redirectToSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
   { success, clientId, url }: Done,
-  { sessions, urls }: { readonly sessions: Sessions; readonly urls: Urls },
+  { sessions, urls }: LoginDeps,
 ): Promise<FastifyReply> {
   if (clientId !== undefined && url !== undefined && !(await sessions.signedIn(request))) {
     const query = new URLSearchParams({ client_id: clientId, redirect_uri: url })

@@ -2,18 +2,12 @@
 // another browser, zone or provider is not accepted. Each can be used once.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
-import type { Vault } from '../../base/secrets.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Store } from '../../store/store.ts'
 import type { CookieAttributes } from '../../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
+import type { LoginParts } from '../parts.ts'
 
 /** A pending sign-in. */
 export interface Attempt {
@@ -92,18 +86,8 @@ interface Sealed extends Attempt {
   readonly until: number
 }
 
-interface AttemptDeps {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly vault: Vault
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly urls: Urls
-}
-
 /** One instance serves every zone. */
-export function createAttempts(deps: AttemptDeps): Attempts {
+export function createAttempts(deps: LoginParts): Attempts {
   const { store, sessions, vault, clock, random } = deps
   const { nameFor, attributesIn, takePlace } = createAttemptCookies(deps)
 
@@ -183,7 +167,7 @@ const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string
   JSON.stringify(['sign-in attempt', id, origin, state])
 
 /** The cookies of attempts: one for each place, of which a browser has a few, and one with the order of their use. */
-function createAttemptCookies({ service, urls, random }: Pick<AttemptDeps, 'service' | 'urls' | 'random'>) {
+function createAttemptCookies({ service, urls, random }: Pick<LoginParts, 'service' | 'urls' | 'random'>) {
   const attributesBelow = (path: string) =>
     ({
       path,

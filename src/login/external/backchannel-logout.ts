@@ -1,24 +1,18 @@
 // Logout requested by a provider (OpenID Connect Back-Channel Logout): ends the session that came from one of the provider's,
 // or everything of the user. Only the provider's own users are concerned, in the zone that the request is for.
 import type { FastifyInstance } from 'fastify'
-import type { Identity } from '../../identity/identity.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { endAccessAtProviderRequest } from '../../users/access.ts'
-import type { ProviderAccessDeps } from '../../users/access.ts'
 import { addressOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { processOnce } from './logout-once.ts'
-
-interface BackchannelLogoutDeps extends ProviderAccessDeps {
-  readonly identity: Identity
-  readonly log: { refusal(message: string): void }
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** Bytes; a logout token has a handful of short claims. */
 const MAX_BODY_BYTES = 16_384
 
 /** `POST /login/backchannel_logout/:origin` (Back-Channel Logout §2.5). */
-export function backchannelLogoutEndpoint(app: FastifyInstance, deps: BackchannelLogoutDeps): void {
+export function backchannelLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void {
   const { identity, log } = deps
 
   app.post<{ Params: { origin: string } }>(

@@ -1,39 +1,20 @@
 // The last step of a sign-in at another provider: the answer is verified, and the user signed in or told why not.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { takeInvitation } from '../../accounts/accept-invitation.ts'
-import type { OpenDeps, OpenInvitation } from '../../accounts/accept-invitation.ts'
+import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
-import type { ReturnUrlDeps } from '../../accounts/return-url.ts'
 import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Identity } from '../../identity/identity.ts'
 import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
 import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Urls } from '../../model/urls.ts'
 import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
-import type { Store } from '../../store/store.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import type { Attempt } from './attempts.ts'
 import type { FailurePath, ShowFailure } from './external-failure-page.ts'
 import { detailOf, failureOf } from './external-failures.ts'
 import type { Failure, Refused } from './external-failures.ts'
-import type { SignInTargets } from '../sign-in/sign-in-target.ts'
-
-/** Dependencies of `createCompletions`. */
-export interface CompletionDeps extends Omit<OpenDeps, 'store'>, Pick<ReturnUrlDeps, 'settings'> {
-  readonly store: Store
-  readonly identity: Identity
-  readonly sessions: Sessions
-  readonly signInTargets: SignInTargets
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-  readonly clock: Clock
-  readonly log: { refusal(message: string): void }
-}
+import type { ExternalDeps } from './returns.ts'
 
 /** The response of a provider, as received from the browser. */
 export interface Return {
@@ -77,7 +58,7 @@ export const answerIn = (form: Form, { fields }: AnswerShape): RedirectAnswer =>
   Object.fromEntries(fields.map(name => [name, form.get(name)]))
 
 /** One instance serves every zone. */
-export function createCompletions(deps: CompletionDeps, fail: ShowFailure): Completions {
+export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Completions {
   const { identity, sessions, signInTargets, urls, log, behaviour } = deps
 
   function targetOf(path: string | undefined): string {

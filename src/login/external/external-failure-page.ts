@@ -1,20 +1,8 @@
 // Answers a failed sign-in at another provider: with a page in place, or with a redirect to one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Urls } from '../../model/urls.ts'
 import { describedIn, errorPage } from '../../pages/error.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import type { Failure } from './external-failures.ts'
-import type { SamlFailures } from '../saml/failures.ts'
-
-interface FailurePageDeps {
-  readonly sessions: Sessions
-  readonly samlFailures: SamlFailures
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-}
+import type { ExternalDeps } from './returns.ts'
 
 /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
 export type FailurePath = '/oauth_error' | '/saml_error'
@@ -27,7 +15,7 @@ export type ShowFailure = (
 ) => Promise<FastifyReply>
 
 /** One instance serves every zone. */
-export function createFailurePage(deps: FailurePageDeps): ShowFailure {
+export function createFailurePage(deps: ExternalDeps): ShowFailure {
   const { sessions, samlFailures, pages, urls, behaviour } = deps
 
   return async (request, reply, { failure, failurePath }) => {

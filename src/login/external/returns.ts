@@ -11,20 +11,21 @@ import { offerAccountChoice } from '../../web/account-choice.ts'
 import type { Exchange } from '../../web/exchange.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import type { Attempts, Overtaken } from './attempts.ts'
 import { answerIn, createCompletions } from './completion.ts'
-import type { Completion, CompletionDeps, Return } from './completion.ts'
+import type { Completion, Return } from './completion.ts'
 import { createFailurePage } from './external-failure-page.ts'
 import type { ShowFailure } from './external-failure-page.ts'
 import { LOST } from './external-failures.ts'
+import type { LoginParts } from '../parts.ts'
 import type { SamlFailures } from '../saml/failures.ts'
+import type { SignInTargets } from '../sign-in/sign-in-target.ts'
 
-/** Dependencies of sign-in at other providers. */
-export interface ExternalDeps extends CompletionDeps {
+/** What is needed to send users to other providers and to receive them back. */
+export interface ExternalDeps extends LoginParts {
+  readonly signInTargets: SignInTargets
   readonly attempts: Attempts
   readonly samlFailures: SamlFailures
-  readonly pages: PageWriter
 }
 
 /** Completes sign-ins at other providers. */

@@ -4,7 +4,8 @@ import { levelOf } from '../../model/sessions/assurance.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import { ownerOf } from './second-factor-task.ts'
-import type { SecurityAccess, SecurityDeps } from './security-access.ts'
+import type { SecurityAccess } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** A factor that the user has just added, and the URL to continue with. */
 interface Added {
@@ -18,7 +19,7 @@ type AfterAdding = (request: FastifyRequest, reply: FastifyReply, added: Added) 
 
 /** One instance serves every zone. */
 export const createAfterAdding =
-  ({ sessions, pages }: SecurityDeps, factors: Factors, { goTo, showCodes }: SecurityAccess): AfterAdding =>
+  ({ sessions, pages }: LoginDeps, factors: Factors, { goTo, showCodes }: SecurityAccess): AfterAdding =>
   async (request, reply, { signedIn, factor, continueUrl }) => {
     // Adding a first factor proves it; otherwise the next request would ask for it.
     const isFirst = levelOf(signedIn.session.signIn.acr) === '1'

@@ -2,10 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { FactorDeps } from '../../accounts/factors.ts'
-import type { PasskeySignInDeps } from './passkey-sign-in.ts'
-import type { SecondFactorDeps } from './second-factor.ts'
-import type { SecurityDeps } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** For users with an outstanding second factor only. */
 const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
@@ -40,11 +37,8 @@ const ROUTES = {
 /** One of these pages, or what its form is posted to. */
 export type FactorPage = keyof typeof ROUTES
 
-/** Dependencies of all of them. */
-type FactorPageDeps = FactorDeps & SecondFactorDeps & PasskeySignInDeps & SecurityDeps
-
 /** Proves a second factor, signs in with a passkey, and manages the user's factors. */
-export function factorPages(app: FastifyInstance, deps: FactorPageDeps): void {
+export function factorPages(app: FastifyInstance, deps: LoginDeps): void {
   deferredRoutes<FactorPage>(app, ROUTES, {
     async load() {
       const [{ createFactors }, ...pages] = await Promise.all([

@@ -1,14 +1,13 @@
 // Verifies what a user sends to the second step of a sign-in: the response of a passkey, or a code.
 import type { FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
-import type { Audit } from '../../model/audit/event.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import { ceremonyOf } from './second-factor-task.ts'
 import type { Problem, Task } from './second-factor-task.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** The result of a form. */
 type Proof =
@@ -25,7 +24,7 @@ type ProveFactor = (request: FastifyRequest, task: Task, form: Form) => Promise<
 
 /** One instance serves every zone. */
 export function createFactorProof(
-  { urls, audit }: { readonly urls: Urls; readonly audit: Audit },
+  { urls, audit }: Pick<LoginDeps, 'urls' | 'audit'>,
   { passkeys, codeCheck }: Pick<Factors, 'passkeys' | 'codeCheck'>,
 ): ProveFactor {
   function report(request: FastifyRequest, { user }: SignedInUser, reason: string | undefined): void {

@@ -16,9 +16,9 @@ import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import type { FactorPage } from './factor-pages.ts'
-import type { SecondFactorDeps } from './second-factor.ts'
 import { addsFactor, APP_PATH, ceremonyOf, enrolmentOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import type { Shown, Task, Tasks } from './second-factor-task.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** Shared with the handlers of `/second_factor`. */
 interface FirstFactorParts {
@@ -31,7 +31,7 @@ interface FirstFactorParts {
 /** `/second_factor/app` and `/second_factor/passkey`. */
 export function firstFactorHandlers(
   on: On<FactorPage>,
-  { sessions, denial, csrf, pages, urls, clock }: SecondFactorDeps,
+  { sessions, denial, csrf, pages, urls, clock }: LoginDeps,
   { factors, tasks, show, signInAgain }: FirstFactorParts,
 ): void {
   const { oneTimePasswords, passkeys, changes } = factors

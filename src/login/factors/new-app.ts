@@ -9,10 +9,10 @@ import { createAfterAdding } from './after-adding.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { enrolmentOf, ownerOf } from './second-factor-task.ts'
 import { createSecurityAccess, formOf } from './security-access.ts'
-import type { SecurityDeps } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `/app` below `/profile/security`. */
-export function newAppHandlers(on: On<FactorPage>, deps: SecurityDeps, factors: Factors): void {
+export function newAppHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Factors): void {
   const { pages } = deps
   const { oneTimePasswords, changes } = factors
   const access = createSecurityAccess(deps)

@@ -13,10 +13,11 @@ import type { FactorPage } from './factor-pages.ts'
 import { createPasskeyForms } from './passkey-forms.ts'
 import { ceremonyOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
 import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
-import type { Problem, SecurityDeps } from './security-access.ts'
+import type { Problem } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `/passkey` and `/offer` below `/profile/security`. */
-export function newPasskeyHandlers(on: On<FactorPage>, deps: SecurityDeps, factors: Factors): void {
+export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Factors): void {
   const { store, sessions, pages, urls } = deps
   const { passkeys, changes } = factors
   const access = createSecurityAccess(deps)

@@ -1,29 +1,19 @@
 import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Service } from '../../model/service.ts'
 import type { User } from '../../model/users/user.ts'
 import { lockedUntil, lockoutPolicy } from '../../model/zones/identity-provider.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** An account with its provider, or the code of the message and the data of the event if it may not sign in. */
 type FoundAccount =
   | { readonly user: User; readonly provider: IdentityProvider }
   | { readonly problem: string; readonly data: string }
 
-interface PasskeyAccountDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly service: Service
-  readonly behaviour: Behaviour
-}
-
 /** Finds the account of a proven passkey, if it may sign in to this client. One instance serves every zone. */
-export function createPasskeyAccounts({ store, clock, service, behaviour }: PasskeyAccountDeps) {
+export function createPasskeyAccounts({ store, clock, service, behaviour }: LoginDeps) {
   /** A locked account is locked for every sign-in method, as administrators expect. */
   async function isLocked({ zoneId, id }: User, provider: IdentityProvider): Promise<boolean> {
     const policy = lockoutPolicy(provider)

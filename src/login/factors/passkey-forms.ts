@@ -6,7 +6,8 @@ import type { Chrome } from '../../pages/parts/layout.ts'
 import { newPasskeyPage, offerPage } from '../../pages/accounts/security-forms.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { ceremonyOf, nameOfBrowser } from './second-factor-task.ts'
-import type { Problem, SecurityAccess, SecurityDeps } from './security-access.ts'
+import type { Problem, SecurityAccess } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** A page to show, and what went wrong before. */
 interface ShownForm {
@@ -28,7 +29,7 @@ interface PasskeyForms {
 
 /** One instance serves every zone. */
 export function createPasskeyForms(
-  { pages, urls }: SecurityDeps,
+  { pages, urls }: LoginDeps,
   passkeys: Passkeys,
   { pathOf }: SecurityAccess,
 ): PasskeyForms {

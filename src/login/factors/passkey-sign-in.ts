@@ -2,56 +2,27 @@
 // sign in there, so that users who are blocked there are blocked here.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
-import type { Clock } from '../../base/clock.ts'
 import { readAnswer } from '../../factors/browser-answer.ts'
 import { withLevel } from '../../model/sessions/assurance.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit, AuditEvent } from '../../model/audit/event.ts'
+import type { AuditEvent } from '../../model/audit/event.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { offersPasskeySignIn, secondFactorPolicy } from '../../model/users/second-factor.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { Store } from '../../store/store.ts'
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import { turnedOff } from '../../web/answers.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { createPasskeyAccounts } from './passkey-accounts.ts'
-import type { SignInTarget, SignInTargets } from '../sign-in/sign-in-target.ts'
-
-/** Dependencies of `passkeySignInHandlers`. */
-export interface PasskeySignInDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly sessions: Sessions
-  readonly signInDemands: SignInDemands
-  readonly signInTargets: SignInTargets
-  readonly remembered: RememberedDevices
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly limits: Limits
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-}
+import type { SignInTarget } from '../sign-in/sign-in-target.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `POST /login/passkey/options`, the options for the browser, and `POST /login/passkey`, its response. */
-export function passkeySignInHandlers(on: On<FactorPage>, deps: PasskeySignInDeps, { passkeys }: Factors): void {
+export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { passkeys }: Factors): void {
   const { store, sessions, csrf, urls, service, behaviour } = deps
   const findAccount = createPasskeyAccounts(deps)
 

@@ -12,7 +12,8 @@ import { queryForm } from '../../web/requests/query.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
 import { createSecurityAccess, formOf } from './security-access.ts'
-import type { Entry, SecurityDeps } from './security-access.ts'
+import type { Entry } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** A factor to remove, and the kinds that would remain. */
 interface Removal {
@@ -22,7 +23,7 @@ interface Removal {
 }
 
 /** `/remove` below `/profile/security`. */
-export function removeFactorHandlers(on: On<FactorPage>, deps: SecurityDeps, { changes }: Factors): void {
+export function removeFactorHandlers(on: On<FactorPage>, deps: LoginDeps, { changes }: Factors): void {
   const { store, pages } = deps
   const { fresh, pathOf, done, unknown } = createSecurityAccess(deps)
 

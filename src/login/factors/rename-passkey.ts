@@ -11,10 +11,11 @@ import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
 import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
-import type { Problem, SecurityDeps } from './security-access.ts'
+import type { Problem } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `/rename` below `/profile/security`. */
-export function renamePasskeyHandlers(on: On<FactorPage>, deps: SecurityDeps, { changes }: Factors): void {
+export function renamePasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, { changes }: Factors): void {
   const { store, pages } = deps
   const { fresh, pathOf, goTo, done, unknown } = createSecurityAccess(deps)
 

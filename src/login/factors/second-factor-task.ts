@@ -4,9 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FactorOwner } from '../../accounts/factor-changes.ts'
 import type { Enrolment } from '../../factors/one-time-passwords.ts'
 import { levelOf, reaches, stronger } from '../../model/sessions/assurance.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { hasFactor, needsProof } from '../../model/sessions/fresh-sign-in.ts'
-import type { UserGroups } from '../../model/tokens/scopes.ts'
 import {
   asksForSecondFactor,
   countingMethods,
@@ -16,9 +14,7 @@ import {
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked, requiredLevel } from '../../model/sessions/step-up.ts'
 import type { Urls } from '../../model/urls.ts'
-import type { User } from '../../model/users/user.ts'
 import { describeUserAgent, userAgentIn } from '../../model/users/user-agent.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import { siteName } from '../../pages/parts/layout.ts'
 import type { Chrome } from '../../pages/parts/layout.ts'
 import type { FactorChoice } from '../../pages/sign-in/second-factor.ts'
@@ -31,9 +27,7 @@ import type { Form } from '../../web/requests/form.ts'
 import type { PageWriter } from '../../web/pages.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
-import type { SignInTargets } from '../sign-in/sign-in-target.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** The page for setting up an authenticator app. */
 export const APP_PATH = `${SECOND_FACTOR_PATH}/app`
@@ -77,20 +71,10 @@ export interface Tasks {
   formRedirectUri(request: FastifyRequest, form: Form): Promise<string | undefined>
 }
 
-/** Dependencies of `createTasks`. */
-export interface TaskDeps {
-  readonly sessions: Sessions
-  readonly signInDemands: SignInDemands
-  readonly signInTargets: SignInTargets
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-}
-
 const OWN_PATH = new RegExp(`^${SECOND_FACTOR_PATH}(?![^/?#])`)
 
 /** One instance serves every zone. */
-export function createTasks(deps: TaskDeps): Tasks {
+export function createTasks(deps: LoginDeps): Tasks {
   const { sessions, signInDemands, signInTargets, groupsOf, urls, behaviour } = deps
 
   async function continueUrl(request: FastifyRequest, form = EMPTY_FORM): Promise<string> {

@@ -3,24 +3,16 @@
 // well.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
-import type { Urls } from '../../model/urls.ts'
 import { siteName, withFormRedirect } from '../../pages/parts/layout.ts'
 import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import type { RememberedDevices } from '../../web/sessions/remembered-devices.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { FactorPage } from './factor-pages.ts'
@@ -35,22 +27,11 @@ import {
   PASSKEY_PATH,
   choicesOf,
 } from './second-factor-task.ts'
-import type { Shown, TaskDeps } from './second-factor-task.ts'
-
-/** Dependencies of `secondFactorHandlers`. */
-export interface SecondFactorDeps extends TaskDeps {
-  readonly remembered: RememberedDevices
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-  readonly urls: Urls
-  readonly audit: Audit
-  readonly clock: Clock
-}
+import type { Shown } from './second-factor-task.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `/second_factor`, and `/second_factor/app` and `/second_factor/passkey` for a first factor. */
-export function secondFactorHandlers(on: On<FactorPage>, deps: SecondFactorDeps, factors: Factors): void {
+export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Factors): void {
   const { sessions, remembered, denial, csrf, pages, limits, urls } = deps
   const { changes, passkeys } = factors
   const tasks = createTasks(deps)

@@ -1,48 +1,21 @@
 // Who may see and change second factors. A session is enough to see them; adding, naming and removing requires a sign-in in
 // the last minutes, with a second factor if the user has one.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
-import type { UserGroups } from '../../model/tokens/scopes.ts'
 import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import type { SecondFactorPolicy } from '../../model/users/second-factor.ts'
-import type { Service } from '../../model/service.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import type { Chrome } from '../../pages/parts/layout.ts'
 import { recoveryCodesPage } from '../../pages/sign-in/second-factor.ts'
 import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { SecurityDone } from '../../pages/texts/security-texts.ts'
-import type { Store } from '../../store/store.ts'
 import { acceptedName } from '../../users/own-details.ts'
 import { PageError } from '../../web/answers.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { createFreshSignIn } from '../sign-in/fresh-sign-in.ts'
-
-/** Dependencies of the pages. */
-export interface SecurityDeps {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly limits: Limits
-  readonly pages: PageWriter
-  readonly clock: Clock
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** The signed-in user, and the policy that applies. */
 export interface Entry {
@@ -78,7 +51,7 @@ interface NewCodes {
 }
 
 /** One instance serves every zone. */
-export function createSecurityAccess(deps: SecurityDeps): SecurityAccess {
+export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
   const { sessions, denial, csrf, limits, pages, urls } = deps
   const afterFreshSignIn = createFreshSignIn(deps)
 

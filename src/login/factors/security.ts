@@ -15,10 +15,10 @@ import { queryForm } from '../../web/requests/query.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
 import { createSecurityAccess } from './security-access.ts'
-import type { SecurityDeps } from './security-access.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** `/profile/security`, and below it `/codes` and `/devices`. */
-export function securityHandlers(on: On<FactorPage>, deps: SecurityDeps, { changes }: Factors): void {
+export function securityHandlers(on: On<FactorPage>, deps: LoginDeps, { changes }: Factors): void {
   const { store, pages, clock } = deps
   const { entered, fresh, pathOf, goTo, done, showCodes } = createSecurityAccess(deps)
 

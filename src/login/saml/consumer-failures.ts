@@ -5,7 +5,7 @@ import { SAML_NOT_PRECREATED } from '../../model/zones/identity-provider.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import type { Failure, Refused } from '../external/external-failures.ts'
 import { deniedUrl } from './denial.ts'
-import type { SamlDeps } from './saml.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** For a message that is not a SAML response, or has a field twice. */
 export const UNREADABLE: Failure = {
@@ -23,7 +23,7 @@ const OTHER_EMAIL = "SAML User email mismatch. Authenticated email doesn't match
 export function reportAnswer(
   request: FastifyRequest,
   { message, why, origin }: { readonly message: string; readonly why: string; readonly origin?: string },
-  { audit }: Pick<SamlDeps, 'audit'>,
+  { audit }: Pick<LoginDeps, 'audit'>,
 ): void {
   audit({
     type: 'IdentityProviderAuthenticationFailure',
@@ -40,7 +40,7 @@ export function reportAnswer(
 export async function noProvider(
   { zone }: FastifyRequest,
   { issuer, alias }: { readonly issuer: string | undefined; readonly alias: string | undefined },
-  { store, behaviour }: SamlDeps,
+  { store, behaviour }: LoginDeps,
 ): Promise<Failure> {
   if (behaviour.ownWords) return NO_PROVIDER
   // From the cache: anyone can ask, and the records of a zone may have megabytes.
@@ -61,7 +61,7 @@ export async function noProvider(
 export async function failureOf(
   { zone }: FastifyRequest,
   { origin, result, path }: { readonly origin: string; readonly result: Refused; readonly path: string | undefined },
-  deps: SamlDeps,
+  deps: LoginDeps,
 ): Promise<Failure | string | undefined> {
   const { behaviour } = deps
   if (result.outcome === 'no-provider' && !behaviour.ownWords) {

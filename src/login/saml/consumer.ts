@@ -15,7 +15,8 @@ import { LOST } from '../external/external-failures.ts'
 import type { Failure, Refused } from '../external/external-failures.ts'
 import { isPlain } from '../external/returns.ts'
 import { failureOf, noProvider, reportAnswer, UNREADABLE } from './consumer-failures.ts'
-import type { SamlDeps, SamlRoute } from './saml.ts'
+import type { SamlRoute } from './saml.ts'
+import type { LoginDeps } from '../deps.ts'
 
 /** The URL that first received the response: a valid recipient of the assertion. */
 const POSTED_AGAIN = 'posted_again'
@@ -24,7 +25,7 @@ const BARE_PATH = '/saml/SSO'
 const MAX_LOGGED_LENGTH = 200
 
 /** The handlers of `/saml/SSO` and below. */
-export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
+export function samlConsumerHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
   on('GET /saml/SSO', (request, reply) => fail({ request, reply }, UNREADABLE, deps))
   on('GET /saml/SSO/alias/:alias', (request, reply) => fail({ request, reply }, UNREADABLE, deps))
   on('POST /saml/SSO', (request, reply) => consume({ request, reply }, undefined, deps))
@@ -33,10 +34,14 @@ export function samlConsumerHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
   )
 }
 
-const fail = ({ request, reply }: Exchange, failure: Failure, { returns }: SamlDeps): Promise<FastifyReply> =>
+const fail = ({ request, reply }: Exchange, failure: Failure, { returns }: LoginDeps): Promise<FastifyReply> =>
   returns.fail(request, reply, { failure, failurePath: '/saml_error' })
 
-async function consume({ request, reply }: Exchange, alias: string | undefined, deps: SamlDeps): Promise<FastifyReply> {
+async function consume(
+  { request, reply }: Exchange,
+  alias: string | undefined,
+  deps: LoginDeps,
+): Promise<FastifyReply> {
   const { identity, attempts, returns } = deps
   const { zone } = request
   const form = bodyForm(request) ?? EMPTY_FORM
@@ -80,7 +85,7 @@ interface Arrived {
 async function accept(
   { request, reply }: Exchange,
   { origin, hasBegun, message, state, form, alias }: Arrived,
-  deps: SamlDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { returns } = deps
   const postedAgain = form.get(POSTED_AGAIN)
@@ -114,7 +119,7 @@ const mayAnswerRequest = async (message: string): Promise<boolean> =>
 async function reportUnknownIssuer(
   request: FastifyRequest,
   { message, issuer }: { readonly message: string; readonly issuer: string | undefined },
-  deps: SamlDeps,
+  deps: LoginDeps,
 ): Promise<void> {
   const problem = issuer === undefined ? await deps.identity.problemIn('saml', message) : undefined
   const from = issuer === undefined ? 'an unnamed issuer' : JSON.stringify(issuer.slice(0, MAX_LOGGED_LENGTH))
@@ -130,7 +135,7 @@ async function reportUnknownIssuer(
 async function postAgain(
   { request, reply }: Exchange,
   { form, own, alias }: { readonly form: Form; readonly own: string; readonly alias: string | undefined },
-  { pages, urls }: SamlDeps,
+  { pages, urls }: LoginDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
   // The cookie of the attempt is not sent to the path without an alias.

@@ -1,20 +1,9 @@
 // Reports to the client that a user signed in at a SAML provider has no account here, as UAA does.
 import { resolveRedirectUri } from '../../clients/redirect-uri.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Urls } from '../../model/urls.ts'
 import { authorizationQuery } from '../sign-in/sign-in-target.ts'
-import type { Store } from '../../store/store.ts'
-
-/** Dependencies of the denial. */
-interface DenialDeps {
-  readonly store: Pick<Store, 'clients'>
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-  readonly settings: Pick<TokenSettings, 'strictRedirects'>
-}
+import type { LoginDeps } from '../deps.ts'
 
 /**
  * The URL of the client that requested the authorization at this path, with `access_denied` (RFC 6749 §4.1.2.1). Undefined
@@ -23,7 +12,7 @@ interface DenialDeps {
 export async function deniedUrl(
   zone: AddressedZone,
   { path, description }: { readonly path: string | undefined; readonly description: string },
-  { store, urls, behaviour, settings }: DenialDeps,
+  { store, urls, behaviour, settings }: LoginDeps,
 ): Promise<string | undefined> {
   const query = authorizationQuery(path)
   const clientId = query?.get('client_id')

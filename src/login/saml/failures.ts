@@ -1,11 +1,10 @@
 // Why the last sign-in at a SAML provider failed, for the page that UAA redirects to. It travels in a cookie that only this
 // server can write: no one else can put text on the page.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Vault } from '../../base/secrets.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { CookieAttributes } from '../../web/sessions/cookies.ts'
 import { cookieNameIn, cookieOf, setCookie } from '../../web/sessions/cookies.ts'
+import type { LoginParts } from '../parts.ts'
 
 /** Characters; descriptions contain names of providers. */
 const MAX_LENGTH = 500
@@ -23,7 +22,7 @@ const nameIn = (zone: AddressedZone): string => cookieNameIn(zone, 'Saml-Failure
 const contextIn = ({ id }: AddressedZone): string => JSON.stringify(['SAML failure', id])
 
 /** One instance serves every zone; only `/saml_error` of the zone gets the cookie. */
-export function createSamlFailures({ urls, vault }: { urls: Urls; vault: Vault }): SamlFailures {
+export function createSamlFailures({ urls, vault }: LoginParts): SamlFailures {
   const attributesIn = (zone: AddressedZone) =>
     ({
       path: `${urls.pathOf(zone)}/saml_error`,

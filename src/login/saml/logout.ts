@@ -2,31 +2,19 @@
 // to the target of the logout.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isJsonRecord, parseJson } from '../../base/json.ts'
-import type { Identity } from '../../identity/identity.ts'
 import { rememberLogout } from '../../identity/past-logouts.ts'
 import type { LogoutRequest } from '../../identity/provider-logout.ts'
 import { answeredPath } from '../../model/sessions/logout-return.ts'
-import type { Urls } from '../../model/urls.ts'
 import { signedOutPage } from '../../pages/signed-out.ts'
 import { endAccessAtProviderRequest } from '../../users/access.ts'
-import type { ProviderAccessDeps } from '../../users/access.ts'
 import { PageError } from '../../web/answers.ts'
 import { leadTo } from '../../web/destination.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
 import { addressOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { processOnce } from '../external/logout-once.ts'
-
-interface SamlLogoutDeps extends ProviderAccessDeps {
-  readonly identity: Identity
-  readonly sessions: Sessions
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly log: { refusal(message: string): void }
-}
+import type { LoginDeps } from '../deps.ts'
 
 const MESSAGES = ['SAMLRequest', 'SAMLResponse'] as const
 /** A logout message is a few kilobytes, most of it certificates. */
@@ -44,7 +32,7 @@ const REPLAY = { reason: 'replay', detail: 'the request was already used' }
 type Route = FastifyRequest<{ Params: { alias: string } }>
 
 /** `GET` and `POST /saml/SingleLogout/alias/:alias`: SAML's redirect and POST bindings. There is no SOAP binding. */
-export function samlLogoutEndpoint(app: FastifyInstance, deps: SamlLogoutDeps): void {
+export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void {
   const { store, identity, sessions, pages, urls, log } = deps
 
   app.route<{ Params: { alias: string } }>({

@@ -3,12 +3,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createCache } from '../../base/cache.ts'
 import { digest } from '../../base/secrets.ts'
-import type { ServiceProvider, ServiceProviders } from '../../identity/saml/service-provider.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
+import type { ServiceProvider } from '../../identity/saml/service-provider.ts'
 import { PageError } from '../../web/answers.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { NEVER_CACHED } from '../../web/headers.ts'
+import type { LoginDeps } from '../deps.ts'
 
 const route = {
   access: { by: 'anyone', because: 'providers read it without an account (SAML Metadata §4.1)' },
@@ -24,13 +24,7 @@ const ROUTES = {
 const MAX_DOCUMENTS = 500
 
 /** `GET /saml/metadata` and `GET /saml/metadata/alias/{alias}`. */
-export function samlMetadataEndpoints(
-  app: FastifyInstance,
-  {
-    serviceProviders,
-    behaviour,
-  }: { readonly serviceProviders: ServiceProviders; readonly behaviour: Pick<Behaviour, 'stableSamlNamesFirst'> },
-): void {
+export function samlMetadataEndpoints(app: FastifyInstance, { serviceProviders, behaviour }: LoginDeps): void {
   deferredRoutes<keyof typeof ROUTES>(app, ROUTES, {
     load: async () => {
       const [{ metadataOf }, { signEnveloped }] = await Promise.all([

@@ -1,20 +1,9 @@
 // Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes are here; their code is loaded
 // when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance } from 'fastify'
-import type { Audit } from '../../model/audit/event.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { ExternalSignIn } from '../external/external.ts'
-import type { ExternalDeps, Returns } from '../external/returns.ts'
-
-/** Dependencies of sign-in at SAML providers. */
-export interface SamlDeps extends ExternalDeps {
-  readonly external: ExternalSignIn
-  readonly returns: Returns
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
-  readonly audit: Audit
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** Bytes: a document of 256 kB in base64, with every character percent-encoded that a form may encode, and line breaks. */
 const MAX_ANSWER_BYTES = 512 * 1024
@@ -46,7 +35,7 @@ const ROUTES = {
 export type SamlRoute = keyof typeof ROUTES
 
 /** `/saml/discovery`, `/saml/login/alias`, `/saml2/authenticate` and `/saml/SSO`. */
-export function samlEndpoints(app: FastifyInstance, deps: SamlDeps): void {
+export function samlEndpoints(app: FastifyInstance, deps: LoginDeps): void {
   deferredRoutes<SamlRoute>(app, ROUTES, {
     load: async () => {
       const [starts, consumer] = await Promise.all([import('./starts.ts'), import('./consumer.ts')])

@@ -5,7 +5,8 @@ import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import type { SamlDeps, SamlRoute } from './saml.ts'
+import type { SamlRoute } from './saml.ts'
+import type { LoginDeps } from '../deps.ts'
 
 const NOT_AVAILABLE = 'That sign-in method is not available here. Please use another one.'
 
@@ -13,7 +14,7 @@ const NOT_AVAILABLE = 'That sign-in method is not available here. Please use ano
 const MAX_NAME_LENGTH = 200
 
 /** See samlEndpoints. */
-export function samlStartHandlers(on: On<SamlRoute>, deps: SamlDeps): void {
+export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
   const { identity, external, signInTargets, returns, urls, behaviour } = deps
 
   /** A page. UAA: repeats the name; only a plausible one, because others could be used to put text on the page. */

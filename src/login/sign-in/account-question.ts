@@ -3,18 +3,10 @@ import type { FastifyReply } from 'fastify'
 import type { LoginView } from '../../identity/login-policy.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { discoveryEmailPage, originPage } from '../../pages/sign-in/idp-discovery.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { ChooseAccountPage } from './saved-accounts.ts'
 import { selfServiceLinksFor } from './sign-in-links.ts'
-import type { SignInLinkDeps } from './sign-in-links.ts'
 import { signInMessage } from './sign-in-input.ts'
 import type { SignInPageInput } from './sign-in-input.ts'
-
-/** Dependencies of the question. */
-export interface AccountQuestionDeps extends SignInLinkDeps {
-  readonly pages: PageWriter
-  readonly chooseAccountPage: ChooseAccountPage
-}
+import type { LoginDeps } from '../deps.ts'
 
 type AccountQuestion = Extract<LoginView, { kind: 'email' | 'origin' }>
 
@@ -22,7 +14,7 @@ type AccountQuestion = Extract<LoginView, { kind: 'email' | 'origin' }>
 export async function offerAccounts(
   input: SignInPageInput,
   view: AccountQuestion,
-  deps: AccountQuestionDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { request, reply, query, signInTarget } = input
   const { pages, urls, chooseAccountPage } = deps
@@ -39,7 +31,7 @@ export async function offerAccounts(
 async function askForAccount(
   { request, reply, query, signInTarget, typedName }: SignInPageInput,
   view: AccountQuestion,
-  deps: AccountQuestionDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { pages, urls } = deps
   const { zone } = request

@@ -1,38 +1,15 @@
 // Finds a user's provider by e-mail address or by origin.
-import type { Identity } from '../../identity/identity.ts'
 import { discover } from '../../identity/login-policy.ts'
 import { selfServiceLinksIn } from '../../identity/self-service.ts'
 import { displayName } from '../../model/clients/client.ts'
-import type { Service } from '../../model/service.ts'
-import type { PageSettings } from '../../model/zones/settings.ts'
 import { linkIn } from '../../model/urls.ts'
-import type { Urls } from '../../model/urls.ts'
 import { discoveryPasswordPage } from '../../pages/sign-in/idp-discovery.ts'
-import type { Store } from '../../store/store.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { ExternalSignIn } from '../external/external.ts'
-import type { SignInTargets } from './sign-in-target.ts'
-
-/** Dependencies of `discoveryHandlers`. */
-export interface DiscoveryDeps {
-  readonly store: Store
-  readonly identity: Identity
-  readonly external: ExternalSignIn
-  readonly signInTargets: SignInTargets
-  readonly pages: PageWriter
-  readonly csrf: Csrf
-  readonly denial: Denial
-  readonly urls: Urls
-  readonly service: Service
-  readonly pageSettings: PageSettings
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** The routes of these steps. */
 type DiscoveryRoute = 'POST /login/idp_discovery' | 'POST /origin-chooser'
@@ -41,7 +18,7 @@ type DiscoveryRoute = 'POST /login/idp_discovery' | 'POST /origin-chooser'
 const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
-export function discoveryHandlers(on: On<DiscoveryRoute>, deps: DiscoveryDeps): void {
+export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void {
   const { identity, external, signInTargets, pages, csrf, denial, urls, service } = deps
 
   on('POST /login/idp_discovery', async (request, reply) => {

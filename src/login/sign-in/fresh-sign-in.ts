@@ -1,23 +1,10 @@
 // Requires a new sign-in where a session alone is not enough: its cookie or its device may have been stolen.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import { freshnessOf } from '../../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-
-/** Dependencies of `createFreshSignIn`. */
-interface FreshSignInDeps {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly clock: Clock
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-}
+import type { LoginDeps } from '../deps.ts'
 
 /**
  * Handles requests of users who have just signed in. Others are redirected to the sign-in, or, without a required second
@@ -30,7 +17,7 @@ type FreshSignIn = (
 ) => Promise<FastifyReply>
 
 /** One instance serves every zone. */
-export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: FreshSignInDeps): FreshSignIn {
+export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: LoginDeps): FreshSignIn {
   return async (request, reply, { signedIn: { session, user }, path, answer }) => {
     const { zone } = request
     switch (freshnessOf(session.signIn, user, clock.now())) {

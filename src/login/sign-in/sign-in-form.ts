@@ -7,22 +7,16 @@ import { offersPasskeySignIn, secondFactorPolicy } from '../../model/users/secon
 import { promptsOf } from '../../model/zones/zone.ts'
 import { loginPage } from '../../pages/sign-in/login.ts'
 import { messageFor } from '../../pages/parts/messages.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { signInMessage } from './sign-in-input.ts'
 import type { SignInPageInput } from './sign-in-input.ts'
 import { providerLinks, selfServiceLinksFor } from './sign-in-links.ts'
-import type { SignInLinkDeps } from './sign-in-links.ts'
-
-/** Dependencies of the form. */
-export interface SignInFormDeps extends SignInLinkDeps {
-  readonly pages: PageWriter
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** Shows the fields for a password, and the links to other providers. */
 export async function showForm(
   { request, reply, query, signInTarget, typedName }: SignInPageInput,
   view: LoginForm,
-  deps: SignInFormDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { store, pages, urls, service, behaviour } = deps
   const { zone } = request

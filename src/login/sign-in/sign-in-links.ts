@@ -1,39 +1,22 @@
 // The links of the sign-in page: to other providers, to sign-up and to a new password.
 import { switchesIn } from '../../accounts/switches.ts'
-import type { Identity } from '../../identity/identity.ts'
 import { selfServiceLinksIn } from '../../identity/self-service.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import type { Service } from '../../model/service.ts'
 import { linkIn } from '../../model/urls.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { discoveryPath } from '../../model/zones/saml-paths.ts'
-import type { PageSettings } from '../../model/zones/settings.ts'
 import { samlEntityIdOf } from '../../model/zones/zone.ts'
 import { MAX_LINK_LENGTH } from '../../pages/parts/layout.ts'
-import type { Store } from '../../store/store.ts'
 import { externalPath } from '../external/external.ts'
 import type { SignInTarget } from './sign-in-target.ts'
-
-/** Dependencies of the links. */
-export interface SignInLinkDeps {
-  readonly store: Store
-  readonly identity: Identity
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly pageSettings: PageSettings
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** UAA: sign-in at a SAML provider starts there, also from the page. See docs/compatibility.md, C10. */
 export function samlDiscoveryPath(
   zone: AddressedZone,
   { type, originKey }: IdentityProvider,
-  { behaviour, samlEntityId }: SignInLinkDeps,
+  { behaviour, samlEntityId }: LoginDeps,
 ): string | undefined {
   if (!behaviour.samlDiscoveryLinks || type !== 'saml') return undefined
   return discoveryPath(samlEntityIdOf(zone, samlEntityId), originKey)
@@ -43,7 +26,7 @@ export function samlDiscoveryPath(
 export async function selfServiceLinksFor(
   zone: AddressedZone,
   client: SignInTarget['client'],
-  deps: SignInLinkDeps,
+  deps: LoginDeps,
 ): Promise<{ readonly signup: string | undefined; readonly passwd: string | undefined }> {
   const { store, service, urls } = deps
   const serviceName = service.name
@@ -69,7 +52,7 @@ export async function providerLinks(
     path,
     userName,
   }: { readonly origins: readonly string[]; readonly path: string | undefined; readonly userName: string | undefined },
-  deps: SignInLinkDeps,
+  deps: LoginDeps,
 ): Promise<readonly { readonly name: string; readonly url: string }[]> {
   if (origins.length === 0) return []
   const { identity, urls } = deps

@@ -4,22 +4,13 @@ import { chooseLogin } from '../../identity/login-policy.ts'
 import type { LoginView } from '../../identity/login-policy.ts'
 import { PageError } from '../../web/answers.ts'
 import { offerAccounts } from './account-question.ts'
-import type { AccountQuestionDeps } from './account-question.ts'
-import type { ExternalSignIn } from '../external/external.ts'
 import { showForm } from './sign-in-form.ts'
-import type { SignInFormDeps } from './sign-in-form.ts'
 import type { SignInPageInput } from './sign-in-input.ts'
 import { samlDiscoveryPath } from './sign-in-links.ts'
-import type { SignInTargets } from './sign-in-target.ts'
-
-/** Dependencies of the page. */
-export interface SignInPageDeps extends AccountQuestionDeps, SignInFormDeps {
-  readonly signInTargets: SignInTargets
-  readonly external: ExternalSignIn
-}
+import type { LoginDeps } from '../deps.ts'
 
 /** Applies the choice of a provider: shows the page, or redirects. */
-export async function showSignInPage(input: SignInPageInput, deps: SignInPageDeps): Promise<FastifyReply> {
+export async function showSignInPage(input: SignInPageInput, deps: LoginDeps): Promise<FastifyReply> {
   const { request, query, signInTarget } = input
   const { config } = request.zone
   const view = chooseLogin({
@@ -52,7 +43,7 @@ export async function showSignInPage(input: SignInPageInput, deps: SignInPageDep
 async function goToProvider(
   { request, reply, query, signInTarget }: SignInPageInput,
   view: Extract<LoginView, { kind: 'redirect' }>,
-  deps: SignInPageDeps,
+  deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { store, urls, signInTargets, external } = deps
   const provider = await store.providers.findByOrigin(request.zone.id, view.origin)

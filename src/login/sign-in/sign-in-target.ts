@@ -2,13 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client } from '../../model/clients/client.ts'
 import type { SavedRequest } from '../../model/sessions/session.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { parseForm } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
+import type { LoginParts } from '../parts.ts'
 
 /** The target of a sign-in. */
 export interface SignInTarget {
@@ -35,15 +33,7 @@ export interface SignInTargets {
 }
 
 /** One instance serves every zone. */
-export function createSignInTargets({
-  store,
-  sessions,
-  urls,
-}: {
-  store: Store
-  sessions: Sessions
-  urls: Urls
-}): SignInTargets {
+export function createSignInTargets({ store, sessions, urls }: LoginParts): SignInTargets {
   async function clientOf(zone: Zone, path: string | undefined): Promise<Client | undefined> {
     const clientId = (authorizationQuery(path) ?? deviceQuery(path))?.get('client_id')
     return clientId ? store.clients.find(zone.id, clientId) : undefined

@@ -14,9 +14,10 @@ import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
 import { recordDecisions } from '../approval-decisions.ts'
 import { approvalModel } from './approval-model.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import type { AuthorizeContext } from './context.ts'
 import type { ApprovalQuestion } from './next-step.ts'
 import { RedirectRefusal } from './response/redirect.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** Characters of base64: the icon is embedded in the page. */
 const MAX_ICON_LENGTH = 16_384
@@ -25,7 +26,7 @@ const MAX_ICON_LENGTH = 16_384
 export async function askForApproval(
   context: AuthorizeContext,
   question: ApprovalQuestion,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { request, reply, form, program } = context
   const query = context.query()
@@ -73,7 +74,7 @@ export async function askForApproval(
 export async function takePendingRequest(
   { request, reply }: Pick<AuthorizeContext, 'request' | 'reply'>,
   answer: Form,
-  { sessions, denial, urls }: AuthorizeDeps,
+  { sessions, denial, urls }: OAuthDeps,
 ): Promise<string | undefined> {
   const shown = answer.get('form_redirect_uri')
   const signedIn = await sessions.signedIn(request)
@@ -98,7 +99,7 @@ export async function takePendingRequest(
 }
 
 /** Records the answer of the approval page; refuses when the user denied, or approved scopes that were not requested. */
-export async function recordApproval(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
+export async function recordApproval(context: AuthorizeContext, deps: OAuthDeps): Promise<void> {
   const { request, answer, scopes } = context
   if (!answer || !scopes || scopes instanceof OAuthError) return
   const { behaviour } = deps
@@ -124,7 +125,7 @@ export async function recordApproval(context: AuthorizeContext, deps: AuthorizeD
 }
 
 /** Finds the user's current approvals for the client; no look-up where everything is approved automatically. */
-export async function findApprovals(context: AuthorizeContext, { store, clock }: AuthorizeDeps): Promise<void> {
+export async function findApprovals(context: AuthorizeContext, { store, clock }: OAuthDeps): Promise<void> {
   const { client, forceConsent } = checkedRequest(context)
   const scopes = found(context.scopes)
   const isAutomatic =

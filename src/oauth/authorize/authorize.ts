@@ -15,7 +15,7 @@ import { askForApproval, findApprovals, recordApproval, takePendingRequest } fro
 import { signInByCode } from './user/autologin.ts'
 import { carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import type { AuthorizeContext } from './context.ts'
 import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './user/credentials.ts'
 import { findLackingLevel, meetDemandsFirst, requireDemandsMet } from './demands.ts'
 import { decide } from './next-step.ts'
@@ -40,6 +40,7 @@ import { refuse, requireGrantLast, requireScopesForTokens, respond } from './res
 import type { AuthorizeRoute } from './routes.ts'
 import { fromSource } from './sources/sources.ts'
 import { isVouched, signInVouched, vouchedContext } from './user/vouched.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** `compatibility: standard`: the request is checked before the user is asked to sign in. */
 const STANDARD: readonly Check[] = [
@@ -89,7 +90,7 @@ const UAA: readonly Check[] = [
 ]
 
 /** The first step that a check names; `respond` when every check passed. */
-async function firstStep(checks: readonly Check[], context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step> {
+async function firstStep(checks: readonly Check[], context: AuthorizeContext, deps: OAuthDeps): Promise<Step> {
   for (const check of checks) {
     const step = await check(context, deps)
     if (step) return step
@@ -98,7 +99,7 @@ async function firstStep(checks: readonly Check[], context: AuthorizeContext, de
 }
 
 /** Runs the checks and the step that they lead to; a refusal goes to the client once its redirect URI is verified. */
-async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+async function answer(sent: AuthorizeContext, deps: OAuthDeps): Promise<FastifyReply> {
   const { request, reply } = sent
   const { standardAuthorizeChecks, standardSilentErrors } = deps.behaviour
   let context = sent
@@ -129,7 +130,7 @@ async function answer(sent: AuthorizeContext, deps: AuthorizeDeps): Promise<Fast
 async function needsSignInFirst(
   { request, silent, program }: AuthorizeContext,
   { target: { clientId } }: RedirectRefusal,
-  { store, sessions }: AuthorizeDeps,
+  { store, sessions }: OAuthDeps,
 ): Promise<boolean> {
   if (silent || program) return false
   const client = await store.clients.find(request.zone.id, clientId)
@@ -140,7 +141,7 @@ async function needsSignInFirst(
 function record(
   error: unknown,
   { request, params, asked, authenticatedUser }: AuthorizeContext,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): void {
   const refusal = error instanceof RedirectRefusal ? error.refusal : error
   const { client } = asked
@@ -155,7 +156,7 @@ function record(
   recordRefusal(refusal, of, deps)
 }
 
-async function perform(step: Step, context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+async function perform(step: Step, context: AuthorizeContext, deps: OAuthDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   switch (step.kind) {
     case 'sign-in':
@@ -176,7 +177,7 @@ async function perform(step: Step, context: AuthorizeContext, deps: AuthorizeDep
 }
 
 /** Sets the handlers of the endpoint. */
-export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): void {
+export function authorizeHandlers(on: On<AuthorizeRoute>, deps: OAuthDeps): void {
   const { sessions, denial, csrf, urls, behaviour } = deps
 
   const contextOf = (
@@ -246,7 +247,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: AuthorizeDeps): 
 }
 
 /** The specified headers of this endpoint, also on redirects. */
-async function setHeaders(context: AuthorizeContext, { urls, behaviour, csrf }: AuthorizeDeps): Promise<void> {
+async function setHeaders(context: AuthorizeContext, { urls, behaviour, csrf }: OAuthDeps): Promise<void> {
   const { request, reply, silent, program } = context
   if (silent) {
     reply.headers(NEVER_CACHED)

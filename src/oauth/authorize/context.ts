@@ -1,45 +1,17 @@
 // The context of an authorization request in the checks of authorize.ts: its input, and the results of the checks so far.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Cache } from '../../base/cache.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Outbound } from '../../base/outbound.ts'
-import type { Random } from '../../base/random.ts'
-import type { Vault } from '../../base/secrets.ts'
-import type { Identity } from '../../identity/identity.ts'
-import type { DemandFinder } from '../../identity/outstanding-demand.ts'
-import type { Vouching } from '../../identity/vouched.ts'
 import type { Approval } from '../../model/users/approval.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
-import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
-import type { Service } from '../../model/service.ts'
+import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { PushedRequest } from '../../model/tokens/pushed-request.ts'
 import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Subjects } from '../../model/tokens/subject.ts'
 import type { TokenFormat } from '../../model/tokens/token.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
-import type { Store } from '../../store/store.ts'
-import type { ForeignKeys } from '../../token/foreign-keys.ts'
-import type { TokenIssuer } from '../../token/issuer.ts'
-import type { KeyRing } from '../../token/keys/keys.ts'
-import type { TokenReader } from '../../token/reader.ts'
 import type { VerifiedToken } from '../../token/token-validity.ts'
-import type { BearerGate } from '../../web/callers/bearer.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
 import type { Form } from '../../web/requests/form.ts'
-import type { Limits } from '../../web/limits/limits.ts'
-import type { PageWriter } from '../../web/pages.ts'
-import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import type { Params } from '../params.ts'
-import type { RefusalDeps } from '../refusal-event.ts'
 import type { CodeChallengeMethod } from '../pkce.ts'
 import type { ResponseTarget } from './response/redirect.ts'
 import type { ResponseType } from './response/response-type.ts'
@@ -61,41 +33,6 @@ export const SECRETS: readonly string[] = [
   'access_token',
   'token',
 ]
-
-/** The services that the checks and their answers use. */
-export interface AuthorizeDeps extends RefusalDeps {
-  readonly store: Store
-  readonly identity: Identity
-  readonly vouching: Vouching
-  readonly bearerGate: BearerGate
-  readonly issuer: TokenIssuer
-  readonly reader: TokenReader
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly limits: Limits
-  readonly signInDemands: SignInDemands
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-  readonly findOutstandingDemand: DemandFinder
-  /** Whether passkeys can be attested as hardware-bound (`phrh`). */
-  readonly verifiesAttestation: boolean
-  readonly subjects: Subjects
-  readonly foreignKeys: ForeignKeys
-  readonly keys: KeyRing
-  readonly outbound: Outbound
-  /** Request objects at addresses that name the SHA-256 of the content in their fragment (OpenID Connect Core §6.2). */
-  readonly fetchedObjects: Cache<{ readonly content: string }>
-  readonly vault: Vault
-  readonly clock: Clock
-  readonly random: Random
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: TokenSettings
-  readonly audit: Audit
-  readonly log: { fault(message: string, cause: unknown): void; refusal(message: string): void }
-}
 
 /** What `prompt` and `max_age` require of the sign-in (OpenID Connect Core §3.1.2.1). */
 export interface Demands {

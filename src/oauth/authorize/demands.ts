@@ -13,17 +13,18 @@ import { MFA_REQUIRED } from '../grants/resource-owner.ts'
 import { lackingLevel } from '../lacking-level.ts'
 import type { LevelQuestion } from '../lacking-level.ts'
 import { found } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import type { AuthorizeContext } from './context.ts'
 import type { Step } from './next-step.ts'
 import { RedirectRefusal, signInErrorMode } from './response/redirect.ts'
 import { refusal } from './refusal.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** UAA: outstanding steps of the sign-in come before every check of the request. See docs/compatibility.md, A1. */
-export const meetDemandsFirst = async (context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> =>
+export const meetDemandsFirst = async (context: AuthorizeContext, deps: OAuthDeps): Promise<Step | undefined> =>
   context.silent ? undefined : requireDemandsMet(context, deps)
 
 /** Outstanding steps of the sign-in, such as a new password, come before anything is granted in a browser. */
-export async function requireDemandsMet(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
+export async function requireDemandsMet(context: AuthorizeContext, deps: OAuthDeps): Promise<Step | undefined> {
   const { request, authenticatedUser, program } = context
   if (!authenticatedUser || program) return undefined
   const { sessions, signInDemands, behaviour } = deps
@@ -44,7 +45,7 @@ export function meet(demand: SignInDemand, { silent, asked }: AuthorizeContext, 
 const MAX_ACR_VALUES_LENGTH = 1000
 
 /** Reads `acr_values`, which has no effect in a zone without second factors. */
-export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readAcrValues(context: AuthorizeContext, deps: OAuthDeps): void {
   const { params, request } = context
   if (!supportsLevels(request.zone, deps.behaviour)) return
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
@@ -59,7 +60,7 @@ export function readAcrValues(context: AuthorizeContext, deps: AuthorizeDeps): v
 export async function levelToReach(
   zone: AddressedZone,
   question: LevelQuestion,
-  deps: Parameters<typeof lackingLevel>[2] & Pick<AuthorizeDeps, 'verifiesAttestation'>,
+  deps: Parameters<typeof lackingLevel>[2] & Pick<OAuthDeps, 'verifiesAttestation'>,
 ): Promise<RequiredLevel | undefined> {
   const lacking = await lackingLevel(zone, question, deps)
   // Requesting a hardware key is pointless without attestation, or after a passkey that is not hardware-bound.
@@ -68,7 +69,7 @@ export async function levelToReach(
 }
 
 /** Compares the sign-in with the requirements of request and client; `nextStep` decides what follows. */
-export async function findLackingLevel(context: AuthorizeContext, deps: AuthorizeDeps): Promise<Step | undefined> {
+export async function findLackingLevel(context: AuthorizeContext, deps: OAuthDeps): Promise<Step | undefined> {
   const { request, asked, program } = context
   const { user, acr } = found(context.authenticatedUser)
   const { zone } = request

@@ -7,12 +7,13 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { approvedScopes, isAutoApproved } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { checkedRequest, found } from './context.ts'
-import type { AuthorizationRequest, AuthorizeContext, AuthorizeDeps, Demands } from './context.ts'
+import type { AuthorizationRequest, AuthorizeContext, Demands } from './context.ts'
 import { meet } from './demands.ts'
 import { wasAskedForHint } from './checks/prompt.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** What the decision needs to know about the signed-in user. */
 export interface SignedIn {
@@ -63,7 +64,7 @@ export type Step =
 export const LOGIN_REQUIRED: Step = { kind: 'refuse', error: 'login_required', description: 'The user must sign in' }
 
 /** The check that asks `nextStep`; continues when the response can be made. */
-export function decide(context: AuthorizeContext, { clock, behaviour, subjects }: AuthorizeDeps): Step | undefined {
+export function decide(context: AuthorizeContext, { clock, behaviour, subjects }: OAuthDeps): Step | undefined {
   const { request, answer, program, hinted } = context
   const { user, authenticatedAt } = found(context.authenticatedUser)
   const isAnother = hinted !== undefined && hinted.subject !== subjects.of(request.zone, hinted.client, user)

@@ -3,7 +3,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
-import type { ClientAuthenticator } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
@@ -11,7 +10,6 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens/pushed-request.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Senders } from '../../token/sender/sender.ts'
 import { PageError, turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
@@ -24,18 +22,13 @@ import { encodeForm } from '../../web/requests/query.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { formOf, parseParams, readParams } from '../params.ts'
 import { SECRETS } from './context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from './context.ts'
+import type { AuthorizeContext } from './context.ts'
 import { pushedChecks } from './checks/parameter-checks.ts'
 import { isSilent } from './checks/prompt.ts'
 import { RedirectRefusal } from './response/redirect.ts'
 import { MAX_PUSHED_OBJECT_LENGTH, readObject } from './sources/request-object.ts'
 import type { VerifiedObject } from './sources/request-object.ts'
-
-/** The services of the endpoint. */
-export interface PushDeps extends AuthorizeDeps {
-  readonly authenticator: ClientAuthenticator
-  readonly senders: Senders
-}
+import type { OAuthDeps } from '../deps.ts'
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/par', allowsNone: true, allowsAssertion: true }
 
@@ -50,7 +43,7 @@ const RECOUNT_SECONDS = 5
 const MAX_COUNTED = 1000
 
 /** Names the handler. */
-export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void {
+export function pushRoutes(deps: OAuthDeps): (on: On<'POST /oauth/par'>) => void {
   const { store, clock, random, behaviour, settings } = deps
   const refuseTooMany = createKeptCounts(deps)
 
@@ -95,7 +88,7 @@ export function pushRoutes(deps: PushDeps): (on: On<'POST /oauth/par'>) => void 
 }
 
 /** Refuses a client with too many pending requests; recounts them periodically. */
-function createKeptCounts({ store, clock }: Pick<PushDeps, 'store' | 'clock'>) {
+function createKeptCounts({ store, clock }: Pick<OAuthDeps, 'store' | 'clock'>) {
   const counts = new Map<string, { readonly until: Date; kept: number }>()
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
     const key = JSON.stringify([zone.id, clientId])
@@ -122,7 +115,11 @@ interface Sent {
 const NOT_PARAMETERS = [...SECRETS, 'client_assertion_type', 'client_id']
 
 /** The parameters of the request. If it has a request object, only those in the object count (RFC 9126 §3). */
-async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, deps: PushDeps): Promise<VerifiedObject> {
+async function parametersIn(
+  { zone }: FastifyRequest,
+  { client, sent }: Sent,
+  deps: OAuthDeps,
+): Promise<VerifiedObject> {
   if (sent.get('request_uri')) {
     throw new OAuthError('invalid_request', 'A pushed request cannot refer to another one') // RFC 9126 §2.1
   }
@@ -143,7 +140,7 @@ async function parametersIn({ zone }: FastifyRequest, { client, sent }: Sent, de
 async function withKey(
   request: FastifyRequest,
   { client, parameters }: { readonly client: Client; readonly parameters: string },
-  { senders }: PushDeps,
+  { senders }: OAuthDeps,
 ): Promise<string> {
   const form = formIn(parameters)
   const named = form.get('dpop_jkt') || undefined // an empty parameter is none: RFC 6749 §3.1
@@ -170,7 +167,7 @@ interface Pushed {
 }
 
 /** Runs the checks of the authorization endpoint; their refusals become the response. */
-async function check({ form, client, isSigned, ...exchange }: Pushed, deps: PushDeps): Promise<void> {
+async function check({ form, client, isSigned, ...exchange }: Pushed, deps: OAuthDeps): Promise<void> {
   const context: AuthorizeContext = {
     ...exchange,
     form,

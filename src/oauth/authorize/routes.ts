@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { AuthorizeDeps } from './context.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 const open = {
   access: { by: 'anyone', because: 'the flow itself authenticates the user, by redirecting to sign-in' },
@@ -19,7 +19,7 @@ const ROUTES = {
 export type AuthorizeRoute = keyof typeof ROUTES
 
 /** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
-export function authorizeEndpoint(app: FastifyInstance, deps: AuthorizeDeps): void {
+export function authorizeEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   deferredRoutes<AuthorizeRoute>(app, ROUTES, {
     load: async () => {
       const { authorizeHandlers } = await import('./authorize.ts')

@@ -1,44 +1,27 @@
 import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
-import type { Clock } from '../../base/clock.ts'
-import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
-import type { ClientAuthenticator } from '../../clients/authentication/authentication.ts'
 import { mayUseGrant } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { DEVICE_CODE_SECONDS, newUserCode, POLL_SECONDS, shownUserCode } from '../../model/tokens/device-code.ts'
 import type { DeviceRequest } from '../../model/tokens/device-code.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { parseScope, requestableScopes } from '../../model/tokens/scopes.ts'
-import type { Urls } from '../../model/urls.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { userAgentIn } from '../../model/users/user-agent.ts'
 import { AlreadyExists } from '../../store/store.ts'
-import type { Store } from '../../store/store.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { siteKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { authorizationOf } from '../../web/requests/plain-basic.ts'
 import { addressOf, contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { parseParams } from '../params.ts'
 import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
-
-/** Dependencies of the endpoint. */
-export interface DeviceAuthorizationDeps {
-  readonly store: Store
-  readonly authenticator: ClientAuthenticator
-  readonly clock: Clock
-  readonly random: Random
-  readonly urls: Urls
-  readonly limits: Limits
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from '../deps.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 const ENDPOINT = { path: DEVICE_AUTHORIZATION_PATH, allowsNone: true, allowsAssertion: true } as const
@@ -53,7 +36,7 @@ const MAX_SCOPE_LENGTH = 4000
 const MAX_ATTEMPTS = 3
 
 /** `POST /oauth/device_authorization` (RFC 8628 §3.1). */
-export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: DeviceAuthorizationDeps): void {
+export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps): void {
   const { store, clock, random, urls, limits, behaviour } = deps
 
   on('POST /oauth/device_authorization', async (request, reply) => {

@@ -1,6 +1,5 @@
 // Stores a user's decision about a device, which polls for its tokens, and records it in the audit trail.
 import type { FastifyRequest } from 'fastify'
-import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
 import { isAutoApproved } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
@@ -8,13 +7,8 @@ import { revocationSignature } from '../../token/revocation-signature.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { recordDecisions } from '../approval-decisions.ts'
-import type { DecisionDeps } from '../approval-decisions.ts'
 import type { DeviceQuestion } from './device-question.ts'
-
-/** Dependencies of a decision. */
-export interface DeviceDecisionDeps extends DecisionDeps {
-  readonly random: Random
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** The decision of a user: the scopes that the page showed, allowed or not. */
 interface DeviceDecision {
@@ -28,7 +22,7 @@ interface DeviceDecision {
 export async function decideOnce(
   request: FastifyRequest,
   { signedIn, question, scopes, isAllowed }: DeviceDecision,
-  deps: DeviceDecisionDeps,
+  deps: OAuthDeps,
 ): Promise<boolean> {
   const { store, clock, random, audit } = deps
   const { zone } = request
@@ -63,7 +57,7 @@ export async function decideOnce(
 async function recordApproval(
   request: FastifyRequest,
   { signedIn, question, scopes }: Omit<DeviceDecision, 'isAllowed'>,
-  deps: DeviceDecisionDeps,
+  deps: OAuthDeps,
 ): Promise<void> {
   const { client } = question
   const decisions = scopes

@@ -4,7 +4,6 @@ import type { FastifyReply } from 'fastify'
 import { parseJson } from '../../base/json.ts'
 import { displayName } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Service } from '../../model/service.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import { enteredUserCode, shownUserCode } from '../../model/tokens/device-code.ts'
 import type { DeviceRequest } from '../../model/tokens/device-code.ts'
@@ -15,33 +14,18 @@ import type { DeviceProblem } from '../../pages/device.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Exchange } from '../../web/exchange.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
 import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-import type { SignInDemands } from '../../web/sessions/sign-in-demands.ts'
 import { decideOnce } from './device-decision.ts'
-import type { DeviceDecisionDeps } from './device-decision.ts'
 import { examineCode } from './device-question.ts'
-import type { DeviceQuestion, DeviceQuestionDeps } from './device-question.ts'
+import type { DeviceQuestion } from './device-question.ts'
 import { DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
-
-/** Dependencies of the page. */
-export interface DevicePageDeps extends DeviceQuestionDeps, DeviceDecisionDeps {
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly signInDemands: SignInDemands
-  readonly service: Service
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** The device request that a signed-in user decides about. */
 interface AskedUser {
@@ -50,7 +34,7 @@ interface AskedUser {
 }
 
 /** `GET` and `POST /device`, and `POST /device/decision`. */
-export function devicePageHandlers(on: On<DeviceRoute>, deps: DevicePageDeps): void {
+export function devicePageHandlers(on: On<DeviceRoute>, deps: OAuthDeps): void {
   on('GET /device', async (request, reply) => {
     const code = codeIn(queryForm(request))
     const signedIn = await requireSignedInUser({ request, reply }, code, deps)
@@ -81,7 +65,7 @@ function pathWith(code: string | undefined, client?: Client): string {
 async function requireSignedInUser(
   { request, reply }: Exchange,
   code: string | undefined,
-  deps: DevicePageDeps,
+  deps: OAuthDeps,
 ): Promise<SignedInUser | undefined> {
   const { sessions, denial, signInDemands } = deps
   requireDeviceProtocol(request, deps)
@@ -98,7 +82,7 @@ async function requireSignedInUser(
 }
 
 /** The user and the device of the submitted code; undefined when the request is answered otherwise. */
-async function requireQuestion(exchange: Exchange, deps: DevicePageDeps): Promise<AskedUser | undefined> {
+async function requireQuestion(exchange: Exchange, deps: OAuthDeps): Promise<AskedUser | undefined> {
   const { request, reply } = exchange
   const code = codeIn(bodyForm(request) ?? EMPTY_FORM)
   const signedIn = await requireSignedInUser(exchange, code, deps)
@@ -123,7 +107,7 @@ async function requireQuestion(exchange: Exchange, deps: DevicePageDeps): Promis
 async function askForCode(
   { request, reply }: Exchange,
   { code, problem }: { readonly code?: string | undefined; readonly problem?: DeviceProblem },
-  { pages }: DevicePageDeps,
+  { pages }: OAuthDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply, { form: true })
   const userCode = code === undefined ? undefined : shownUserCode(code)
@@ -133,7 +117,7 @@ async function askForCode(
 async function askForDecision(
   { request, reply }: Exchange,
   { signedIn, question }: AskedUser,
-  deps: DevicePageDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { pages } = deps
   const { code, device, client, scopes } = question
@@ -153,7 +137,7 @@ async function askForDecision(
   return pages.send(reply, page)
 }
 
-async function acceptDecision(exchange: Exchange, asked: AskedUser, deps: DevicePageDeps): Promise<FastifyReply> {
+async function acceptDecision(exchange: Exchange, asked: AskedUser, deps: OAuthDeps): Promise<FastifyReply> {
   const { request, reply } = exchange
   const { pages } = deps
   const { signedIn, question } = asked

@@ -1,32 +1,19 @@
 // Finds the device of a user code, and the scopes that the user can grant it.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import { allowsProvider, displayName, mayUseGrant } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { DeviceRequest } from '../../model/tokens/device-code.ts'
 import { userScopes } from '../../model/tokens/scopes.ts'
-import type { GrantedScopes, UserGroups } from '../../model/tokens/scopes.ts'
+import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
-import type { Zone } from '../../model/zones/zone.ts'
 import type { DeviceProblem } from '../../pages/device.ts'
-import type { Store } from '../../store/store.ts'
 import { callerKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { lackingLevel } from '../lacking-level.ts'
-
-/** Dependencies of the question. */
-export interface DeviceQuestionDeps {
-  readonly store: Store
-  readonly limits: Limits
-  readonly groupsOf: (zone: Zone, user: User) => Promise<UserGroups>
-  readonly clock: Clock
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from '../deps.ts'
 
 const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -53,7 +40,7 @@ type DeviceExamination =
 export async function examineCode(
   request: FastifyRequest,
   { signedIn, code }: { readonly signedIn: SignedInUser; readonly code: string | undefined },
-  deps: DeviceQuestionDeps,
+  deps: OAuthDeps,
 ): Promise<DeviceExamination> {
   const { zone } = request
   const { user, session } = signedIn
@@ -78,7 +65,7 @@ export async function examineCode(
 function findWaitingDevice(
   request: FastifyRequest,
   { user, code }: { readonly user: User; readonly code: string | undefined },
-  { store, limits, clock }: DeviceQuestionDeps,
+  { store, limits, clock }: OAuthDeps,
 ): Promise<WaitingDevice | undefined> {
   const { zone } = request
   const userKey = `${zone.id} ${user.id}`

@@ -4,8 +4,7 @@ import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { turnedOff } from '../../web/answers.ts'
-import type { DeviceAuthorizationDeps } from './device-authorization.ts'
-import type { DevicePageDeps } from './device-page.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** `device_authorization_endpoint`. */
 export const DEVICE_AUTHORIZATION_PATH = '/oauth/device_authorization'
@@ -28,17 +27,14 @@ const ROUTES = {
 /** A route of the device grant. */
 export type DeviceRoute = keyof typeof ROUTES
 
-/** Dependencies of the endpoints. */
-type DeviceDeps = DeviceAuthorizationDeps & DevicePageDeps
-
 /** Refuses where the zone does not support the protocol. */
-export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<DeviceDeps, 'behaviour'>): void {
+export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: Pick<OAuthDeps, 'behaviour'>): void {
   if (supportsProtocol(zone, 'deviceGrant', behaviour)) return
   throw turnedOff()
 }
 
 /** `/oauth/device_authorization`, and the page `/device`. */
-export function deviceEndpoints(app: FastifyInstance, deps: DeviceDeps): void {
+export function deviceEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
   deferredRoutes<DeviceRoute>(app, ROUTES, {
     load: async () => {
       const [{ deviceAuthorizationHandler }, { devicePageHandlers }] = await Promise.all([

@@ -1,28 +1,17 @@
-import type { Clock } from '../../base/clock.ts'
-import type { Random } from '../../base/random.ts'
-import type { Identity } from '../../identity/identity.ts'
-import type { DemandFinder } from '../../identity/outstanding-demand.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { allowsProvider, PROVIDER_BARRED } from '../../model/clients/client.ts'
 import type { Confirmation } from '../../model/tokens/confirmation.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { ScopeTrace } from '../../model/rules.ts'
-import type { UserGroups } from '../../model/tokens/scopes.ts'
-import type { Service } from '../../model/service.ts'
-import type { TokenSettings } from '../../model/zones/settings.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { AddressedZone, RequestContext } from '../../model/request.ts'
 import type { ProofId } from '../../model/tokens/token.ts'
-import type { Store } from '../../store/store.ts'
-import type { TokenReader } from '../../token/reader.ts'
 import type { VerifiedToken } from '../../token/token-validity.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import type { Params } from '../params.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** What the decision of a grant depends on. */
 export interface DecidedRequest {
@@ -52,27 +41,13 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
 }
 
 /** Read-only services for a decision: `/explain` makes the same decision without a request. */
-export interface DecisionDeps {
-  readonly store: Store
-  readonly reader: TokenReader
-  readonly clock: Clock
-  readonly random: Random
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: TokenSettings
-  readonly groupsOf: (zone: AddressedZone, user: User) => Promise<UserGroups>
-  readonly findOutstandingDemand: DemandFinder
-}
+export type DecisionDeps = Pick<
+  OAuthDeps,
+  'store' | 'reader' | 'clock' | 'random' | 'service' | 'behaviour' | 'settings' | 'groupsOf' | 'findOutstandingDemand'
+>
 
 /** The services that a grant may use. */
-export interface GrantDeps extends DecisionDeps {
-  readonly identity: Identity
-  readonly urls: Urls
-  readonly audit: Audit
-  readonly limits: Limits
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
-}
+export type GrantDeps = DecisionDeps & Pick<OAuthDeps, 'identity' | 'urls' | 'audit' | 'limits' | 'samlEntityId'>
 
 /** One `grant_type` (RFC 6749 §1.3). It decides what to grant; the issuer issues the tokens. */
 export interface Grant {

@@ -1,29 +1,24 @@
 // `grant_type=password` with `source=login`: an external login server gets tokens for a user that it has signed in. Two
 // parties call at once: the login server by its bearer token, and the client of the tokens by its credentials in the form.
 import type { FastifyRequest } from 'fastify'
-import type { AuthenticatedClient, ClientAuthenticator } from '../../clients/authentication/authentication.ts'
+import type { AuthenticatedClient } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
 import { vouchedUserOf } from '../../identity/vouched.ts'
-import type { Vouching } from '../../identity/vouched.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { bearerHeader, insufficientScope, withScopeChallenge } from '../../web/callers/authorization-header.ts'
-import type { BearerGate } from '../../web/callers/bearer.ts'
 import { refuseVouching, requireLoginServer } from '../../web/callers/login-server.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { Params } from '../params.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { GrantDeps, GrantRequest } from './grant.ts'
 import { authorizeFor, MFA_REQUIRED } from './resource-owner.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** Dependencies of these requests besides those of a grant. */
-export interface VouchedDeps extends GrantDeps {
-  readonly vouching: Vouching
-  readonly bearerGate: BearerGate
-  readonly authenticator: ClientAuthenticator
-}
+type VouchedDeps = GrantDeps & Pick<OAuthDeps, 'vouching' | 'bearerGate' | 'authenticator'>
 
 /** Both callers. */
 export interface VouchedCaller extends AuthenticatedClient {

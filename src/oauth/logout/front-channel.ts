@@ -1,21 +1,10 @@
 // The applications that end their sessions in the browser (OpenID Connect Front-Channel Logout).
 import type { FastifyRequest } from 'fastify'
 import { OutboundBusy } from '../../base/outbound/error.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { Store } from '../../store/store.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
-
-/** Dependencies of finding the frames. */
-interface FrontChannelDeps {
-  readonly store: Store
-  readonly sessions: Sessions
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** A page loads no more than these; the back channel has no such limit. */
 const MAX_FRAMES = 30
@@ -23,7 +12,7 @@ const MAX_FRAMES = 30
 /** The URLs to load when the session of the request ends, with `iss` and `sid` for clients that ask for them (§2). */
 export async function framesOf(
   request: FastifyRequest,
-  { store, sessions, urls, behaviour }: FrontChannelDeps,
+  { store, sessions, urls, behaviour }: OAuthDeps,
 ): Promise<readonly string[]> {
   const { zone } = request
   if (!supportsProtocol(zone, 'frontchannelLogout', behaviour)) return []

@@ -4,13 +4,12 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { sessionIdFor } from '../../model/sessions/session.ts'
 import type { Subjects } from '../../model/tokens/subject.ts'
-import type { Store } from '../../store/store.ts'
 import { clientIdOf } from '../../token/claims.ts'
 import type { Claims } from '../../token/claims.ts'
-import type { TokenReader } from '../../token/reader.ts'
 import { PageError } from '../../web/answers.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** The subject, session and client of a verified `id_token_hint`. */
 export interface LogoutHint {
@@ -23,7 +22,7 @@ export interface LogoutHint {
 export async function findHint(
   zone: AddressedZone,
   params: Params,
-  { reader, store }: { readonly reader: TokenReader; readonly store: Store },
+  { reader, store }: Pick<OAuthDeps, 'reader' | 'store'>,
 ): Promise<LogoutHint | undefined> {
   const text = params.get('id_token_hint')
   if (text === undefined) return undefined

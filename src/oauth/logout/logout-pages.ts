@@ -3,20 +3,14 @@ import type { FastifyReply } from 'fastify'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Destination } from '../../model/sessions/destination.ts'
 import { LOGOUT_PATH } from '../../model/sessions/logout-return.ts'
-import type { Urls } from '../../model/urls.ts'
 import { logoutConfirmationPage } from '../../pages/logout-confirmation.ts'
 import { signedOutPage } from '../../pages/signed-out.ts'
 import { PageError } from '../../web/answers.ts'
 import type { Exchange } from '../../web/exchange.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
 import { redirectParameterName } from './targets.ts'
-
-interface LogoutPageDeps {
-  readonly pages: PageWriter
-  readonly urls: Urls
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** The parameters that are repeated: in the confirmation form, and in the URL when a posted form is requested again by GET. */
 const FORWARDED_PARAMETERS = ['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'ui_locales']
@@ -44,7 +38,7 @@ export function checkForwardedLength(length: number): void {
 export async function askForConfirmation(
   { request, reply }: Exchange,
   { params, signedIn }: { readonly params: Params; readonly signedIn: SignedInUser },
-  { pages, urls }: LogoutPageDeps,
+  { pages, urls }: OAuthDeps,
 ): Promise<FastifyReply> {
   const fields = forwardedNames(request.zone).flatMap(name => {
     const value = params.get(name)
@@ -72,7 +66,7 @@ export async function showFrames(
     readonly destination: Destination | undefined
     readonly offeredUrl: string | undefined
   },
-  { pages, urls }: LogoutPageDeps,
+  { pages, urls }: OAuthDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
   const signInUrl = `${urls.pathOf(request.zone)}/login`
@@ -86,7 +80,7 @@ export async function showFrames(
 export async function showSignedOut(
   { request, reply }: Exchange,
   offeredUrl: string | undefined,
-  { pages, urls }: LogoutPageDeps,
+  { pages, urls }: OAuthDeps,
 ): Promise<FastifyReply> {
   const chrome = await pages.chrome(request, reply)
   return pages.send(reply, signedOutPage(chrome, { signInUrl: `${urls.pathOf(request.zone)}/login`, offeredUrl }))

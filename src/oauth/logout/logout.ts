@@ -1,24 +1,15 @@
 // Ends a browser session: UAA's logout with `redirect`, and OpenID Connect RP-Initiated Logout.
 import type { FastifyReply } from 'fastify'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { ANSWERED, LOGOUT_PATH as PATH } from '../../model/sessions/logout-return.ts'
-import type { Subjects } from '../../model/tokens/subject.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { Store } from '../../store/store.ts'
-import type { TokenReader } from '../../token/reader.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { leadTo } from '../../web/destination.ts'
 import type { Exchange } from '../../web/exchange.ts'
-import type { PageWriter } from '../../web/pages.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { isLoadedInAdvance } from '../../web/requests/navigation.ts'
 import { encodeNamed, queryForm } from '../../web/requests/query.ts'
 import { isFromAnotherOrigin } from '../../web/requests/request-origin.ts'
 import { bodyForm } from '../../web/route.ts'
-import type { Csrf } from '../../web/sessions/csrf.ts'
-import type { Denial } from '../../web/sessions/denial.ts'
-import type { Sessions } from '../../web/sessions/session.ts'
 import { locationFor } from '../authorize/response/redirect.ts'
 import { framesOf } from './front-channel.ts'
 import { findHint, isOfSession, isOfUser } from './hint.ts'
@@ -35,33 +26,24 @@ import { createLogoutTargets, isRegistered, mayRedirect, redirectParameterName }
 import type { LogoutTargets } from './targets.ts'
 import type { Params } from '../params.ts'
 import { readParams } from '../params.ts'
+import { createUpstreamLogout } from '../upstream-logout.ts'
 import type { AfterLogout, UpstreamLogout } from '../upstream-logout.ts'
+import type { OAuthDeps } from '../deps.ts'
 
-/** Dependencies of `logoutHandlers`. */
-export interface LogoutDeps {
-  readonly store: Store
-  readonly reader: TokenReader
-  readonly sessions: Sessions
-  readonly denial: Denial
-  readonly csrf: Csrf
-  readonly pages: PageWriter
-  readonly urls: Urls
-  readonly behaviour: Behaviour
+interface LogoutDeps extends OAuthDeps {
+  readonly targets: LogoutTargets
   readonly upstream: UpstreamLogout
-  readonly subjects: Subjects
 }
 
-type Deps = LogoutDeps & { readonly targets: LogoutTargets }
-
 /** Sets the handlers of `/logout.do`. */
-export function logoutHandlers(on: On<LogoutRoute>, given: LogoutDeps): void {
-  const deps = { ...given, targets: createLogoutTargets(given) }
+export function logoutHandlers(on: On<LogoutRoute>, given: OAuthDeps): void {
+  const deps = { ...given, targets: createLogoutTargets(given), upstream: createUpstreamLogout(given) }
   for (const name of ['GET /logout.do', 'POST /logout.do'] as const) {
     on(name, (request, reply) => logout({ request, reply }, deps))
   }
 }
 
-async function logout({ request, reply }: Exchange, deps: Deps): Promise<FastifyReply> {
+async function logout({ request, reply }: Exchange, deps: LogoutDeps): Promise<FastifyReply> {
   const { sessions, denial, csrf, urls, behaviour, upstream, targets } = deps
   // After an error the browser repeats the request when the user actually opens the link.
   if (isLoadedInAdvance(request)) throw new PageError(403, 'This address must not be prefetched.')
@@ -96,7 +78,7 @@ async function logout({ request, reply }: Exchange, deps: Deps): Promise<Fastify
 }
 
 /** Handles a return that this browser does not expect, or without a stored target. Ends no session (row L7). */
-async function afterAnswer({ request, reply }: Exchange, params: Params, deps: Deps): Promise<FastifyReply> {
+async function afterAnswer({ request, reply }: Exchange, params: Params, deps: LogoutDeps): Promise<FastifyReply> {
   const { behaviour, targets } = deps
   if (behaviour.upstreamReturnByQuery) return reply.redirect(await targets.of(request.zone, params, undefined), 302)
   return showReturn({ request, reply }, undefined, deps)
@@ -106,7 +88,7 @@ async function afterAnswer({ request, reply }: Exchange, params: Params, deps: D
 async function showReturn(
   { request, reply }: Exchange,
   offeredUrl: string | undefined,
-  deps: Deps,
+  deps: LogoutDeps,
 ): Promise<FastifyReply> {
   const { sessions, urls } = deps
   if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
@@ -117,7 +99,7 @@ async function showReturn(
 async function logoutForClient(
   exchange: Exchange,
   { params, isConfirmed }: { readonly params: Params; readonly isConfirmed: boolean },
-  deps: Deps,
+  deps: LogoutDeps,
 ): Promise<FastifyReply> {
   const { request } = exchange
   const { sessions, urls, subjects, targets } = deps
@@ -150,7 +132,7 @@ const withState = (target: string, state: string | undefined): string =>
   state === undefined ? target : locationFor(target, 'query', { state })
 
 /** Ends the session, then redirects to its provider, else to the target or the signed-out page. */
-async function endThenGo(exchange: Exchange, afterLogout: AfterLogout, deps: Deps): Promise<FastifyReply> {
+async function endThenGo(exchange: Exchange, afterLogout: AfterLogout, deps: LogoutDeps): Promise<FastifyReply> {
   const { request, reply } = exchange
   const { pages, upstream } = deps
   const frames = await framesOf(request, deps)

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { LogoutDeps } from './logout.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 const ends = {
   access: { by: 'anyone', because: 'it only ends the session of the browser that calls' },
@@ -18,7 +18,7 @@ const ROUTES = {
 export type LogoutRoute = keyof typeof ROUTES
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
-export function logoutEndpoint(app: FastifyInstance, deps: LogoutDeps): void {
+export function logoutEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
   deferredRoutes<LogoutRoute>(app, ROUTES, {
     load: async () => {
       const { logoutHandlers } = await import('./logout.ts')

@@ -2,20 +2,16 @@
 // rules of its client alone.
 import { fitsLogoutEntry } from '../../clients/redirect-uri.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import { isSafeUri } from '../../model/safe-uri.ts'
-import type { Subjects } from '../../model/tokens/subject.ts'
-import type { Urls } from '../../model/urls.ts'
-import type { Store } from '../../store/store.ts'
 import { clientIdOf } from '../../token/claims.ts'
-import type { TokenReader } from '../../token/reader.ts'
 import { isOwnUrl } from '../../web/requests/own-path.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { Params } from '../params.ts'
 import { hintIn, isOfUser } from './hint.ts'
 import type { LogoutHint } from './hint.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** The name of UAA's redirect parameter, which a zone may change. */
 export const redirectParameterName = (zone: AddressedZone): string =>
@@ -57,19 +53,7 @@ interface ClientOfLogout {
 const NO_CLIENT: ClientOfLogout = {}
 
 /** One instance serves every zone. */
-export function createLogoutTargets({
-  store,
-  reader,
-  urls,
-  behaviour,
-  subjects,
-}: {
-  readonly store: Store
-  readonly reader: TokenReader
-  readonly urls: Urls
-  readonly behaviour: Behaviour
-  readonly subjects: Subjects
-}): LogoutTargets {
+export function createLogoutTargets({ store, reader, urls, behaviour, subjects }: OAuthDeps): LogoutTargets {
   function fallback(zone: AddressedZone): string {
     const target = zone.config.links?.logout?.redirectUrl ?? '/login'
     return target.startsWith('/') ? urls.ofZone(zone) + target : target

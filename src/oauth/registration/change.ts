@@ -1,6 +1,5 @@
 // A registered client changes its metadata (RFC 7592 §2.2).
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import type { Requester } from '../../base/concurrency/fair-queue.ts'
 import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
@@ -10,32 +9,22 @@ import type { ClientWrite } from '../../clients/changes.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
 import type { SecretDeps } from '../../clients/secrets.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { isElevated } from '../../model/clients/registration.ts'
 import type { RegistrationPolicy } from '../../model/clients/registration.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import { ChangedMeanwhile } from '../../store/store.ts'
-import type { Store } from '../../store/store.ts'
 import { callerKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { defineClient, withMembersOf } from './definition.ts'
-import type { DefinitionDeps } from './definition.ts'
 import { linksOf, refuseForeignLinks, refuseForeignRedirects } from './foreign-hosts.ts'
 import { invalidMetadata, readMetadata } from './metadata.ts'
 import type { RegisteredClient } from './register.ts'
 import { findRegisteredCaller, openPolicy, TOKEN_LENGTH } from './registration-access.ts'
-import type { OfClient, RegistrationAccessDeps } from './registration-access.ts'
-
-/** Dependencies of changes. */
-export interface ChangeDeps extends DefinitionDeps, RegistrationAccessDeps, SecretDeps {
-  readonly audit: Audit
-  readonly limits: Pick<Limits, 'registrations'>
-  readonly clock: Clock
-}
+import type { OfClient } from './registration-access.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** Members of an answer, which a request must not have (RFC 7592 §2.2). */
 const OF_ANSWERS = [
@@ -48,7 +37,7 @@ const OF_ANSWERS = [
 /** Replaces the metadata of the calling client, and its registration access token. */
 export async function changeRegistration(
   request: FastifyRequest<OfClient>,
-  deps: ChangeDeps,
+  deps: OAuthDeps,
 ): Promise<RegisteredClient> {
   const { clock, random, behaviour, limits } = deps
   const { zone } = request
@@ -119,7 +108,7 @@ async function checkSecret(
 export async function commitRegistration(
   request: FastifyRequest,
   write: ClientWrite,
-  { store, audit }: { readonly store: Store; readonly audit: Audit },
+  { store, audit }: Pick<OAuthDeps, 'store' | 'audit'>,
 ): Promise<void> {
   const facts = { store, audit, origin: auditOriginOf(request) }
   await applyWrites(request.zone.id, [write], facts).catch((cause: unknown) => {

@@ -1,24 +1,15 @@
 // The client that registered metadata describe, checked in every way that a client of the client API is.
-import type { Outbound } from '../../base/outbound.ts'
 import { clientFromJson } from '../../clients/client-json.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
 import { problemInZone } from '../../clients/in-zone.ts'
-import type { InZoneDeps } from '../../clients/in-zone.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { clientFields } from '../../records/client.ts'
 import { signingKeyProblem } from './signing-keys.ts'
-import type { ForeignHostDeps } from './foreign-hosts.ts'
 import { invalidMetadata, REGISTERED_MEMBERS } from './metadata.ts'
 import type { RequestedClient } from './metadata.ts'
 import { checkSector } from './sector.ts'
-
-/** Dependencies of the checks. */
-export interface DefinitionDeps extends InZoneDeps, ForeignHostDeps {
-  readonly outbound: Outbound
-  readonly service: Service
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** The requested client under its ID; refuses what the zone does not allow. */
 export async function defineClient(
@@ -28,7 +19,7 @@ export async function defineClient(
     clientId,
     secret,
   }: { readonly requested: RequestedClient; readonly clientId: string; readonly secret: string | undefined },
-  deps: DefinitionDeps,
+  deps: OAuthDeps,
 ): Promise<ClientDefinition> {
   const { service, behaviour, outbound } = deps
   const json = { ...requested.json, client_id: clientId, ...(secret !== undefined && { client_secret: secret }) }
@@ -41,7 +32,7 @@ export async function defineClient(
   const definition = { ...read, authorizedGrantTypes: requested.grantTypes }
   const problemHere = signingKeyProblem(zone, definition) ?? (await problemInZone(zone, definition, deps))
   if (problemHere !== undefined) throw invalidMetadata(problemHere)
-  await checkSector(zone.id, definition, outbound)
+  await checkSector(zone.id, definition, outbound.for('client_metadata'))
   return definition
 }
 

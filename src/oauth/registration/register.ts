@@ -2,26 +2,16 @@
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
 import { newClient, recordCreation } from '../../clients/changes.ts'
-import type { SecretDeps } from '../../clients/secrets.ts'
-import type { Audit } from '../../model/audit/event.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { siteKey } from '../../web/limits/limits.ts'
-import type { Limits } from '../../web/limits/limits.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { auditOriginOf, requesterOf } from '../../web/requests/requester.ts'
 import { defineClient } from './definition.ts'
-import type { DefinitionDeps } from './definition.ts'
 import { linksOf, refuseForeignLinks, refuseForeignRedirects } from './foreign-hosts.ts'
 import { readMetadata } from './metadata.ts'
 import { findInitialToken, initialTokenUsedUp, openPolicy, TOKEN_LENGTH } from './registration-access.ts'
-import type { RegistrationAccessDeps } from './registration-access.ts'
-
-/** Dependencies of registering. */
-export interface RegisterDeps extends DefinitionDeps, RegistrationAccessDeps, SecretDeps {
-  readonly audit: Audit
-  readonly limits: Pick<Limits, 'registrations'>
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** A client with its registration access token, and with its secret if that is new. */
 export interface RegisteredClient {
@@ -31,7 +21,7 @@ export interface RegisteredClient {
 }
 
 /** Creates the client that the request describes, if the zone lets it register. */
-export async function registerClient(request: FastifyRequest, deps: RegisterDeps): Promise<RegisteredClient> {
+export async function registerClient(request: FastifyRequest, deps: OAuthDeps): Promise<RegisteredClient> {
   const { store, clock, random, service, behaviour, audit, limits } = deps
   const { zone } = request
   const policy = openPolicy(zone, deps)

@@ -1,24 +1,17 @@
 // Who may register or manage a client: the policy of the zone, the token that lets a client register, and the one with which
 // it manages its registration.
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../base/clock.ts'
 import { digest, sameSecret } from '../../base/secrets.ts'
 import { registrationPolicy } from '../../model/clients/registration.ts'
 import type { RegistrationPolicy, RegistrationToken } from '../../model/clients/registration.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { Zone } from '../../model/zones/zone.ts'
-import type { Store, StoredClient } from '../../store/store.ts'
+import type { StoredClient } from '../../store/store.ts'
 import { bearerChallenge, bearerHeader } from '../../web/callers/authorization-header.ts'
 import { turnedOff } from '../../web/answers.ts'
 import { tokenByDpop } from '../../token/sender/dpop.ts'
-
-/** Dependencies of access. */
-export interface RegistrationAccessDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly service: Service
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** Characters of a registration access token and of a client secret: 256 bits. */
 export const TOKEN_LENGTH = 43
@@ -36,7 +29,7 @@ interface RegisteredCaller extends StoredClient {
 /** The zone's policy; refuses where registration is off. */
 export function openPolicy(
   zone: Zone,
-  { service }: { readonly service: Service },
+  { service }: OAuthDeps,
 ): RegistrationPolicy & { readonly mode: 'token' | 'open' } {
   const { mode, ...policy } = registrationPolicy(zone, service)
   if (mode === 'off') throw turnedOff()
@@ -47,7 +40,7 @@ export function openPolicy(
 export async function findInitialToken(
   request: FastifyRequest,
   mode: 'token' | 'open',
-  { store, clock, service }: RegistrationAccessDeps,
+  { store, clock, service }: OAuthDeps,
 ): Promise<RegistrationToken | undefined> {
   const sent = unboundToken(request, service)
   if (sent === undefined && mode === 'open') return undefined
@@ -67,7 +60,7 @@ export const initialTokenUsedUp = (service: Service): OAuthError =>
 /** The client whose registration access token was sent; every failure gives the same answer (RFC 7592 §2). */
 export async function findRegisteredCaller(
   request: FastifyRequest<OfClient>,
-  { store, service }: RegistrationAccessDeps,
+  { store, service }: OAuthDeps,
 ): Promise<RegisteredCaller> {
   const token = unboundToken(request, service)
   const found = await store.clients.findForChange(request.zone.id, request.params.client_id)

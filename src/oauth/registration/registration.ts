@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deletion } from '../../clients/changes.ts'
 import { DEFAULT_ALGORITHM } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { Urls } from '../../model/urls.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
@@ -16,21 +15,16 @@ import { sendJson } from '../../web/requests/json.ts'
 import { clientInformation } from './answer.ts'
 import type { SubstituteAlgorithms } from './answer.ts'
 import { changeRegistration, commitRegistration } from './change.ts'
-import type { ChangeDeps } from './change.ts'
 import { registerClient } from './register.ts'
-import type { RegisterDeps, RegisteredClient } from './register.ts'
+import type { RegisteredClient } from './register.ts'
 import { findRegisteredCaller, openPolicy } from './registration-access.ts'
 import type { OfClient } from './registration-access.ts'
 import { REGISTRATION_PATH } from './routes.ts'
 import type { RegistrationRoute } from './routes.ts'
-
-/** Dependencies of the endpoints. */
-export interface RegistrationDeps extends RegisterDeps, ChangeDeps {
-  readonly urls: Urls
-}
+import type { OAuthDeps } from '../deps.ts'
 
 /** The handlers of `/connect/register` and below. */
-export function registrationHandlers(on: On<RegistrationRoute>, deps: RegistrationDeps): void {
+export function registrationHandlers(on: On<RegistrationRoute>, deps: OAuthDeps): void {
   const answer = async (
     { zone }: FastifyRequest,
     reply: FastifyReply,
@@ -71,7 +65,7 @@ export function registrationHandlers(on: On<RegistrationRoute>, deps: Registrati
 async function substitutesFor(
   zone: AddressedZone,
   client: Client,
-  { keys, behaviour }: Pick<RegistrationDeps, 'keys' | 'behaviour'>,
+  { keys, behaviour }: Pick<OAuthDeps, 'keys' | 'behaviour'>,
 ): Promise<SubstituteAlgorithms> {
   if ((await keys.list(zone.id)).length === 0) return {}
   const signing = { zone, client, keys }

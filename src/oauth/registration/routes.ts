@@ -6,8 +6,8 @@ import { turnedOff } from '../../web/answers.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
-import type { RegistrationDeps } from './registration.ts'
 import { zoneIfFound } from '../../web/requests/request-context.ts'
+import type { OAuthDeps } from '../deps.ts'
 
 /** `registration_endpoint`. */
 export const REGISTRATION_PATH = '/connect/register'
@@ -35,7 +35,7 @@ const ROUTES = {
 export type RegistrationRoute = keyof typeof ROUTES
 
 /** `/connect/register` and below. */
-export function registrationEndpoints(app: FastifyInstance, deps: RegistrationDeps): void {
+export function registrationEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
   deferredRoutes<RegistrationRoute>(app, ROUTES, {
     errorHandler: (thrown, request) => {
       const zone = zoneIfFound(request)

@@ -36,7 +36,7 @@ export interface Groups extends GroupChanges, GroupMembers, GroupMappings {
 }
 
 /** Dependencies of `createGroups`. */
-export interface GroupDeps {
+interface GroupDeps {
   readonly store: Store
   readonly clock: Clock
   readonly random: Random

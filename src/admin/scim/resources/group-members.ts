@@ -1,15 +1,15 @@
 // Reads the members of SCIM groups, never more at once than a response or a filter needs.
 import { mapInBatches } from '../../../base/concurrency/in-batches.ts'
 import type { Group, Member } from '../../../model/users/group.ts'
-import type { Service } from '../../../model/service.ts'
 import type { Zone } from '../../../model/zones/zone.ts'
-import type { MemberRecord, Store } from '../../../store/store.ts'
+import type { MemberRecord } from '../../../store/store.ts'
 import type { Json } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
 import { memberToJson } from './group-resource.ts'
 import type { SentMember } from './group-resource.ts'
 import type { Context } from './resources.ts'
 import type { Selection } from '../requests/selection.ts'
+import type { AdminDeps } from '../../deps.ts'
 
 /** Members of the groups of every zone. */
 export interface GroupMembers {
@@ -33,7 +33,7 @@ const MAX_MEMBERS_TO_FILTER = 10_000
 const GROUPS_AT_ONCE = 64
 
 /** One instance serves every zone. */
-export function createGroupMembers({ store, service }: { store: Store; service: Service }): GroupMembers {
+export function createGroupMembers({ store, service }: Pick<AdminDeps, 'store' | 'service'>): GroupMembers {
   return {
     async *pages({ zone, base }, groupId, selection) {
       const showsNames = selection.wants('members', 'display')

@@ -1,10 +1,8 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
 // and never all of them unless the request concerns all.
 import type { Group } from '../../../model/users/group.ts'
-import type { Service } from '../../../model/service.ts'
-import type { CursorPage, Page, Store } from '../../../store/store.ts'
+import type { CursorPage, Page } from '../../../store/store.ts'
 import { findGroup } from '../../../users/groups/group-changes.ts'
-import type { Groups } from '../../../users/groups/groups.ts'
 import { namesOf } from '../schemas/attribute.ts'
 import { createGroupUpdates } from './group-updates.ts'
 import { createGroupMembers } from './group-members.ts'
@@ -17,16 +15,10 @@ import { readResource } from '../requests/reader.ts'
 import type { Context, Resource, Resources } from './resources.ts'
 import { GROUP } from '../schemas/schemas.ts'
 import type { Selection } from '../requests/selection.ts'
-
-/** Dependencies of groups. */
-export interface ScimGroupDeps {
-  readonly store: Store
-  readonly groups: Groups
-  readonly service: Service
-}
+import type { AdminDeps } from '../../deps.ts'
 
 /** One instance serves every zone. */
-export function createScimGroups({ store, groups, service }: ScimGroupDeps): Resources {
+export function createScimGroups({ store, groups, service }: AdminDeps): Resources {
   const names = namesOf(GROUP)
   const members = createGroupMembers({ store, service })
   const { change, patched } = createGroupUpdates({ groups, members, names })

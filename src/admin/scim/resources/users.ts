@@ -1,15 +1,11 @@
 // The users of SCIM, over the records and rules that every API of users shares.
 import { isDeepStrictEqual } from 'node:util'
 import { memberOf } from '../../../base/json.ts'
-import type { Service } from '../../../model/service.ts'
 import { hasPrimaryEmail } from '../../../model/users/user.ts'
 import type { User } from '../../../model/users/user.ts'
-import type { CursorPage, Page, Store } from '../../../store/store.ts'
+import type { CursorPage, Page } from '../../../store/store.ts'
 import { findUser } from '../../../users/user-changes.ts'
-import type { DefaultGroupFilter } from '../../../users/groups/default-group-filter.ts'
-import type { GroupsShown } from '../../../users/groups/default-groups.ts'
 import { noSuchResource } from '../../../users/refusal.ts'
-import type { Users } from '../../../users/users.ts'
 import { namesOf } from '../schemas/attribute.ts'
 import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
@@ -24,18 +20,10 @@ import { ENTERPRISE_USER, OWN_USER, USER } from '../schemas/schemas.ts'
 import type { Selection } from '../requests/selection.ts'
 import { definitionOf, userToJson } from './user-resource.ts'
 import type { UserDefinition } from './user-resource.ts'
-
-/** Dependencies of users. */
-export interface ScimUserDeps {
-  readonly store: Store
-  readonly users: Users
-  readonly groupsShown: GroupsShown
-  readonly inDefaultGroups: DefaultGroupFilter
-  readonly service: Service
-}
+import type { AdminDeps } from '../../deps.ts'
 
 /** One instance serves every zone. */
-export function createScimUsers(deps: ScimUserDeps): Resources {
+export function createScimUsers(deps: AdminDeps): Resources {
   const { store, users, groupsShown, inDefaultGroups, service } = deps
   const internalOrigin = service.name
   const adminScope = service.scope('admin')

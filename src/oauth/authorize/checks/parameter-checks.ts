@@ -1,7 +1,7 @@
 // The checks of the parameters alone, independent of the user: of a request at the authorization endpoint, and of one that is
 // pushed (RFC 9126 §2.1).
 import { readKeyThumbprint, refuseUnboundTokens } from './bound-tokens.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { readAcrValues } from '../demands.ts'
 import type { Step } from '../next-step.ts'
 import { readPrompt } from './prompt.ts'
@@ -21,15 +21,16 @@ import {
 } from './request.ts'
 import { requireSource } from '../sources/sources.ts'
 import { requireRedirectGrant, verifyRedirectUri } from './target.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Adds its result to the context, returns a step that replaces the remaining checks, or throws a refusal. */
 export type Check = (
   context: AuthorizeContext,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ) => Step | undefined | void | Promise<Step | undefined | void>
 
 /** A check of parameters only; returns no step. */
-type ParameterCheck = (context: AuthorizeContext, deps: AuthorizeDeps) => void | Promise<void>
+type ParameterCheck = (context: AuthorizeContext, deps: OAuthDeps) => void | Promise<void>
 
 /** What is asked for, the same in both modes. A new parameter adds its check here. */
 const REQUESTED: readonly ParameterCheck[] = [
@@ -68,5 +69,5 @@ export const UAA_PARAMETERS: readonly ParameterCheck[] = [
 ]
 
 /** The checks of a request that a client pushes. */
-export const pushedChecks = ({ behaviour }: Pick<AuthorizeDeps, 'behaviour'>): readonly ParameterCheck[] =>
+export const pushedChecks = ({ behaviour }: Pick<OAuthDeps, 'behaviour'>): readonly ParameterCheck[] =>
   behaviour.standardAuthorizeChecks ? STANDARD_PARAMETERS : [requireRedirectGrant, verifyRedirectUri, ...UAA_PARAMETERS]

@@ -7,8 +7,9 @@ import { offerAccountChoice } from '../../../web/account-choice.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
 import { AUTHORIZE_PATH, found, isMarked, signedInSince } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { refusal } from '../refusal.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Whether no page may be shown; known before the request is checked. */
 export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): boolean {
@@ -17,7 +18,7 @@ export function isSilent(form: Pick<Form, 'get'>, { promptWords }: Behaviour): b
 }
 
 /** Reads `prompt` and `max_age`; `none` cannot be combined, unknown values are ignored. */
-export function readPrompt(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
   const { params, program } = context
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
   const prompt = params.get('prompt') ?? ''
@@ -81,7 +82,7 @@ const MET_SECONDS = 600
  */
 export async function signIn(
   context: AuthorizeContext,
-  { sessions, denial, urls, behaviour }: AuthorizeDeps,
+  { sessions, denial, urls, behaviour }: OAuthDeps,
 ): Promise<FastifyReply> {
   const { request, reply, form, query, hinted, asked, source } = context
   const isRewritten = !source && isMetBySignIn(form)
@@ -108,7 +109,7 @@ export async function signIn(
 /** Shows `prompt=select_account`: continue with the current account, or sign in with another one. */
 export async function chooseAccount(
   { request, reply, form, query, source, authenticatedUser }: AuthorizeContext,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { user } = found(authenticatedUser)
   const rest = source ? `${query()}&${ACCOUNT_WAS_CHOSEN}=true` : without(form, ['select_account'], [])

@@ -11,14 +11,15 @@ import { supportsProtocol } from '../../../model/zones/protocols.ts'
 import { azAttrOf, tokenFormatOf } from '../../params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod } from '../../pkce.ts'
 import { found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { RedirectRefusal } from '../response/redirect.ts'
 import { refusal } from '../refusal.ts'
 import { grantsAllow } from '../response/response-type.ts'
 import { suitableDelivery } from './target.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** RFC 6749 §3.1, for every other parameter. */
-export function refuseRepeatedParameters(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function refuseRepeatedParameters(context: AuthorizeContext, deps: OAuthDeps): void {
   const [name] = context.params.repeated
   if (name === undefined) return
   throw refusal(
@@ -29,7 +30,7 @@ export function refuseRepeatedParameters(context: AuthorizeContext, deps: Author
 }
 
 /** Refuses a client whose list of identity providers is empty, because no user can sign in to it. */
-export function requireIdentityProvider(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireIdentityProvider(context: AuthorizeContext, deps: OAuthDeps): void {
   if (context.asked.client?.allowedProviders?.length !== 0) return
   const description = 'Client is not authorized for any identity providers.'
   throw refusal(context, deps, new OAuthError('unauthorized_client', description))
@@ -43,14 +44,14 @@ const UNSUPPORTED: readonly (readonly [name: string, error: OAuthErrorCode, desc
 ]
 
 /** Refuses request objects and registration (row A14). */
-export function refuseUnsupported(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function refuseUnsupported(context: AuthorizeContext, deps: OAuthDeps): void {
   for (const [name, error, description] of UNSUPPORTED) {
     if (context.params.get(name) !== undefined) throw refusal(context, deps, new OAuthError(error, description))
   }
 }
 
 /** Reads `response_type`, and refuses a `response_mode` that it does not allow. */
-export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readResponseType(context: AuthorizeContext, deps: OAuthDeps): void {
   const { params, asked } = context
   const { behaviour } = deps
   const target = found(asked.target)
@@ -81,7 +82,7 @@ export function readResponseType(context: AuthorizeContext, deps: AuthorizeDeps)
 }
 
 /** The client's grants must allow the response type (row A4). */
-export function requireGrantForType(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireGrantForType(context: AuthorizeContext, deps: OAuthDeps): void {
   const { client, responseType } = context.asked
   if (grantsAllow(found(client), found(responseType))) return
   const description = 'The grants and response types of this client do not allow this response_type'
@@ -96,7 +97,7 @@ export function readTokenParameters(context: AuthorizeContext): void {
 }
 
 /** ID tokens of clients or zones with `require_nonce` are bound to the request (row A8). */
-export function requireNonce(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireNonce(context: AuthorizeContext, deps: OAuthDeps): void {
   const { client, responseType, nonce } = context.asked
   const isRequired = client?.requireNonce === true || context.request.zone.config.require_nonce === true
   if (!isRequired || nonce !== undefined || !found(responseType).has('id_token')) return
@@ -104,7 +105,7 @@ export function requireNonce(context: AuthorizeContext, deps: AuthorizeDeps): vo
 }
 
 /** Reads `code_challenge` and its method (RFC 7636 §4.3, row A16). */
-export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readCodeChallenge(context: AuthorizeContext, deps: OAuthDeps): void {
   const { params, asked } = context
   const { strictPkce } = deps.behaviour
   const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
@@ -135,7 +136,7 @@ export function readCodeChallenge(context: AuthorizeContext, deps: AuthorizeDeps
 }
 
 /** Reads `resource`, which may be repeated (RFC 8707 §2.1). */
-export function readResources(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readResources(context: AuthorizeContext, deps: OAuthDeps): void {
   if (!supportsProtocol(context.request.zone, 'resourceIndicators', deps.behaviour)) return
   try {
     const resources = namedResources(context.params.all('resource'), found(context.asked.client))
@@ -146,7 +147,7 @@ export function readResources(context: AuthorizeContext, deps: AuthorizeDeps): v
 }
 
 /** FAPI 2.0 Security Profile §5.3.2.2: a code and nothing else, with PKCE, for a redirect URI that the request names. */
-export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireProfile(context: AuthorizeContext, deps: OAuthDeps): void {
   const { client, responseType, codeChallengeMethod, namedRedirectUri } = context.asked
   if (!demandsOn(context.request.zone, found(client)).codeWithProofOnly) return
   const refuse = (error: OAuthErrorCode, description: string): Error =>
@@ -160,7 +161,7 @@ export function requireProfile(context: AuthorizeContext, deps: AuthorizeDeps): 
 }
 
 /** Reads `scope`: what the client may request at all, independent of the user. */
-export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readScope(context: AuthorizeContext, deps: OAuthDeps): void {
   try {
     const namedScopes = parseScope(context.params.get('scope'))
     const requestedScopes = requestableScopes(
@@ -174,7 +175,7 @@ export function readScope(context: AuthorizeContext, deps: AuthorizeDeps): void 
 }
 
 /** Reads `token_format`. */
-export function readTokenFormat(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function readTokenFormat(context: AuthorizeContext, deps: OAuthDeps): void {
   try {
     const tokenFormat = tokenFormatOf(context.params)
     context.asked = { ...context.asked, ...(tokenFormat && { tokenFormat }) }

@@ -11,7 +11,7 @@ import { supportsProtocol } from '../../../model/zones/protocols.ts'
 import type { Zone } from '../../../model/zones/zone.ts'
 import type { Params } from '../../params.ts'
 import { found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { pageError } from '../refusal.ts'
 import {
   defaultMode,
@@ -21,6 +21,7 @@ import {
   withoutIdToken,
 } from '../response/response-type.ts'
 import type { ResponseDelivery, ResponseType } from '../response/response-type.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 const NOT_REPEATABLE_BEFORE_REDIRECT = ['client_id', 'redirect_uri']
 
@@ -31,7 +32,7 @@ export function refuseRepeatedTarget({ params }: AuthorizeContext): void {
 }
 
 /** Finds the client by `client_id`. */
-export async function findClient(context: AuthorizeContext, { store, behaviour }: AuthorizeDeps): Promise<void> {
+export async function findClient(context: AuthorizeContext, { store, behaviour }: OAuthDeps): Promise<void> {
   const clientId = context.params.get('client_id')
   const client = clientId === undefined ? undefined : await store.clients.find(context.request.zone.id, clientId)
   if (!client) {
@@ -64,7 +65,7 @@ export function requireRedirectGrant({ asked }: AuthorizeContext): void {
 }
 
 /** Verifies `redirect_uri`; from here on a refusal can be a redirect. */
-export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settings }: AuthorizeDeps): void {
+export function verifyRedirectUri(context: AuthorizeContext, { behaviour, settings }: OAuthDeps): void {
   const { params, asked } = context
   const client = found(asked.client)
   const named = params.get('redirect_uri')

@@ -18,13 +18,14 @@ import { revocationSignature } from '../../../token/revocation-signature.ts'
 import { PageError, plainDescription } from '../../../web/answers.ts'
 import { sessionState } from '../../session-state.ts'
 import { checkedRequest, found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { RedirectRefusal, bareLocation, errorMode, locationFor } from './redirect.ts'
 import type { ResponseParameters, ResponseTarget } from './redirect.ts'
 import { inSignedResponse } from './signed-response.ts'
 import { grantsAllowInUaa } from './response-type.ts'
 import type { ResponseMode, ResponseType } from './response-type.ts'
 import { contextOf } from '../../../web/requests/request-context.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 const CODE_LENGTH = 32
 
@@ -43,7 +44,7 @@ export function requireScopesForTokens(context: AuthorizeContext): void {
 }
 
 /** Issues what was requested, and sends it. */
-export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): Promise<FastifyReply> {
+export async function respond(context: AuthorizeContext, deps: OAuthDeps): Promise<FastifyReply> {
   const { request, reply, silent, program } = context
   const { store, sessions } = deps
   const { client, target, responseType } = checkedRequest(context)
@@ -72,14 +73,14 @@ export async function respond(context: AuthorizeContext, deps: AuthorizeDeps): P
 }
 
 /** A request that was pushed (RFC 9126 §7.3), or has a `jti`, is answered once; false for the second of two answers. */
-async function useUp({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<boolean> {
+async function useUp({ request, source }: AuthorizeContext, { store }: OAuthDeps): Promise<boolean> {
   const { pushed, once } = source ?? {}
   if (once) return store.assertions.use(request.zone.id, once.idDigest, once.until)
   return pushed === undefined || store.pushedRequests.take(request.zone.id, pushed.idDigest)
 }
 
 /** Lets the browser try again with a request that could not be answered. */
-async function giveBack({ request, source }: AuthorizeContext, { store }: AuthorizeDeps): Promise<void> {
+async function giveBack({ request, source }: AuthorizeContext, { store }: OAuthDeps): Promise<void> {
   const { pushed, once } = source ?? {}
   if (once) await store.assertions.release(request.zone.id, once.idDigest)
   else if (pushed) await store.pushedRequests.insert(request.zone.id, pushed)
@@ -89,7 +90,7 @@ async function giveBack({ request, source }: AuthorizeContext, { store }: Author
 export async function refuse(
   context: AuthorizeContext,
   { target, refusal, mode }: RedirectRefusal,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { request, reply, silent, program } = context
   const { sessions, behaviour } = deps
@@ -124,7 +125,7 @@ export async function refuse(
 async function issue(
   context: AuthorizeContext,
   answering: AnsweringSession | undefined,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<ResponseParameters> {
   const { zone } = context.request
   const { client, target, responseType, namedScopes, nonce, tokenFormat, azAttr, resources } = checkedRequest(context)
@@ -170,7 +171,7 @@ async function issue(
 async function issueCode(
   context: AuthorizeContext,
   { grantId, answering }: { readonly grantId: string; readonly answering: AnsweringSession | undefined },
-  { store, clock, random, behaviour }: AuthorizeDeps,
+  { store, clock, random, behaviour }: OAuthDeps,
 ): Promise<string> {
   const { zone } = context.request
   const authorization = checkedRequest(context)
@@ -212,7 +213,7 @@ async function issueCode(
 function sharedParameters(
   { request, program, asked }: AuthorizeContext,
   { target, isStateExpected }: { readonly target: ResponseTarget; readonly isStateExpected: boolean },
-  { behaviour, random, urls }: AuthorizeDeps,
+  { behaviour, random, urls }: OAuthDeps,
 ): ResponseParameters {
   // It is a digest of the account's id, which a pairwise client could compare with ids known to others.
   const mayCompare = !asked.client || !isPairwiseIn(request.zone, asked.client, behaviour)
@@ -227,14 +228,14 @@ function sharedParameters(
 const signedIfAsked = async (
   { request }: AuthorizeContext,
   target: ResponseTarget,
-  unsigned: { readonly parameters: ResponseParameters; readonly deps: AuthorizeDeps },
+  unsigned: { readonly parameters: ResponseParameters; readonly deps: OAuthDeps },
 ): Promise<ResponseParameters> =>
   target.isSigned ? inSignedResponse(request.zone, target, unsigned) : unsigned.parameters
 
 async function send(
   { request, reply }: AuthorizeContext,
   { target, mode, parameters }: { target: ResponseTarget; mode: ResponseMode; parameters: ResponseParameters },
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<FastifyReply> {
   const { store, pages } = deps
   if (mode !== 'form_post') return reply.redirect(locationFor(target.redirectUri, mode, parameters), 302)
@@ -251,7 +252,7 @@ async function send(
 }
 
 /** Whether the client has a back channel for logouts (OpenID Connect Back-Channel Logout §2.2). */
-const wantsLogoutNotice = (zone: Zone, client: Client, { behaviour }: Pick<AuthorizeDeps, 'behaviour'>): boolean =>
+const wantsLogoutNotice = (zone: Zone, client: Client, { behaviour }: Pick<OAuthDeps, 'behaviour'>): boolean =>
   client.backchannelLogoutUri !== undefined && supportsProtocol(zone, 'backchannelLogout', behaviour)
 
 function tokensOf(type: ResponseType): readonly TokenKind[] {

@@ -3,15 +3,15 @@ import { addSeconds } from '../../../base/clock.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import type { AddressedZone } from '../../../model/request.ts'
 import { clientKey } from '../../../token/keys/key-choice.ts'
-import type { AuthorizeDeps } from '../context.ts'
 import type { ResponseParameters, ResponseTarget } from './redirect.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** JARM §2.1 recommends at most ten minutes. */
 const RESPONSE_SECONDS = 300
 
 interface Unsigned {
   readonly parameters: ResponseParameters
-  readonly deps: Pick<AuthorizeDeps, 'store' | 'keys' | 'clock' | 'urls'>
+  readonly deps: Pick<OAuthDeps, 'store' | 'keys' | 'clock' | 'urls'>
 }
 
 /** The one parameter `response` in place of all others. */

@@ -14,12 +14,13 @@ import { MalformedInput, parseForm } from '../../../web/requests/form.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { encodeForm } from '../../../web/requests/query.ts'
 import { readParams } from '../../params.ts'
-import type { AuthorizeContext, AuthorizeDeps, RequestSource } from '../context.ts'
+import type { AuthorizeContext, RequestSource } from '../context.ts'
 import { BEGUN, MARKS } from '../carried.ts'
 import { isSilent } from '../checks/prompt.ts'
 import { MAX_REQUEST_OBJECT_LENGTH, readObject } from './request-object.ts'
 import { refusal } from '../refusal.ts'
 import { verifyRedirectUri } from '../checks/target.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Repeated next to the source for the sign-in pages, which do not read it; the endpoint uses those of the source. */
 const HINTS = ['login_hint', 'ui_locales', 'acr_values']
@@ -41,7 +42,7 @@ interface Resolved extends Pick<RequestSource, 'kind' | 'isSigned' | 'pushed' | 
 }
 
 /** The context with the parameters that the request refers to. Throws the refusal of an invalid one. */
-export async function resolve(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
+export async function resolve(context: AuthorizeContext, deps: OAuthDeps): Promise<AuthorizeContext> {
   const { params, request, form: sent } = context
   const { zone } = request
   const client = await deps.store.clients.find(zone.id, params.get('client_id') ?? '')
@@ -86,11 +87,7 @@ interface ReferenceContext {
   readonly now: Date
 }
 
-async function find(
-  params: AuthorizeContext['params'],
-  asked: ReferenceContext,
-  deps: AuthorizeDeps,
-): Promise<Resolved> {
+async function find(params: AuthorizeContext['params'], asked: ReferenceContext, deps: OAuthDeps): Promise<Resolved> {
   const value = params.get('request')
   const reference = params.get('request_uri')
   const twice = ['request', 'request_uri'].find(name => params.repeated.includes(name))
@@ -123,7 +120,7 @@ async function find(
 async function findPushed(
   reference: string,
   { zone, client, begun, now }: ReferenceContext,
-  { store }: AuthorizeDeps,
+  { store }: OAuthDeps,
 ): Promise<Resolved> {
   const pushed = await store.pushedRequests.find(zone.id, digest(reference.slice(PUSHED_PREFIX.length)))
   const isInTime = pushed && (now < pushed.expiresAt || (begun && begun.at < pushed.expiresAt))
@@ -139,7 +136,7 @@ async function findPushed(
 async function fetchObject(
   uri: string,
   { zone, client }: ReferenceContext,
-  { outbound, fetchedObjects }: AuthorizeDeps,
+  { outbound, fetchedObjects }: OAuthDeps,
 ): Promise<string> {
   const refuse = (description: string, cause?: OutboundError): OAuthError =>
     new OAuthError('invalid_request_uri', description, { cause, detail: cause?.message })
@@ -150,7 +147,7 @@ async function fetchObject(
   const kept = fragment ? fetchedObjects.peek(key) : undefined
   if (kept) return kept.content.trim()
   try {
-    const content = await download(address, client, outbound)
+    const content = await download(address, client, outbound.for('request_uri'))
     if (fragment === digest(content)) {
       await fetchedObjects.get(key, () => Promise.resolve({ content }))
     }
@@ -175,7 +172,7 @@ async function download(address: string, client: Client, outbound: Outbound): Pr
 function refusalTo(
   client: Client,
   { context, cause }: { readonly context: AuthorizeContext; readonly cause: OAuthError },
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Error {
   const outer = { ...context, asked: { client } }
   const onPage = (code: OAuthErrorCode): PageError => new PageError(400, cause.message, { code })
@@ -194,7 +191,7 @@ const sealOf = ({ request }: AuthorizeContext, { clientId }: Client, of: { value
   JSON.stringify(['begun request', request.zone.id, clientId, digest(of.value), of.browser])
 
 /** The sealed data, if it belongs to this request and is not too old. */
-function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf }: AuthorizeDeps): Begun | undefined {
+function begunOf(context: AuthorizeContext, client: Client, { vault, clock, csrf }: OAuthDeps): Begun | undefined {
   const { form: sent, program, request } = context
   const sealed = sent.get(BEGUN)
   const browser = program ? '' : csrf.browserOf(request)
@@ -223,7 +220,7 @@ interface Returning {
 function queryOf(
   { name, value, isFetched }: Resolved,
   { form, context, client, begunAt }: Returning,
-  { vault, csrf, behaviour }: AuthorizeDeps,
+  { vault, csrf, behaviour }: OAuthDeps,
 ): string {
   const { form: sent, program, request, reply } = context
   const marks = sent.names.filter(mark => MARKS.includes(mark)).map(mark => [mark, 'true'])

@@ -7,8 +7,9 @@ import { OAuthError } from '../../../model/oauth-error.ts'
 import { supportsProtocol } from '../../../model/zones/protocols.ts'
 import { PUSHED_PREFIX } from '../../../model/tokens/pushed-request.ts'
 import { found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { refusal } from '../refusal.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 const resolver = loadOnce(() => import('./resolve.ts'))
 
@@ -16,7 +17,7 @@ const resolver = loadOnce(() => import('./resolve.ts'))
  * The context with the parameters of the source that the request names; as it is without one, or with one that the zone does
  * not support, which `refuseUnsupported` refuses. Throws the refusal of an invalid one.
  */
-export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps): Promise<AuthorizeContext> {
+export async function fromSource(context: AuthorizeContext, deps: OAuthDeps): Promise<AuthorizeContext> {
   const { params, request } = context
   const reference = params.get('request_uri')
   if (reference === undefined && params.get('request') === undefined) return context
@@ -26,7 +27,7 @@ export async function fromSource(context: AuthorizeContext, deps: AuthorizeDeps)
 }
 
 /** What the request, its client or its zone requires of the source. */
-export function requireSource(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireSource(context: AuthorizeContext, deps: OAuthDeps): void {
   const { pushed, signedRequests } = demandsOn(context.request.zone, found(context.asked.client))
   const refuse = (error: OAuthErrorCode, description: string): Error =>
     refusal(context, deps, new OAuthError(error, description))

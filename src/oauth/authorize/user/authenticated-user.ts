@@ -17,17 +17,18 @@ import {
 import type { Form } from '../../../web/requests/form.ts'
 import { requireNotExchanged, signInOf } from '../../presented-sign-in.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { providerNotAllowed } from './credentials.ts'
 import { LOGIN_REQUIRED } from '../next-step.ts'
 import type { Step } from '../next-step.ts'
 import { RedirectRefusal } from '../response/redirect.ts'
 import { refusal } from '../refusal.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Finds the user of the browser session or of the bearer token. */
 export async function findAuthenticatedUser(
   context: AuthorizeContext,
-  { store, sessions, behaviour }: AuthorizeDeps,
+  { store, sessions, behaviour }: OAuthDeps,
 ): Promise<void> {
   const { request, form, program } = context
   if (signsInLater(context)) return
@@ -66,7 +67,7 @@ export const signInFirst = (context: AuthorizeContext): Step | undefined =>
 /** Verifies `id_token_hint`, which must be an ID token of ours (row A12). */
 export async function readIdTokenHint(
   context: AuthorizeContext,
-  { reader, store, subjects }: AuthorizeDeps,
+  { reader, store, subjects }: OAuthDeps,
 ): Promise<void> {
   const hint = context.form.get('id_token_hint')
   if (!hint) return
@@ -86,7 +87,7 @@ export async function readIdTokenHint(
 }
 
 /** Applies the scope rules for this user; a refusal is reported only after the earlier steps, such as sign-in. */
-export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: AuthorizeDeps): Promise<void> {
+export async function findScopes(context: AuthorizeContext, { groupsOf, behaviour }: OAuthDeps): Promise<void> {
   const { client, requestedScopes } = checkedRequest(context)
   const groups = await groupsOf(context.request.zone, found(context.authenticatedUser).user)
   const { program } = context
@@ -101,7 +102,7 @@ export async function findScopes(context: AuthorizeContext, { groupsOf, behaviou
 }
 
 /** Offers another sign-in to a user whose identity provider the client does not allow. */
-export async function switchProvider(context: AuthorizeContext, { pages, urls }: AuthorizeDeps): Promise<FastifyReply> {
+export async function switchProvider(context: AuthorizeContext, { pages, urls }: OAuthDeps): Promise<FastifyReply> {
   const { request, reply, query } = context
   if (signsInLater(context)) throw providerNotAllowed()
   if (!prefersPage(request)) {
@@ -126,7 +127,7 @@ export async function switchProvider(context: AuthorizeContext, { pages, urls }:
 /** The token of a user, with the scope `<service>.user`; refuses any other (RFC 6750 §3.1). */
 export async function readCaller(
   request: FastifyRequest,
-  { reader, service, behaviour }: AuthorizeDeps,
+  { reader, service, behaviour }: OAuthDeps,
 ): Promise<VerifiedToken> {
   const token = await readOriginal(request, reader).catch((error: unknown) => {
     throw inRealm(error, service)
@@ -137,7 +138,7 @@ export async function readCaller(
   throw withScopeChallenge(missing, behaviour.exactCallScope ? service.oauthRealm : undefined)
 }
 
-async function readOriginal(request: FastifyRequest, reader: AuthorizeDeps['reader']): Promise<VerifiedToken> {
+async function readOriginal(request: FastifyRequest, reader: OAuthDeps['reader']): Promise<VerifiedToken> {
   const token = await reader.read(request, bearerHeader(request) ?? '')
   requireNotExchanged(token.claims)
   return token
@@ -147,7 +148,7 @@ async function readOriginal(request: FastifyRequest, reader: AuthorizeDeps['read
  * A program with the token of a user gets a code, which its client must redeem: tokens would be those of a client that takes no
  * part, and would renew the token without a credential. Also where a pushed or signed request asks for them (row A18).
  */
-export function requireCodeForCall(context: AuthorizeContext, deps: AuthorizeDeps): void {
+export function requireCodeForCall(context: AuthorizeContext, deps: OAuthDeps): void {
   const { responseType } = checkedRequest(context)
   if (context.program?.by !== 'token' || (responseType.size === 1 && responseType.has('code'))) return
   throw refusal(

@@ -2,11 +2,12 @@
 import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../../accounts/autologin.ts'
 import { PageError } from '../../../web/answers.ts'
 import { isNavigation } from '../../../web/requests/navigation.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { findAuthenticatedUser } from './authenticated-user.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Signs the user in before the sign-in page is shown; ignores the code of another client. */
-export async function signInByCode(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
+export async function signInByCode(context: AuthorizeContext, deps: OAuthDeps): Promise<void> {
   const { request, reply, form, params, silent, program, answer } = context
   const code = form.get('code')
   if (!code || form.get('response_type') !== 'code' || request.method !== 'GET') return

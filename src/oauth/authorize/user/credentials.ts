@@ -14,9 +14,10 @@ import { NO_PROVIDER } from '../../grants/password.ts'
 import { refused } from '../../grants/resource-owner.ts'
 import { readParams } from '../../params.ts'
 import { found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { RedirectRefusal } from '../response/redirect.ts'
 import { contextOf } from '../../../web/requests/request-context.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Whether the request declares that it contains credentials; does not check them. */
 export function hasCredentials(request: FastifyRequest): boolean {
@@ -51,7 +52,7 @@ export function requirePasswordGrant({ asked, program }: AuthorizeContext): void
 }
 
 /** Signs the user in for this request only; the client is known by now, so that passwords cannot be guessed without one. */
-export async function signInWithPassword(context: AuthorizeContext, deps: AuthorizeDeps): Promise<void> {
+export async function signInWithPassword(context: AuthorizeContext, deps: OAuthDeps): Promise<void> {
   const { request, form, asked, program } = context
   if (program?.by !== 'password') return
   const { identity, limits, clock } = deps

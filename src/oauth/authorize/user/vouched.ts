@@ -14,8 +14,9 @@ import { OAuthError } from '../../../model/oauth-error.ts'
 import { MFA_REQUIRED } from '../../grants/resource-owner.ts'
 import { readParams } from '../../params.ts'
 import { found } from '../context.ts'
-import type { AuthorizeContext, AuthorizeDeps } from '../context.ts'
+import type { AuthorizeContext } from '../context.ts'
 import { providerNotAllowed } from './credentials.ts'
+import type { OAuthDeps } from '../../deps.ts'
 
 /** Whether the request declares that a login server sent it; UAA: the first type of `Accept` must be JSON. */
 export function isVouched(request: FastifyRequest): boolean {
@@ -31,7 +32,7 @@ export function isVouched(request: FastifyRequest): boolean {
 export async function vouchedContext(
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: AuthorizeDeps,
+  deps: OAuthDeps,
 ): Promise<AuthorizeContext> {
   request.audience = 'api'
   reply.removeHeader('pragma').removeHeader('expires').header('cache-control', 'no-store')
@@ -55,7 +56,7 @@ export async function vouchedContext(
 }
 
 /** Signs the user in for this request only; the client is known by now, so that no account is created unnecessarily. */
-export async function signInVouched(context: AuthorizeContext, { vouching, clock }: AuthorizeDeps): Promise<void> {
+export async function signInVouched(context: AuthorizeContext, { vouching, clock }: OAuthDeps): Promise<void> {
   const { request, form, source, asked, program } = context
   if (program?.by !== 'login-server') return
   // The client signs the parameters, and the login server asserts the user in addition.
