@@ -17,7 +17,6 @@ import { createReturns } from '../login/external/returns.ts'
 import { signInEndpoints } from '../login/routes.ts'
 import { createSamlFailures } from '../login/saml/failures.ts'
 import { samlLogoutEndpoint } from '../login/saml/logout.ts'
-import { samlMetadataEndpoints } from '../login/saml/metadata.ts'
 import { samlEndpoints } from '../login/saml/saml.ts'
 import { createAccountChooser, savedAccountEndpoint } from '../login/sign-in/account-chooser.ts'
 import { staticFileEndpoints } from '../login/static-files.ts'
@@ -43,7 +42,6 @@ export function assembleLogin(
   externalEndpoints(app, deps)
   samlEndpoints(app, deps)
   backchannelLogoutEndpoint(app, deps)
-  samlMetadataEndpoints(app, deps)
   samlLogoutEndpoint(app, deps)
   factorPages(app, deps)
   errorPages(app, deps)

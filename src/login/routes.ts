@@ -26,20 +26,13 @@ export type SignInRoute = keyof typeof ROUTES
 
 /** The sign-in page and its form, the choice of a provider, the home page and passcodes. */
 export function signInEndpoints(app: FastifyInstance, deps: LoginDeps): void {
-  deferredRoutes<SignInRoute>(app, ROUTES, {
-    load: async () => {
-      const [login, discovery, home, passcode] = await Promise.all([
-        import('./login.ts'),
-        import('./sign-in/discovery.ts'),
-        import('./home.ts'),
-        import('./passcode.ts'),
-      ])
-      return on => {
-        login.loginHandlers(on, deps)
-        discovery.discoveryHandlers(on, deps)
-        home.homeHandlers(on, deps)
-        passcode.passcodeHandlers(on, deps)
-      }
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [
+      (await import('./login.ts')).loginHandlers,
+      (await import('./sign-in/discovery.ts')).discoveryHandlers,
+      (await import('./home.ts')).homeHandlers,
+      (await import('./passcode.ts')).passcodeHandlers,
+    ],
   })
 }

@@ -14,6 +14,6 @@ export function pushedRequestEndpoint(app: FastifyInstance, deps: OAuthDeps): vo
   deferredRoutes(
     app,
     { [`POST ${PUSH_PATH}`]: { access: { by: 'client' }, bodyLimit: BODY_LIMIT } },
-    { load: async () => (await import('./authorize/push.ts')).pushRoutes(deps) },
+    { deps, load: async () => [(await import('./authorize/push.ts')).pushHandler] },
   )
 }

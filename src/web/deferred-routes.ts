@@ -29,23 +29,23 @@ interface Handler {
 }
 
 /** Options of all routes of an area. */
-interface DeferredOptions<Name extends RouteName> {
+interface DeferredOptions<Name extends RouteName, Deps> {
   /** Translates what the layers below throw; not deferred, because a caller is refused before anything is loaded. */
   readonly errorHandler?: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => never
-  /** Loads the code, which then names a handler for every route. Tried again by the next request if it fails. */
-  readonly load: () => Promise<(on: On<Name>) => void>
+  readonly deps: Deps
+  /** Loads the functions that set a handler for every route. Tried again by the next request if it fails. */
+  readonly load: () => Promise<readonly ((on: On<Name>, deps: Deps) => void)[]>
 }
 
 /** Registers the routes. */
-export function deferredRoutes<Name extends RouteName>(
+export function deferredRoutes<Name extends RouteName, Deps>(
   app: FastifyInstance,
   routes: Readonly<Record<Name, DeferredRoute>>,
-  { errorHandler, load }: DeferredOptions<Name>,
+  { errorHandler, deps, load }: DeferredOptions<Name, Deps>,
 ): void {
   const handlers = loadOnce(async () => {
     const found = new Map<string, Handler>()
-    const register = await load()
-    register((name, answer) => found.set(name, { answer }))
+    for (const setHandlers of await load()) setHandlers((name, answer) => found.set(name, { answer }), deps)
     return found
   })
 

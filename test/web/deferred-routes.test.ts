@@ -18,10 +18,11 @@ describe('routes whose code is loaded when the first of them is called', () => {
   it('load it once, however many are called at once', async () => {
     let loads = 0
     const app = fastify()
-    deferredRoutes<Name>(app, ROUTES, {
+    deferredRoutes(app, ROUTES, {
+      deps: undefined,
       load: () => {
         loads += 1
-        return Promise.resolve(register)
+        return Promise.resolve([register])
       },
     })
     await app.ready()
@@ -38,10 +39,10 @@ describe('routes whose code is loaded when the first of them is called', () => {
     app.addHook('onRoute', ({ url, config, method }) => {
       seen.push([method, url, config?.audience])
     })
-    deferredRoutes<'GET /a'>(
+    deferredRoutes(
       app,
       { 'GET /a': { access, audience: 'page', exposeHeadRoute: false } },
-      { load: () => assert.fail('nothing is called') },
+      { deps: undefined, load: () => assert.fail('nothing is called') },
     )
     await app.ready()
     assert.deepEqual(seen, [['GET', '/a', 'page']])
@@ -50,8 +51,9 @@ describe('routes whose code is loaded when the first of them is called', () => {
   it('try again after a failure', async () => {
     let fails = true
     const app = fastify()
-    deferredRoutes<Name>(app, ROUTES, {
-      load: () => (fails ? Promise.reject(new Error('no file')) : Promise.resolve(register)),
+    deferredRoutes<Name, undefined>(app, ROUTES, {
+      deps: undefined,
+      load: () => (fails ? Promise.reject(new Error('no file')) : Promise.resolve([register])),
     })
     assert.equal((await app.inject('/a')).statusCode, 500)
     fails = false
@@ -60,16 +62,17 @@ describe('routes whose code is loaded when the first of them is called', () => {
 
   it('fail where the code answers less than the routes say', async () => {
     const app = fastify()
-    deferredRoutes<Name>(app, ROUTES, { load: () => Promise.resolve(() => {}) })
+    deferredRoutes(app, ROUTES, { deps: undefined, load: () => Promise.resolve([]) })
     assert.equal((await app.inject('/a')).statusCode, 500)
   })
 
   it('translate what is thrown', async () => {
     const app = fastify()
-    deferredRoutes<Name>(app, ROUTES, {
+    deferredRoutes<Name, undefined>(app, ROUTES, {
       errorHandler: thrown => {
         throw Object.assign(new Error('translated', { cause: thrown }), { statusCode: 418 })
       },
+      deps: undefined,
       load: () => Promise.reject(new Error('no file')),
     })
     assert.equal((await app.inject('/a')).statusCode, 418)

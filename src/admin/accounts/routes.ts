@@ -23,12 +23,10 @@ export type CodeRoute = keyof ReturnType<typeof codeRoutes>
 
 /** `POST /Codes` and `GET /Codes/{code}`. */
 export function codeEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<CodeRoute>(app, codeRoutes(deps.service), {
+  deferredRoutes(app, codeRoutes(deps.service), {
     errorHandler: malformedAs('code_store', 415),
-    load: async () => {
-      const { codeHandlers } = await import('./codes.ts')
-      return on => codeHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./codes.ts')).codeHandlers],
   })
 }
 
@@ -45,15 +43,13 @@ export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void
     acrossZones: true,
   }
   const route: DeferredRoute = { access, body: 'json', bodyLimit: 512 * 1024 }
-  deferredRoutes<InvitationRoute>(
+  deferredRoutes(
     app,
     { 'POST /invite_users': route },
     {
       errorHandler: malformedAs('invalid_request', 415),
-      load: async () => {
-        const { invitationHandlers } = await import('./invitations.ts')
-        return on => invitationHandlers(on, deps)
-      },
+      deps,
+      load: async () => [(await import('./invitations.ts')).invitationHandlers],
     },
   )
   function deny(): never {
@@ -86,11 +82,9 @@ export type PasswordRoute = keyof ReturnType<typeof passwordRoutes>
 
 /** `POST /password_resets` and `POST /password_change`. */
 export function passwordEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<PasswordRoute>(app, passwordRoutes(deps.service), {
+  deferredRoutes(app, passwordRoutes(deps.service), {
     errorHandler: malformedAs('scim', 415),
-    load: async () => {
-      const { passwordHandlers } = await import('./passwords.ts')
-      return on => passwordHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./passwords.ts')).passwordHandlers],
   })
 }

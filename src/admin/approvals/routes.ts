@@ -21,11 +21,9 @@ export type ApprovalRoute = keyof typeof ROUTES
 
 /** `GET`, `PUT` and `DELETE /approvals`, and `PUT /approvals/{clientId}`. */
 export function approvalEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<ApprovalRoute>(app, ROUTES, {
+  deferredRoutes(app, ROUTES, {
     errorHandler: createApprovalRefusals(deps.behaviour),
-    load: async () => {
-      const { approvalHandlers } = await import('./approvals.ts')
-      return on => approvalHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./approvals.ts')).approvalHandlers],
   })
 }

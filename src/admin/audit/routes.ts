@@ -22,10 +22,8 @@ export type AuditRoute = keyof ReturnType<typeof routes>
 
 /** `GET /audit/events`. */
 export function auditEndpoint(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<AuditRoute>(app, routes(deps.service), {
-    load: async () => {
-      const { auditHandlers } = await import('./events.ts')
-      return on => auditHandlers(on, deps)
-    },
+  deferredRoutes(app, routes(deps.service), {
+    deps,
+    load: async () => [(await import('./events.ts')).auditHandlers],
   })
 }

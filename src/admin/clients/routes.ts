@@ -48,10 +48,8 @@ export type ClientRoute = keyof ReturnType<typeof routes>
 
 /** `/oauth/clients` and everything below it, and `/oauth/registration-tokens`. */
 export function clientEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<ClientRoute>(app, routes(deps.service), {
-    load: async () => {
-      const { clientHandlers } = await import('./clients.ts')
-      return on => clientHandlers(on, deps)
-    },
+  deferredRoutes(app, routes(deps.service), {
+    deps,
+    load: async () => [(await import('./clients.ts')).clientHandlers],
   })
 }

@@ -50,11 +50,9 @@ export type GroupRoute = keyof ReturnType<typeof routes>
 
 /** `/Groups` and everything below it. */
 export function groupEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<GroupRoute>(app, routes(deps.service), {
+  deferredRoutes(app, routes(deps.service), {
     errorHandler: refuseMalformed,
-    load: async () => {
-      const { groupHandlers } = await import('./groups.ts')
-      return on => groupHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./groups.ts')).groupHandlers],
   })
 }

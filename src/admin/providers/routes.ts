@@ -36,10 +36,8 @@ export type ProviderRoute = keyof ReturnType<typeof routes>
 
 /** `/identity-providers` and everything below it. */
 export function providerEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<ProviderRoute>(app, routes(deps.service), {
-    load: async () => {
-      const { providerHandlers } = await import('./providers.ts')
-      return on => providerHandlers(on, deps)
-    },
+  deferredRoutes(app, routes(deps.service), {
+    deps,
+    load: async () => [(await import('./providers.ts')).providerHandlers],
   })
 }

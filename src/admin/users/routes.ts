@@ -60,19 +60,15 @@ export type UserFactorRoute = keyof ReturnType<typeof factorRoutes>
 
 /** `/Users` with everything below it, and `/ids/Users`. */
 export function userEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<UserRoute>(app, routes(deps.service), {
+  deferredRoutes(app, routes(deps.service), {
     errorHandler: refuseMalformed,
-    load: async () => {
-      const { userHandlers } = await import('./users.ts')
-      return on => userHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./users.ts')).userHandlers],
   })
-  deferredRoutes<UserFactorRoute>(app, factorRoutes(deps.service), {
+  deferredRoutes(app, factorRoutes(deps.service), {
     errorHandler: refuseMalformed,
-    load: async () => {
-      const { userFactorHandlers } = await import('./factors.ts')
-      return on => userFactorHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./factors.ts')).userFactorHandlers],
   })
   denyOthers(app, deps.service)
 }

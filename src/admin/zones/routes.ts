@@ -37,11 +37,9 @@ export type ZoneRoute = keyof ReturnType<typeof routes>
 
 /** `/identity-zones`, `/identity-zones/{id}` and the clients below the latter. */
 export function zoneEndpoints(app: FastifyInstance, deps: AdminDeps): void {
-  deferredRoutes<ZoneRoute>(app, routes(deps.service), {
+  deferredRoutes(app, routes(deps.service), {
     errorHandler: createZoneRefusals(deps.behaviour),
-    load: async () => {
-      const { zoneHandlers } = await import('./zones.ts')
-      return on => zoneHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./zones.ts')).zoneHandlers],
   })
 }

@@ -48,28 +48,17 @@ export type AccountPage = keyof typeof ROUTES
 
 /** Sign-up, forgotten passwords, changes of password and e-mail address, invitations and the profile. */
 export function accountPages(app: FastifyInstance, deps: LoginDeps): void {
-  deferredRoutes<AccountPage>(app, ROUTES, {
-    load: async () => {
-      const [signUp, email, forgotten, password, required, invitations, profile, continuation] = await Promise.all([
-        import('./create-account.ts'),
-        import('./change-email.ts'),
-        import('./forgotten-password.ts'),
-        import('./change-password.ts'),
-        import('./force-password-change.ts'),
-        import('./invitations.ts'),
-        import('./profile.ts'),
-        import('./continue.ts'),
-      ])
-      return on => {
-        signUp.createAccountHandlers(on, deps)
-        email.changeEmailHandlers(on, deps)
-        forgotten.forgottenPasswordHandlers(on, deps)
-        password.changePasswordHandlers(on, deps)
-        required.forcePasswordChangeHandlers(on, deps)
-        invitations.invitationHandlers(on, deps)
-        profile.profileHandlers(on, deps)
-        continuation.continueHandlers(on, deps)
-      }
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [
+      (await import('./create-account.ts')).createAccountHandlers,
+      (await import('./change-email.ts')).changeEmailHandlers,
+      (await import('./forgotten-password.ts')).forgottenPasswordHandlers,
+      (await import('./change-password.ts')).changePasswordHandlers,
+      (await import('./force-password-change.ts')).forcePasswordChangeHandlers,
+      (await import('./invitations.ts')).invitationHandlers,
+      (await import('./profile.ts')).profileHandlers,
+      (await import('./continue.ts')).continueHandlers,
+    ],
   })
 }

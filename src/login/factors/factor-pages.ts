@@ -1,7 +1,7 @@
 // The pages of second factors and passkeys: who may open them. Their code is loaded at the first visit.
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
-import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import type { DeferredRoute, On, RouteName } from '../../web/deferred-routes.ts'
 import type { LoginDeps } from '../deps.ts'
 
 /** For users with an outstanding second factor only. */
@@ -39,22 +39,20 @@ export type FactorPage = keyof typeof ROUTES
 
 /** Proves a second factor, signs in with a passkey, and manages the user's factors. */
 export function factorPages(app: FastifyInstance, deps: LoginDeps): void {
-  deferredRoutes<FactorPage>(app, ROUTES, {
+  deferredRoutes(app, ROUTES, {
+    deps,
     async load() {
-      const [{ createFactors }, ...pages] = await Promise.all([
-        import('../../accounts/factors.ts'),
-        import('./second-factor.ts').then(module => module.secondFactorHandlers),
-        import('./passkey-sign-in.ts').then(module => module.passkeySignInHandlers),
-        import('./security.ts').then(module => module.securityHandlers),
-        import('./new-passkey.ts').then(module => module.newPasskeyHandlers),
-        import('./new-app.ts').then(module => module.newAppHandlers),
-        import('./rename-passkey.ts').then(module => module.renamePasskeyHandlers),
-        import('./remove-factor.ts').then(module => module.removeFactorHandlers),
-      ])
-      const factors = createFactors(deps)
-      return on => {
-        for (const register of pages) register(on, deps, factors)
-      }
+      const factors = (await import('../../accounts/factors.ts')).createFactors(deps)
+      const pages = [
+        (await import('./second-factor.ts')).secondFactorHandlers,
+        (await import('./passkey-sign-in.ts')).passkeySignInHandlers,
+        (await import('./security.ts')).securityHandlers,
+        (await import('./new-passkey.ts')).newPasskeyHandlers,
+        (await import('./new-app.ts')).newAppHandlers,
+        (await import('./rename-passkey.ts')).renamePasskeyHandlers,
+        (await import('./remove-factor.ts')).removeFactorHandlers,
+      ]
+      return pages.map(setHandlers => (on: On<FactorPage>) => setHandlers(on, deps, factors))
     },
   })
 }

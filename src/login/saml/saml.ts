@@ -1,4 +1,4 @@
-// Sign-in at SAML providers: the ways to start it, and the assertion consumer. The routes are here; their code is loaded
+// Sign-in at SAML providers: the metadata for them, the ways to start it, and the assertion consumer. The routes are here; their code is loaded
 // when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
@@ -9,6 +9,10 @@ import type { LoginDeps } from '../deps.ts'
 const MAX_ANSWER_BYTES = 512 * 1024
 
 const audience = 'page'
+const metadata = {
+  access: { by: 'anyone', because: 'providers read it without an account (SAML Metadata §4.1)' },
+  audience: 'open',
+} as const
 const start = {
   access: { by: 'anyone', because: 'it starts a sign-in' },
   audience,
@@ -22,6 +26,8 @@ const consumer = {
 } as const
 
 const ROUTES = {
+  'GET /saml/metadata': metadata,
+  'GET /saml/metadata/alias/:alias': metadata,
   'GET /saml/discovery': start,
   'GET /saml/login/alias/:alias': start,
   'GET /saml2/authenticate/:alias': start,
@@ -34,15 +40,14 @@ const ROUTES = {
 /** One of these routes. */
 export type SamlRoute = keyof typeof ROUTES
 
-/** `/saml/discovery`, `/saml/login/alias`, `/saml2/authenticate` and `/saml/SSO`. */
+/** `/saml/metadata`, `/saml/discovery`, `/saml/login/alias`, `/saml2/authenticate` and `/saml/SSO`. */
 export function samlEndpoints(app: FastifyInstance, deps: LoginDeps): void {
-  deferredRoutes<SamlRoute>(app, ROUTES, {
-    load: async () => {
-      const [starts, consumer] = await Promise.all([import('./starts.ts'), import('./consumer.ts')])
-      return on => {
-        starts.samlStartHandlers(on, deps)
-        consumer.samlConsumerHandlers(on, deps)
-      }
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [
+      (await import('./metadata.ts')).samlMetadataHandlers,
+      (await import('./starts.ts')).samlStartHandlers,
+      (await import('./consumer.ts')).samlConsumerHandlers,
+    ],
   })
 }

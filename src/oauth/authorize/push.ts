@@ -42,8 +42,8 @@ const RECOUNT_SECONDS = 5
 /** Number of cached counts; the oldest one is dropped. */
 const MAX_COUNTED = 1000
 
-/** Names the handler. */
-export function pushRoutes(deps: OAuthDeps): (on: On<'POST /oauth/par'>) => void {
+/** `POST /oauth/par` (RFC 9126). */
+export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
   const { store, clock, random, behaviour, settings } = deps
   const refuseTooMany = createKeptCounts(deps)
 
@@ -84,7 +84,7 @@ export function pushRoutes(deps: OAuthDeps): (on: On<'POST /oauth/par'>) => void
     return sendJson(reply, { request_uri: PUSHED_PREFIX + id, expires_in: PUSHED_SECONDS }, 201)
   }
 
-  return on => on('POST /oauth/par', push)
+  on('POST /oauth/par', push)
 }
 
 /** Refuses a client with too many pending requests; recounts them periodically. */

@@ -20,10 +20,8 @@ export type AuthorizeRoute = keyof typeof ROUTES
 
 /** `GET` and `POST /oauth/authorize` (RFC 6749 §3.1, OpenID Connect Core §3.1.2). */
 export function authorizeEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
-  deferredRoutes<AuthorizeRoute>(app, ROUTES, {
-    load: async () => {
-      const { authorizeHandlers } = await import('./authorize.ts')
-      return on => authorizeHandlers(on, deps)
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [(await import('./authorize.ts')).authorizeHandlers],
   })
 }

@@ -35,16 +35,11 @@ export function requireDeviceProtocol({ zone }: FastifyRequest, { behaviour }: P
 
 /** `/oauth/device_authorization`, and the page `/device`. */
 export function deviceEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
-  deferredRoutes<DeviceRoute>(app, ROUTES, {
-    load: async () => {
-      const [{ deviceAuthorizationHandler }, { devicePageHandlers }] = await Promise.all([
-        import('./device-authorization.ts'),
-        import('./device-page.ts'),
-      ])
-      return on => {
-        deviceAuthorizationHandler(on, deps)
-        devicePageHandlers(on, deps)
-      }
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [
+      (await import('./device-authorization.ts')).deviceAuthorizationHandler,
+      (await import('./device-page.ts')).devicePageHandlers,
+    ],
   })
 }

@@ -2,7 +2,8 @@
 import type { AddressedZone } from '../../model/request.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
-import type { ExplainDeps } from './deps.ts'
+import { explainDeps } from './deps.ts'
+import type { ExplainDeps, ExplainServices } from './deps.ts'
 import type { Explanation } from './explanation.ts'
 import { explainPlanned } from './planned.ts'
 import { explainToken } from './presented-token.ts'
@@ -12,7 +13,8 @@ import { explainRecorded } from './recorded-refusal.ts'
 import type { ExplainRoute } from './routes.ts'
 
 /** Answers `POST /explain`. */
-export function explainHandler(on: On<ExplainRoute>, deps: ExplainDeps): void {
+export function explainHandler(on: On<ExplainRoute>, services: ExplainServices): void {
+  const deps = explainDeps(services)
   on('POST /explain', async (request, reply) => {
     const question = readQuestion(jsonBody(request))
     const { zone } = request

@@ -27,11 +27,8 @@ export type ExplainRoute = keyof ReturnType<typeof routes>
 
 /** `POST /explain`. */
 export function explainEndpoint(app: FastifyInstance, services: ExplainServices): void {
-  deferredRoutes<ExplainRoute>(app, routes(services.service), {
-    load: async () => {
-      const [{ explainHandler }, { explainDeps }] = await Promise.all([import('./explain.ts'), import('./deps.ts')])
-      const deps = explainDeps(services)
-      return on => explainHandler(on, deps)
-    },
+  deferredRoutes(app, routes(services.service), {
+    deps: services,
+    load: async () => [(await import('./explain.ts')).explainHandler],
   })
 }

@@ -19,10 +19,8 @@ export type LogoutRoute = keyof typeof ROUTES
 
 /** `GET` and `POST /logout.do`, the `end_session_endpoint`. */
 export function logoutEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
-  deferredRoutes<LogoutRoute>(app, ROUTES, {
-    load: async () => {
-      const { logoutHandlers } = await import('./logout.ts')
-      return on => logoutHandlers(on, deps)
-    },
+  deferredRoutes(app, ROUTES, {
+    deps,
+    load: async () => [(await import('./logout.ts')).logoutHandlers],
   })
 }

@@ -36,7 +36,7 @@ export type RegistrationRoute = keyof typeof ROUTES
 
 /** `/connect/register` and below. */
 export function registrationEndpoints(app: FastifyInstance, deps: OAuthDeps): void {
-  deferredRoutes<RegistrationRoute>(app, ROUTES, {
+  deferredRoutes(app, ROUTES, {
     errorHandler: (thrown, request) => {
       const zone = zoneIfFound(request)
       if (zone && registrationPolicy(zone, deps.service).mode === 'off') throw turnedOff() // whatever its body
@@ -45,9 +45,7 @@ export function registrationEndpoints(app: FastifyInstance, deps: OAuthDeps): vo
       }
       throw thrown
     },
-    load: async () => {
-      const { registrationHandlers } = await import('./registration.ts')
-      return on => registrationHandlers(on, deps)
-    },
+    deps,
+    load: async () => [(await import('./registration.ts')).registrationHandlers],
   })
 }
