@@ -24,7 +24,6 @@ const ASSERTION = 'clients/authentication/client-assertion.ts'
 const OWN_ASSERTION = 'clients/authentication/private-key-jwt.ts'
 const FEDERATED = 'clients/authentication/federated-jwt.ts'
 const OAUTH2 = 'identity/sources/oauth2.ts'
-const OAUTH2_CLAIMS = 'identity/sources/oauth2-claims.ts'
 const REDIRECT_URI = 'clients/redirect-uri.ts'
 const SECRET = 'clients/authentication/client-secret.ts'
 const LIMITS = 'web/limits/shared-limits.ts'
@@ -702,8 +701,8 @@ export const MUTANTS: readonly Mutant[] = [
     "sub: String(claims['login']) }",
     'login/oauth2',
   ),
-  mutant('an identifier above 2^53', OAUTH2_CLAIMS, 'Number.isSafeInteger(value) && value > 0', 'true', 'login/oauth2'),
-  mutant('sub and id must not differ', OAUTH2_CLAIMS, 'identifier(id) !== value', 'false', 'login/oauth2'),
+  mutant('an identifier above 2^53', OAUTH2, 'Number.isSafeInteger(value) && value > 0', 'true', 'login/oauth2'),
+  mutant('sub and id must not differ', OAUTH2, 'identifier(id) !== value', 'false', 'login/oauth2'),
   mutant(
     'an error with status 200',
     'identity/sources/code-flow.ts',

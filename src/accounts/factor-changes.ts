@@ -10,7 +10,10 @@ import type { FactorNotice } from '../pages/texts/factor-mail-texts.ts'
 import type { FactorMethod } from '../records/user.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountMailDeps } from './account-mails.ts'
-import { factorMail } from './factor-notice.ts'
+import { isMailAddress } from '../mail/mailer.ts'
+import { addSeconds } from '../base/clock.ts'
+import { factorNoticeMail } from '../pages/mails/factor.ts'
+import { NOTICE_SECONDS } from './account-mails.ts'
 
 /** The account whose factors change, and the actor. */
 export interface FactorOwner {
@@ -164,3 +167,16 @@ export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
 }
 
 const methodsOf = ({ user }: FactorOwner): readonly FactorMethod[] => user.factors?.methods ?? []
+
+/** Mails the owner of an account that its second factors changed, with a link to them. */
+async function factorMail(
+  { zone, user, frame, byOther }: FactorOwner,
+  notice: FactorNotice,
+  { mailer, urls, clock }: AccountMailDeps,
+): Promise<void> {
+  const { email: to, userName } = user
+  if (!isMailAddress(to)) return
+  const url = `${urls.ofZone(zone)}/profile`
+  const body = factorNoticeMail(frame, notice, { userName, byOther: byOther === true, url })
+  await mailer.send(zone, { ...body, to }, addSeconds(clock.now(), NOTICE_SECONDS))
+}

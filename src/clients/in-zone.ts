@@ -11,7 +11,9 @@ import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 import { ruledOut } from './profile-report.ts'
-import { clientPolicyProblem } from './second-factor.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { missingGroups } from '../model/users/group.ts'
+import { secondFactorPolicy } from '../model/users/second-factor.ts'
 
 /** Inputs of the checks. */
 export interface InZoneDeps {
@@ -107,4 +109,27 @@ export async function problemInZone(
     if (problem !== undefined) return problem
   }
   return undefined
+}
+
+/**
+ * Why a new policy would apply to no user, or refuse all; undefined for a policy that the client already had, so that later
+ * changes of the zone do not block other changes of the client.
+ */
+async function clientPolicyProblem(
+  zone: Zone,
+  { clientId, secondFactor: policy }: Pick<Client, 'clientId' | 'secondFactor'>,
+  { store, behaviour }: { readonly store: Pick<Store, 'clients' | 'groups'>; readonly behaviour: Behaviour },
+): Promise<string | undefined> {
+  if (policy === undefined) return undefined
+  const before = (await store.clients.find(zone.id, clientId))?.secondFactor
+  if (isDeepStrictEqual(policy, before)) return undefined
+  const ofZone = secondFactorPolicy(zone, behaviour)
+  if (ofZone.requirement === 'off') return 'secondFactor has no effect: second factors are disabled in the zone'
+  const { groups = [], methods = ofZone.methods } = policy
+  if (!methods.some(method => ofZone.methods.includes(method))) {
+    return `secondFactor.methods must have one that the zone accepts: ${ofZone.methods.join(', ')}`
+  }
+  const found = groups.length === 0 ? [] : await store.groups.findByNames(zone.id, groups)
+  const [unknown] = missingGroups(groups, found)
+  return unknown === undefined ? undefined : `secondFactor.groups: there is no group named ${unknown}`
 }

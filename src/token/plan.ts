@@ -14,7 +14,6 @@ import type { TokenFormat } from '../model/tokens/token.ts'
 import type { Urls } from '../model/urls.ts'
 import { accessTokenClaims, idTokenClaims } from './claims.ts'
 import type { Claims, Facts, TokenHashes } from './claims.ts'
-import { excludeClaims } from './excluded-claims.ts'
 import { accessTokenSeconds } from './lifetimes.ts'
 import { revocationSignature } from './revocation-signature.ts'
 
@@ -108,4 +107,10 @@ export function plannedIdClaims(
 function secondsOf({ expiresBefore }: Authorization, seconds: number, now: Date): number {
   if (!expiresBefore) return seconds
   return Math.max(0, Math.min(seconds, Math.floor((expiresBefore.getTime() - now.getTime()) / 1000)))
+}
+
+/** Unsets, in place, the claims that the configuration excludes. */
+function excludeClaims(claims: Claims, excluded: readonly string[]): Claims {
+  for (const name of excluded) if (Object.hasOwn(claims, name)) claims[name] = undefined
+  return claims
 }

@@ -10,16 +10,15 @@ import { isSameIssuer, issuerProblem } from '../../model/zones/zone-names.ts'
 import { checkZoneConfig, InvalidZoneConfig, refuseForeignEntityId } from '../../model/zones/zone-rules.ts'
 import { readSamlKeys } from '../../zones/saml-keys.ts'
 import { standardDefaultGroups } from '../../model/zones/zone.ts'
-import type { ZoneConfig } from '../../model/zones/zone.ts'
-import type { ZoneState } from '../../store/store.ts'
+import type { ZoneConfig, Zone } from '../../model/zones/zone.ts'
+import type { ZoneState, Store } from '../../store/store.ts'
 import { isOwnHost } from '../../web/zones/zone.ts'
 import type { ZoneBody } from './body.ts'
 import type { SentKeys } from './keys.ts'
 import { readSigningKeys } from './keys.ts'
-import { keptSettings, keptTokenPolicy } from './kept-settings.ts'
-import { secondFactorAfter } from './second-factor.ts'
 import { malformed } from './refusal.ts'
 import type { AdminDeps } from '../deps.ts'
+import { missingGroups } from '../../model/users/group.ts'
 
 /** Limits of decrypting keys with a passphrase: one at a time, and one waiting request per zone. */
 const OPENING_BOUNDS: QueueBounds = { all: 16, zone: 1, network: 4 }
@@ -111,4 +110,60 @@ function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   throw new InvalidZoneConfig(
     'You cannot set issuer value unless you have set your own signing key for this identity zone.',
   )
+}
+
+/** Beside `secondFactor`, which has rules of its own. */
+const KEPT = [
+  'protocols',
+  'requireDpopNonce',
+  'profile',
+  'registration',
+  'requirePushedRequests',
+  'require_nonce',
+] as const satisfies readonly (keyof ZoneConfig)[]
+
+/**
+ * The stored values of settings that the request omits: programs for UAA would otherwise reset them with any change.
+ * Null in a request removes one.
+ */
+function keptSettings(sent: JsonRecord, before: ZoneConfig | undefined): Partial<ZoneConfig> {
+  const names = before ? KEPT.filter(name => memberOf(sent, name) === undefined && before[name] !== undefined) : []
+  return Object.fromEntries(names.map(name => [name, before?.[name]]))
+}
+
+type TokenPolicy = NonNullable<ZoneConfig['tokenPolicy']>
+
+/** The same for the one member of `tokenPolicy` that UAA does not have. */
+function keptTokenPolicy(sent: JsonRecord, { accessTokenType }: TokenPolicy = {}): TokenPolicy {
+  const isNamed = memberOf(memberOf(sent, 'tokenPolicy'), 'accessTokenType') !== undefined
+  return isNamed || accessTokenType === undefined ? {} : { accessTokenType }
+}
+
+type Policy = ZoneConfig['secondFactor']
+
+/**
+ * The policy after the request. Requests that omit it keep it: programs for UAA, which does not have it, would
+ * otherwise switch it off with any change. Throws `InvalidZoneConfig` for groups and providers that the zone lacks and that
+ * were not named before: the policy would apply to no user. A new zone has none yet.
+ */
+async function secondFactorAfter(
+  sent: JsonRecord,
+  read: Policy,
+  { before, store }: { readonly before: Zone | undefined; readonly store: Pick<Store, 'groups' | 'providers'> },
+): Promise<Policy> {
+  if (!before) return read
+  const old = before.config.secondFactor ?? {}
+  if (memberOf(sent, 'secondFactor') === undefined) return before.config.secondFactor
+  const { groups = [], origins = [] } = read ?? {}
+  const newGroups = groups.filter(name => !old.groups?.includes(name))
+  const found = newGroups.length === 0 ? [] : await store.groups.findByNames(before.id, newGroups)
+  const [unknownGroup] = missingGroups(newGroups, found)
+  if (unknownGroup !== undefined) {
+    throw new InvalidZoneConfig(`config.secondFactor.groups: there is no group named ${unknownGroup}`)
+  }
+  for (const origin of origins.filter(origin => !old.origins?.includes(origin))) {
+    if (await store.providers.findByOrigin(before.id, origin)) continue
+    throw new InvalidZoneConfig(`config.secondFactor.origins: there is no provider named ${origin}`)
+  }
+  return read
 }

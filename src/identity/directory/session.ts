@@ -10,7 +10,6 @@ import type { DirectoryUrl } from '../../providers/directory-settings.ts'
 import { secured } from './secured-connection.ts'
 import type { TlsTrust } from './secured-connection.ts'
 import { OBJECT_GUID } from '../../providers/directory-settings.ts'
-import { uniqueIdOf } from './unique-id.ts'
 
 /** An entry: its DN, and its string values by lower-case attribute name; attributes without one are left out. */
 export interface DirectoryEntry {
@@ -171,3 +170,22 @@ const RESULTS: ReadonlyMap<number, { readonly name: string; readonly failure?: D
   [52, { name: 'unavailable', failure: 'unreachable' }],
   [53, { name: 'unwillingToPerform', failure: 'refused' }], // Active Directory, for accounts that may not sign in
 ])
+
+/** The identifier of an entry that outlives its name and location; undefined without one, or if there are several. */
+function uniqueIdOf(entry: Entry, attributes: ReadonlyMap<string, readonly string[]>): string | undefined {
+  const guid = entry[OBJECT_GUID]
+  const [id, second] = attributes.get('entryuuid') ?? [guidText(guid) ?? attributes.get('nsuniqueid')].flat()
+  return id !== undefined && second === undefined && /^[0-9A-Fa-f-]{32,36}$/.test(id) ? id.toLowerCase() : undefined
+}
+
+/** Active Directory writes the first three parts with the least significant byte first. */
+function guidText(value: unknown): string | undefined {
+  if (!Buffer.isBuffer(value) || value.length !== 16) return undefined
+  const parts = [
+    value.subarray(0, 4).toReversed(),
+    value.subarray(4, 6).toReversed(),
+    value.subarray(6, 8).toReversed(),
+  ]
+  const rest = [value.subarray(8, 10), value.subarray(10)]
+  return [...parts, ...rest].map(part => Buffer.from(part).toString('hex')).join('-')
+}

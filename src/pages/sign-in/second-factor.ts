@@ -7,7 +7,6 @@ import { plain } from '../parts/foreign.ts'
 import { factorLayout } from './factor-layout.ts'
 import { csrfField, hiddenField, siteName, withFormRedirect } from '../parts/layout.ts'
 import type { Chrome } from '../parts/layout.ts'
-import { qrCode } from './qr-code.ts'
 import { factorTexts } from '../texts/factor-texts.ts'
 import type { JsonRecord } from '../../base/json.ts'
 
@@ -206,3 +205,22 @@ ${csrfField(chrome)}${hiddenField('credential', '')}${props.more}${submit(props.
 }
 
 const scriptFor = ({ assets }: Chrome, isNeeded: boolean) => (isNeeded ? { script: assets.passkeyScript } : {})
+
+/** A QR code as SVG, one path for all dark squares; on white in every theme, because readers look for dark on light. */
+function qrCode(rows: readonly (readonly boolean[])[], alternative: string): Html {
+  const path = rows.map((row, y) =>
+    runsOf(row)
+      .map(({ from, length }) => `M${from} ${y}h${length}v1h-${length}z`)
+      .join(''),
+  )
+  return html`<svg class="qr" viewBox="0 0 ${rows.length} ${rows.length}" role="img" aria-label="${alternative}" shape-rendering="crispEdges"><path d="${path.join('')}"/></svg>\n`
+}
+
+/** Adjacent dark squares. */
+function runsOf(row: readonly boolean[]): readonly { readonly from: number; readonly length: number }[] {
+  return row.flatMap((isDark, from) => {
+    if (!isDark || row[from - 1] === true) return []
+    const end = row.indexOf(false, from)
+    return [{ from, length: (end < 0 ? row.length : end) - from }]
+  })
+}
