@@ -8,7 +8,8 @@ import { auditOriginOf } from '../../web/requests/requester.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
 import { findUser } from '../../users/user-changes.ts'
 import { refuseResource } from '../../users/refusal.ts'
-import { bare, textIn } from './body.ts'
+import { stringIn } from '../resources/body.ts'
+import { bare } from './bare.ts'
 import type { AdminDeps } from '../deps.ts'
 
 /** `POST /email_verifications` and `POST /email_changes`. */
@@ -22,8 +23,8 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: AdminDeps): voi
     const { zone } = request
     await users.checkManageable(zone, service.name)
     const body = jsonBody(request)
-    const userId = textIn(body, 'userId')
-    const email = textIn(body, 'email')
+    const userId = stringIn(body, 'userId')
+    const email = stringIn(body, 'email')
     if (userId === undefined) throw refuseResource('scim', 'A userId must be provided.')
     const user = await findUser(store, zone, userId)
     if (user.origin !== service.name)
@@ -31,7 +32,7 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: AdminDeps): voi
     const problem = await emailProblem(zone, { user, email: email ?? '' }, deps)
     if (problem === 'invalid') throw refuseResource('scim', 'Please enter a valid email address.')
     if (problem === 'taken') throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
-    const data = { email: email ?? '', clientId: textIn(body, 'client_id') }
+    const data = { email: email ?? '', clientId: stringIn(body, 'client_id') }
     const { value } = await issueCode(zone, { purpose: 'email-verification', user, data }, deps)
     return reply
       .status(201)

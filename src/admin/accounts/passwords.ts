@@ -8,7 +8,8 @@ import { queryForm } from '../../web/requests/query.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { callerOf } from '../resources/caller.ts'
 import type { PasswordRoute } from './routes.ts'
-import { bare, textIn } from './body.ts'
+import { stringIn } from '../resources/body.ts'
+import { bare } from './bare.ts'
 import type { AdminDeps } from '../deps.ts'
 
 const MAX_NAME_LENGTH = 255
@@ -54,8 +55,8 @@ export function passwordHandlers(on: On<PasswordRoute>, deps: AdminDeps): void {
     const { zone } = request
     await users.checkManageable(zone, service.name)
     const body = jsonBody(request)
-    const code = textIn(body, 'code')
-    const password = textIn(body, 'new_password') ?? ''
+    const code = stringIn(body, 'code')
+    const password = stringIn(body, 'new_password') ?? ''
     if (code === undefined || code === '')
       throw bare('invalid_request', { status: 400, message: 'A code must be provided.' }, behaviour)
     const result = await resetPassword(zone, { code, password, by: callerOf(request) }, deps)

@@ -1,13 +1,13 @@
 // The routes of the account APIs for login servers and administrators.
 import type { FastifyInstance } from 'fastify'
-import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
-import { inRealm } from '../../web/callers/authorization-header.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
 import { malformedAs } from '../resources/refusal.ts'
 import type { AdminDeps } from '../deps.ts'
+import { managementAccess } from '../resources/access.ts'
+import { denyMethods } from '../resources/denied.ts'
 
 function codeRoutes(service: Service) {
   const access: Access = { by: 'bearer', scopes: [service.scope('admin'), 'oauth.login'], acrossZones: true }
@@ -36,12 +36,7 @@ export type InvitationRoute = 'POST /invite_users'
 /** `POST /invite_users`; other methods are denied. */
 export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   const { service } = deps
-  const access: Access = {
-    by: 'bearer',
-    scopes: [service.scope('admin'), 'scim.invite'],
-    ofDefaultZone: ['zones.{zone}.admin'],
-    acrossZones: true,
-  }
+  const access = managementAccess(service, 'scim.invite')
   const route: DeferredRoute = { access, body: 'json', bodyLimit: 512 * 1024 }
   deferredRoutes(
     app,
@@ -52,25 +47,11 @@ export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void
       load: async () => [(await import('./invitations.ts')).invitationHandlers],
     },
   )
-  function deny(): never {
-    throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
-  }
-  app.route({
-    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
-    url: '/invite_users',
-    config: { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true },
-    preParsing: deny, // before anything of a body is read
-    handler: deny,
-  })
+  denyMethods(app, service, [['/invite_users', ['GET', 'PUT', 'PATCH', 'DELETE']]])
 }
 
 function passwordRoutes(service: Service) {
-  const access: Access = {
-    by: 'bearer',
-    scopes: [service.scope('admin'), 'oauth.login'],
-    ofDefaultZone: ['zones.{zone}.admin'],
-    acrossZones: true,
-  }
+  const access = managementAccess(service, 'oauth.login')
   return {
     'POST /password_resets': { access, body: 'text' },
     'POST /password_change': { access, body: 'json' },

@@ -4,17 +4,11 @@ import type { Service } from '../../model/service.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { AdminDeps } from '../deps.ts'
+import { managementAccess } from '../resources/access.ts'
 
 const routes = (service: Service) =>
   ({
-    'GET /audit/events': {
-      access: {
-        by: 'bearer',
-        scopes: [service.scope('admin'), 'audit.read'],
-        ofDefaultZone: ['zones.{zone}.admin'],
-        acrossZones: true,
-      },
-    },
+    'GET /audit/events': { access: managementAccess(service, 'audit.read') },
   }) as const satisfies Record<RouteName, DeferredRoute>
 
 /** A route of the audit trail. */

@@ -15,7 +15,6 @@ import { withCredential, withoutCredential } from '../../model/clients/jwt-crede
 import { OAuthError } from '../../model/oauth-error.ts'
 import { isSameSubject, jwtCredentialsProblem } from '../../records/jwt-credential.ts'
 import type { JwtCredential } from '../../records/jwt-credential.ts'
-import { isKeepable } from '../../records/kinds.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
@@ -24,6 +23,8 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
 import type { ClientWriter } from './writer.ts'
 import type { AdminDeps } from '../deps.ts'
+import { memberOf } from '../../base/json.ts'
+import { stringIn } from '../resources/body.ts'
 
 /** The requested change: keys to add or to remove, undefined if the body names none; or an entry of `jwt_creds`. */
 type Change =
@@ -125,16 +126,11 @@ export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps
 
 /** Reads the body, ignoring its `client_id`: the path decides. Throws for text that cannot be stored. */
 function readChange(body: JsonObject): Change {
-  const member = (name: string): unknown => (Object.hasOwn(body, name) ? (body[name] ?? undefined) : undefined)
-  const text = (name: string, problem: string): string | undefined => {
-    const value = member(name)
-    if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
-    throw refuse(problem)
-  }
+  const text = (name: string, problem: string): string | undefined => stringIn(body, name, () => refuse(problem))
   const jwksUri = text('jwks_uri', 'Client jwt configuration with invalid URI')
   const jwks = text('jwks', UNREADABLE)
   const kid = text('kid', INVALID)
-  const mode = MODES.find(each => each === (member('changeMode') ?? 'ADD'))
+  const mode = MODES.find(each => each === (memberOf(body, 'changeMode') ?? 'ADD'))
   if (mode === undefined) throw refuse(INVALID)
   const [iss, sub, aud] = ['iss', 'sub', 'aud'].map(name => text(name, INVALID_CREDENTIAL))
   if ((iss ?? sub ?? aud) !== undefined) {

@@ -5,7 +5,6 @@ import { memberOf } from '../../base/json.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { isIcon, isLaunchUrl } from '../../model/clients/client-metadata.ts'
 import type { ClientDescription, ClientMetadata } from '../../model/clients/client-metadata.ts'
-import { isKeepable } from '../../records/kinds.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Store } from '../../store/store.ts'
 import type { JsonObject } from '../../web/requests/json.ts'
@@ -14,6 +13,7 @@ import type { ClientWriter } from './writer.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { ClientRoute } from './routes.ts'
 import type { AdminDeps } from '../deps.ts'
+import { stringIn } from '../resources/body.ts'
 
 /** UAA: the description is repeated as `message`. */
 const refuse = (message: string, status = 400): OAuthError =>
@@ -86,11 +86,8 @@ async function listOfMetadata(
   return Readable.from(chunks())
 }
 
-function textOf(body: JsonObject, name: string): string | undefined {
-  const value = memberOf(body, name) ?? undefined
-  if (value === undefined || (typeof value === 'string' && isKeepable(value))) return value
-  throw refuse(`${name} must be a string`)
-}
+const textOf = (body: JsonObject, name: string): string | undefined =>
+  stringIn(body, name, () => refuse(`${name} must be a string`))
 
 function readDescription(body: JsonObject): ClientDescription {
   const clientName = textOf(body, 'clientName')

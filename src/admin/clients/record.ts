@@ -7,6 +7,7 @@ import type { Service } from '../../model/service.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import type { Access, Rights } from '../../web/route.ts'
 import { sendJson } from '../../web/requests/json.ts'
+import { managementAccess } from '../resources/access.ts'
 
 export { clientToJson } from '../../clients/client-json.ts'
 
@@ -23,20 +24,14 @@ export const sendNotFound = (reply: FastifyReply, behaviour: Behaviour): Fastify
 /** In the audit trail, for an id that no client has: it may be a secret in the wrong place. */
 export const unknownPrincipal = (clientId: string): string => digest(clientId)
 
-const OF_DEFAULT_ZONE = ['zones.{zone}.admin']
-
 /** Access for tokens with one of the scopes and for administrators, who may act in another zone. */
-export const clientAccess = (service: Service, ...scopes: readonly string[]): Access => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), ...scopes, 'clients.admin'],
-  ofDefaultZone: OF_DEFAULT_ZONE,
-  acrossZones: true,
-})
+export const clientAccess = (service: Service, ...scopes: readonly string[]): Access =>
+  managementAccess(service, ...scopes, 'clients.admin')
 
 /** The rights to change every client of the zone. */
 export const administrators = (service: Service): Rights => ({
   scopes: [service.scope('admin'), 'clients.admin'],
-  ofDefaultZone: OF_DEFAULT_ZONE,
+  ofDefaultZone: ['zones.{zone}.admin'],
 })
 
 /** Whether the caller has one of these rights. */

@@ -1,12 +1,10 @@
 // Mappings of groups of external providers to groups of the zone.
 import type { FastifyRequest } from 'fastify'
-import { memberOf } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { Filter } from '../../model/filters/filter.ts'
 import { InvalidFilter, parseFilter } from '../../model/filters/filter.ts'
 import type { ExternalGroup, Group } from '../../model/users/group.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
-import { isKeepable } from '../../records/kinds.ts'
 import type { Groups } from '../../users/groups/groups.ts'
 import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm, repeatedName } from '../../web/requests/query.ts'
@@ -17,6 +15,7 @@ import { SCHEMAS } from '../resources/dialect.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { GroupRoute } from './routes.ts'
 import type { AdminDeps } from '../deps.ts'
+import { stringIn } from '../resources/body.ts'
 
 /** The default provider of a mapping. */
 const DEFAULT_ORIGIN = 'ldap'
@@ -108,12 +107,8 @@ function wholeNumber(name: string, text: string): number {
 }
 
 /** An empty string counts as absent. */
-function textOf(body: JsonRecord, name: string): string | undefined {
-  const value = memberOf(body, name) ?? undefined
-  if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && isKeepable(value)) return value
-  throw refuse(`${name} must be a string`)
-}
+const textOf = (body: JsonRecord, name: string): string | undefined =>
+  stringIn(body, name, () => refuse(`${name} must be a string`)) || undefined
 
 const UNSUPPORTED = 'Filter not supported, please use origin and externalGroup parameters'
 

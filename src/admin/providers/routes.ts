@@ -4,20 +4,12 @@ import type { Service } from '../../model/service.ts'
 import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import type { Access } from '../../web/route.ts'
 import type { AdminDeps } from '../deps.ts'
-
-/** Those with the right in the zone, and its administrators. */
-const providerAccess = (service: Service, right: 'idps.read' | 'idps.write'): Access => ({
-  by: 'bearer',
-  scopes: [service.scope('admin'), right],
-  ofDefaultZone: ['zones.{zone}.admin'],
-  acrossZones: true,
-})
+import { managementAccess } from '../resources/access.ts'
 
 function routes(service: Service) {
-  const reading = { access: providerAccess(service, 'idps.read') }
-  const deleting = { access: providerAccess(service, 'idps.write') }
+  const reading = { access: managementAccess(service, 'idps.read') }
+  const deleting = { access: managementAccess(service, 'idps.write') }
   const writing = { ...deleting, body: 'json' } as const
   const record = { ...writing, bodyLimit: MAX_METADATA_BYTES } // metadata is part of a record
   return {

@@ -1,4 +1,4 @@
-// Access to the management APIs of users and groups.
+// Access to the management APIs.
 import type { Service } from '../../model/service.ts'
 import type { Access } from '../../web/route.ts'
 

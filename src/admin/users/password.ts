@@ -1,9 +1,6 @@
 // Password changes by the owner, who must know the old password, and by administrators and clients, who need not.
 import type { FastifyRequest } from 'fastify'
-import { memberOf } from '../../base/json.ts'
-import type { JsonRecord } from '../../base/json.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { isKeepable } from '../../records/kinds.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
 import { bearerChallenge } from '../../web/callers/authorization-header.ts'
@@ -15,6 +12,7 @@ import { tooManyConflicts, refuseResource } from '../../users/refusal.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { UserRoute } from './routes.ts'
 import type { AdminDeps } from '../deps.ts'
+import { stringIn } from '../resources/body.ts'
 
 const refuse = (message: string, status = 400): Error => refuseResource('invalid_password', message, { status })
 
@@ -40,8 +38,8 @@ export function passwordHandler(on: On<UserRoute>, deps: AdminDeps): void {
     const remoteAddress = addressOf(request)
     await users.checkManageable(zone, service.name) // UAA: for users of other origins, too
     const body = jsonBody(request)
-    const password = textIn(body, 'password')
-    const oldPassword = textIn(body, 'oldPassword')
+    const password = stringIn(body, 'password') ?? ''
+    const oldPassword = stringIn(body, 'oldPassword') ?? ''
     const caller = request.bearer?.user
     const isOwn = needsOldPassword(request, params.id, oldPassword !== '')
     const user = await store.users.find(zone.id, params.id)
@@ -79,11 +77,4 @@ export function passwordHandler(on: On<UserRoute>, deps: AdminDeps): void {
     const challenge = bearerChallenge(service.oauthRealm, { error: 'unauthorized', description })
     return new OAuthError('unauthorized', description, { challenge })
   }
-}
-
-/** Empty where there is none. */
-function textIn(body: JsonRecord, name: string): string {
-  const value = memberOf(body, name) ?? ''
-  if (typeof value === 'string' && isKeepable(value)) return value
-  throw refuseResource('scim', `The value of ${name} must be a string`)
 }

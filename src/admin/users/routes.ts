@@ -6,7 +6,7 @@ import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { Access } from '../../web/route.ts'
 import { managementAccess } from '../resources/access.ts'
 import { refuseMalformed } from '../resources/refusal.ts'
-import { denyOthers } from './denied.ts'
+import { denyMethods } from '../resources/denied.ts'
 import type { AdminDeps } from '../deps.ts'
 
 function routes(service: Service) {
@@ -70,5 +70,8 @@ export function userEndpoints(app: FastifyInstance, deps: AdminDeps): void {
     deps,
     load: async () => [(await import('./factors.ts')).userFactorHandlers],
   })
-  denyOthers(app, deps.service)
+  denyMethods(app, deps.service, [
+    ['/Users', ['PUT', 'PATCH', 'DELETE']],
+    ['/Users/*', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']],
+  ])
 }
