@@ -2,12 +2,11 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
+import { open, own } from './access.ts'
 import type { LoginDeps } from './deps.ts'
 
-const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
 const signIn = open('it is a sign-in page')
 const step = open('it is a step of signing in')
-const own = { access: { by: 'session' }, audience: 'page' } as const
 
 const ROUTES = {
   'GET /login': signIn,

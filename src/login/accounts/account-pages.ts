@@ -2,12 +2,9 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
+import { demanded, formOf, open, own } from '../access.ts'
 import type { LoginDeps } from '../deps.ts'
 
-const open = (because: string) => ({ access: { by: 'anyone', because }, audience: 'page' }) as const
-const own = { access: { by: 'session' }, audience: 'page' } as const
-const formOf = (page: string) => ({ access: { by: 'session', formOf: page }, audience: 'page' }) as const
-const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
 const keptHere = { ownAccounts: true } as const
 const anonymous = open('users without an account or password')
 const byCode = open('the code identifies the user')

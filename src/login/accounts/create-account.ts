@@ -22,6 +22,7 @@ import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { requesterOf } from '../../web/requests/requester.ts'
 import { bodyForm } from '../../web/route.ts'
 import {
+  MISMATCH,
   checkSelfService,
   countMail,
   readRequestedReturn,
@@ -32,8 +33,6 @@ import {
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
-
-const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
 export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): void {

@@ -13,9 +13,9 @@ import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
+import { MISMATCH } from './self-service.ts'
 
 const COMPLETED_PATH = '/force_password_change_completed'
-const MISMATCH = 'Passwords must match and not be empty.'
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
 export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps): void {

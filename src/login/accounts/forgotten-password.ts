@@ -16,6 +16,7 @@ import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import {
+  MISMATCH,
   checkSelfService,
   countMail,
   countMailOf,
@@ -28,8 +29,6 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
 
-/** The message if the two passwords differ or are empty. */
-export const MISMATCH = 'Passwords must match and not be empty.'
 const MAX_NAME_LENGTH = 255
 
 /** `/forgot_password`, `/forgot_password.do`, `/reset_password` and `/reset_password.do`. */

@@ -20,6 +20,9 @@ export async function checkSelfService(request: FastifyRequest, { store, service
   if (!selfService) throw new PageError(404, 'Self service is disabled.')
 }
 
+/** The message if the two passwords of a form differ or are empty. */
+export const MISMATCH = 'Passwords must match and not be empty.'
+
 /** The value of a field that the page's form always sends; 400 without it. */
 export function requiredField(form: Form, name: string): string {
   const value = form.get(name)

@@ -2,13 +2,10 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, On, RouteName } from '../../web/deferred-routes.ts'
+import { demanded, formOf, open, own } from '../access.ts'
 import type { LoginDeps } from '../deps.ts'
 
-/** For users with an outstanding second factor only. */
-const demanded = { access: { by: 'session', whileDemanded: true }, audience: 'page' } as const
-const own = { access: { by: 'session' }, audience: 'page' } as const
-const formOf = (page: string) => ({ access: { by: 'session', formOf: page }, audience: 'page' }) as const
-const anyone = { access: { by: 'anyone', because: 'it is a sign-in page' }, audience: 'page' } as const
+const anyone = open('it is a sign-in page')
 
 const ROUTES = {
   'GET /second_factor': demanded,
