@@ -285,7 +285,7 @@ describe('a single value', () => {
       want: ['LATCHKEY_COMPATIBILITY: must be one of standard, uaa'],
     },
     {
-      name: 'a base URL that is none',
+      name: 'an invalid base URL',
       text: 'base_url: localhost:8080',
       want: ['base_url: must be an http or https URL'],
     },
@@ -360,7 +360,7 @@ describe('a single value', () => {
       want: ['FOLDER: cannot be read: it is a directory'],
     },
     {
-      name: 'a file that is not there',
+      name: 'a file that does not exist',
       options: { config: 'nowhere.yml' },
       want: ['NOWHERE: cannot be read: no such file'],
     },
@@ -610,7 +610,7 @@ bootstrap:
       want: /^bootstrap\.clients\[0\]\.client_secret_file: empty is empty$/,
     },
     {
-      name: 'a secret file that is not there',
+      name: 'a secret file that does not exist',
       text: 'master_key_file: gone',
       want: /^master_key_file: gone cannot be read: no such file$/,
     },

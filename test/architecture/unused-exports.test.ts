@@ -6,7 +6,7 @@ import { unusedExports } from './unused-exports.ts'
 describe('unused exports', () => {
   const exporting: SourceFile = { path: 'src/a/b.ts', text: 'export const x = 1\nexport interface Y {}\n' }
   const users: readonly { name: string; text: string; unused: readonly string[] }[] = [
-    { name: 'that is not there', text: '', unused: ['src/a/b.ts: x', 'src/a/b.ts: Y'] },
+    { name: 'that does not exist', text: '', unused: ['src/a/b.ts: x', 'src/a/b.ts: Y'] },
     { name: 'that imports one', text: "import { x } from './b.ts'\n", unused: ['src/a/b.ts: Y'] },
     {
       name: 'that imports a type under another name',

@@ -12,7 +12,7 @@ describe('createFairCache', () => {
   const kept = (cache: ReturnType<typeof filled>, keys: string): string =>
     keys.replace(/./g, key => (cache.peek(key) === undefined ? '' : key))
 
-  it('evicts from the owner with the most entries, whoever adds one', () => {
+  it('evicts from the owner with the most entries, regardless of who adds one', () => {
     const cache = filled(4, ['quiet', 'q'], ['loud', 'a'], ['loud', 'b'], ['loud', 'c'])
     cache.set('d', 'loud', 'd')
     assert.equal(kept(cache, 'qabcd'), 'qbcd')

@@ -95,7 +95,7 @@ for (const kind of DATABASE_KINDS) {
       })
     }
 
-    it('refuses a zone that there is not, and a database that there is not', async () => {
+    it('refuses a zone that does not exist, and a database that does not exist', async () => {
       const unknown = await verify('--zone', 'nowhere')
       assert.deepEqual([unknown.status, unknown.stderr], [1, 'latchkey: there is no zone nowhere\n'])
       const missing = await verify('--database', 'sqlite:./none.db')

@@ -147,7 +147,7 @@ describe('latchkey backup refuses', () => {
     { name: 'to guess where to', args: [], status: 2, says: /'--to <value>' is missing/ },
     { name: 'to overwrite a file', args: ['--to', 'latchkey.json'], status: 1, says: /latchkey\.json exists already/ },
     {
-      name: 'a folder that is not there',
+      name: 'a folder that does not exist',
       args: ['--to', 'disk/copy.db'],
       status: 1,
       says: /^latchkey: there is no folder \/.*\/disk\n$/,
@@ -160,7 +160,7 @@ describe('latchkey backup refuses', () => {
       says: /copy\.db\.partial exists: another backup or restore runs, or one was interrupted/,
     },
     {
-      name: 'a database that is not there, and makes none',
+      name: 'a database that does not exist, and makes none',
       args: ['--to', 'x.db', '--database', 'sqlite:none/latchkey.db'],
       status: 1,
       says: /there is no database none/,
@@ -248,7 +248,7 @@ describe('latchkey restore', () => {
 
   const cases = [
     { name: 'without a file', args: [], status: 2, says: /'--from <value>' is missing/ },
-    { name: 'a file that is not there', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
+    { name: 'a file that does not exist', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
     {
       name: 'what is not a database',
       args: ['--from', 'text.db'],

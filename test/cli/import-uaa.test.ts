@@ -600,7 +600,7 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
       says: /^latchkey: --from: useSSL is no parameter of the URL: there are sslmode and sslrootcert\n$/,
     },
     {
-      name: 'certification authorities that are not there',
+      name: 'certification authorities that do not exist',
       args: ['--from', 'mysql://db.example/uaa?sslrootcert=/no/such.pem'],
       status: 2,
       says: /^latchkey: --from: sslrootcert \/no\/such\.pem cannot be read: .*\n$/,

@@ -247,7 +247,7 @@ for (const kind of DATABASE_KINDS) {
         stderr: 'ed.pem: HS256 needs a shared secret, this is a key in PEM',
       },
       {
-        name: 'a file that is not there',
+        name: 'a file that does not exist',
         args: ['add', '--pem-file', 'no.pem'],
         stderr: '--pem-file no.pem cannot be read: no such file',
       },

@@ -17,7 +17,7 @@ const run = async (...args: readonly string[]) => {
 const KIND = '0030-kinds-of-migrations'
 
 describe('latchkey migrate', () => {
-  it('refuses to plan for a database that is not there, makes one, and then has nothing to do', async () => {
+  it('refuses to plan for a database that does not exist, makes one, and then has nothing to do', async () => {
     const missing = await run('migrate', '--plan')
     assert.deepEqual([missing.status, missing.stdout], [1, ''])
     assert.match(missing.stderr, /^latchkey: there is no database [^\n]*\n$/)

@@ -54,7 +54,7 @@ describe('a client record', () => {
     assert.deepEqual(updatedClient(stored, definition, stored.updatedAt), want)
   })
 
-  it('is never read with a fault, whatever is in it', () => {
+  it('never fails with an internal error, whatever its content', () => {
     const keys = Object.keys({ ...clientToJson(client(fullClient)), client_secret: 1, jwks: 1, jwks_uri: 1 })
     const json = fc.dictionary(fc.oneof(fc.constantFrom(...keys), fc.string()), fc.jsonValue({ maxDepth: 4 }))
     fc.assert(

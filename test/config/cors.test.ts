@@ -40,7 +40,7 @@ describe('the key cors', () => {
 
   const refused = [
     {
-      name: 'an expression that is none',
+      name: 'an invalid expression',
       text: 'cors: { default: { allowed: { origins: ["https://a", "https://(b"] } } }',
       want: [
         'cors.default.allowed.origins[1]: "https://(b" is not a usable regular expression: it is not valid: missing closing ): `https://(b`',

@@ -5,7 +5,7 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 
 describe('log.requests', () => {
-  it('is none unless it says otherwise', async () => {
+  it('is none by default', async () => {
     assert.equal((await loadText(folder, '{}')).log.requests, 'none')
     assert.equal((await loadText(folder, 'log: { requests: context }')).log.requests, 'context')
   })

@@ -6,7 +6,7 @@ const folder = temporaryFolder()
 const load = (text: string) => loadText(folder, text)
 
 describe('policies of the server', () => {
-  it('are none where the file has none', async () => {
+  it('are absent if the file has none', async () => {
     for (const text of ['{}', 'password: { policy: {} }\nauthentication: { policy: {} }']) {
       assert.deepEqual((await load(text)).policies, {})
     }

@@ -166,7 +166,7 @@ describe('ratelimit', () => {
       want: [`${credential}: ${forms}`],
     })),
     {
-      name: 'a regular expression that is none',
+      name: 'an invalid regular expression',
       section: { credentialID: 'JWT:1+(', limiterMappings: [other] },
       want: [`${credential}: the regular expression is not valid: missing closing ): \`(\``],
     },

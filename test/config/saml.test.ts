@@ -65,7 +65,11 @@ describe('the SAML service provider of the file', () => {
 
   const refused = [
     { name: 'several keys without an active one', saml: { keys: pairs }, problem: /^saml\.active: is missing/ },
-    { name: 'an active key that is not there', saml: { active: 'x', keys: pairs }, problem: /x is not among the keys/ },
+    {
+      name: 'an active key that does not exist',
+      saml: { active: 'x', keys: pairs },
+      problem: /x is not among the keys/,
+    },
     { name: 'an active key without keys', saml: { active: 'x' }, problem: /there are no saml\.keys/ },
     { name: 'a key without a certificate', saml: { keys: { a: { pem: rsa } } }, problem: /needs cert or cert_file/ },
     { name: 'a certificate without a key', saml: { keys: { a: { cert: 'x' } } }, problem: /needs pem or pem_file/ },

@@ -124,7 +124,7 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.secret: HS256 needs a shared secret, this is a key in PEM$/,
     },
     {
-      name: 'a shared secret that is not there',
+      name: 'a shared secret that does not exist',
       text: own({ alg: 'HS512' }),
       want: /^signing_keys\.keys\.k: needs secret or secret_file$/,
     },
@@ -169,12 +169,12 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.pem: is not an unencrypted private key/,
     },
     {
-      name: 'an algorithm that is none',
+      name: 'an invalid algorithm',
       text: signing('none', 'rsa2048'),
       want: /^signing_keys\.keys\.k\.alg: must be one of RS256/,
     },
     {
-      name: 'an active key that is not there',
+      name: 'an active key that does not exist',
       text: signing('RS256', 'rsa2048', 'j'),
       want: /^signing_keys\.active: j is not among the keys$/,
     },
@@ -292,7 +292,7 @@ describe('signing keys', () => {
       want: 'signingKey: ES256K (secp256k1) is not supported; use ES256 with a key on P-256',
     },
     {
-      name: 'an algorithm that is none',
+      name: 'an invalid algorithm',
       members: () => ({ signingKey: keys['p256'], signingAlg: 'none' }),
       want: /^signingAlg: must be one of RS256, /,
     },

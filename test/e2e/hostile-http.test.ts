@@ -253,7 +253,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       statuses: [401],
     },
     {
-      name: 'cookies that are none',
+      name: 'invalid cookies',
       bytes: `GET /login HTTP/1.1\r\nCookie: =;;;\xff=\xfe; svc-session=${'%'.repeat(43)}; X-Svc-Csrf=%zz\r\n${GET}`,
       statuses: [200],
     },
@@ -268,7 +268,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
   }
 })
 
-describe('a client that is old, hasty or gone', () => {
+describe('a client that is old, pipelines or disconnects', () => {
   it('is answered in HTTP/1.0 too, and the connection then ends', async () => {
     const { text, statuses } = await exchange('GET /healthz HTTP/1.0\r\n\r\n')
     assert.deepEqual(statuses, [200])

@@ -157,7 +157,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       ],
     },
     {
-      name: 'names a configuration file that is not there',
+      name: 'names a configuration file that does not exist',
       args: () => ['serve', '--config', inRoot('absent.yml')],
       status: 2,
       lines: [/^latchkey: .*absent\.yml/],

@@ -163,7 +163,7 @@ describe('UAA’s clients', () => {
     )
   })
 
-  it('are refused an origin that is not there, also where cf names it', async () => {
+  it('are refused an origin that does not exist, also where cf names it', async () => {
     const query = new URLSearchParams({ login_hint: '{"origin":"elsewhere"}' })
     const answer = await send(`/oauth/token?${query.toString()}`, { headers: basic('cf', ''), form: MARISSA })
     assert.deepEqual([answer.status, answer.body['error']], [401, 'unauthorized'])

@@ -350,7 +350,7 @@ describe('passkeys', () => {
       })
     }
 
-    it('is good for what it was made for only', async () => {
+    it('is valid only for its own purpose', async () => {
       const credential = await enrol()
       const ways = {
         registration: await ask(marissa),
@@ -461,7 +461,7 @@ describe('passkeys', () => {
       { name: 'no user presence', lies: { userPresent: false }, reason: 'invalid' },
       { name: 'no user verification', lies: { userVerified: false }, reason: 'invalid', alone: true },
       { name: 'a signature of another key', lies: { key: keyPairFor('ES256').privateKey }, reason: 'invalid' },
-      { name: 'a signature that is none', lies: { signature: Buffer.from('signed') }, reason: 'invalid' },
+      { name: 'an invalid signature', lies: { signature: Buffer.from('signed') }, reason: 'invalid' },
       { name: 'a credential that is not known', lies: { id: 'AAAA' }, reason: 'unknown' },
       { name: 'the handle of another user', lies: { userHandle: 'AAAA' }, reason: 'other-person' },
       { name: 'no handle', lies: { userHandle: undefined }, reason: 'other-person', alone: true },
@@ -638,7 +638,7 @@ describe('passkeys', () => {
       }
     })
 
-    it('is refused or accepted, and soon, whatever is changed in it', async () => {
+    it('is refused or accepted quickly, whatever is changed in it', async () => {
       const credential = await enrol()
       const random = seeded()
       const change = (text: string): string => {

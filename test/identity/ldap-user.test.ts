@@ -84,7 +84,7 @@ describe('the user name of a user of a directory', () => {
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.nameIsAssigned, false)
   })
 
-  it('is none with control characters or of 256', () => {
+  it('is invalid with control characters or 256 characters', () => {
     for (const uid of ['a\u0007', 'x'.repeat(256), '\ud800']) assert.equal(personIn({ uid: [uid] }), undefined)
   })
 })

@@ -172,7 +172,7 @@ const cases: readonly Case[] = [
 
   { name: 'goes to the default', given: { defaultOrigin: 'corp' }, want: to('corp') },
   { name: 'binds the form to the default', given: { defaultOrigin: 'svc' }, want: bound('svc') },
-  { name: 'knows no default that is not there', given: { defaultOrigin: 'gone' }, want: form },
+  { name: 'knows no default that does not exist', given: { defaultOrigin: 'gone' }, want: form },
   {
     name: 'knows no default that the client does not allow',
     given: { defaultOrigin: 'corp', allowed: ['svc', 'bank'] },

@@ -137,7 +137,7 @@ describe('signing in at an OpenID Connect provider', () => {
     { name: 'no address to send users to', config: { ...usual, authUrl: undefined } },
     { name: 'no address to redeem codes at', config: { ...usual, tokenUrl: undefined } },
     { name: 'no name for us', config: { ...usual, relyingPartyId: '' } },
-    { name: 'an address that is none', config: { ...usual, authUrl: 'corp.example' } },
+    { name: 'an invalid address', config: { ...usual, authUrl: 'corp.example' } },
     { name: 'an address that is a script', config: { ...usual, authUrl: 'javascript:alert(1)' } },
     {
       name: 'a discovery document that cannot be had',

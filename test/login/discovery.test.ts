@@ -230,7 +230,7 @@ for (const mode of MODES) {
         assert.equal(hiddenFields((await evil.send('/login')).text)['form_redirect_uri'], undefined)
       })
 
-      it('goes back to where its own tab was, whatever another one asked for since', async () => {
+      it('returns to the target of its own tab, whatever other tabs requested since', async () => {
         await configure({ idpDiscoveryEnabled: true })
         const browser = server.browser()
         await authorize(browser, STAFF)

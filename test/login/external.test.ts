@@ -708,7 +708,7 @@ for (const mode of MODES) {
         },
         // Covers any /login/callback/{origin}: error: unknown origin
         {
-          name: 'a provider that is not there',
+          name: 'a provider that does not exist',
           come: (state, cookies) => server.send('/login/callback/nowhere', { query: { code: 'c', state }, cookies }),
         },
         {

@@ -83,7 +83,7 @@ for (const mode of MODES) {
     }
 
     // Covers page idp_discovery: account chooser page
-    it('are offered the next time, and lead to the form with the name filled in and to where one was going', async () => {
+    it('are offered at the next sign-in, and lead to the form with the name filled in and on to the original target', async () => {
       const browser = await returning()
       await authorize(browser, APP_REQUEST)
       const page = await browser.send('/login')

@@ -21,7 +21,7 @@ describe('the language of a page', () => {
   }
   check([
     { name: 'is English for who asks for nothing', want: 'en' },
-    { name: 'is English for who asks for what there is not', acceptLanguage: 'sv, nb;q=0.9', want: 'en' },
+    { name: 'is English if an unsupported language is requested', acceptLanguage: 'sv, nb;q=0.9', want: 'en' },
     {
       name: 'is what the application asks for, whatever the browser is set to',
       uiLocales: 'fr',

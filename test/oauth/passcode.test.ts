@@ -248,7 +248,7 @@ for (const mode of MODES) {
     const kept: readonly { name: string; request: Parameters<typeof redeem>[2]; status: number }[] = [
       { name: 'a client that proved nothing', request: { basic: ['app', 'wrong'] }, status: 401 },
       { name: 'a client without the grant', request: { basic: SERVICE }, status: 400 },
-      { name: 'a format that is none', request: { form: { token_format: 'x' } }, status: 400 },
+      { name: 'an invalid format', request: { form: { token_format: 'x' } }, status: 400 },
     ]
     for (const { name, request, status } of kept) {
       it(`is not used up by ${name}`, async () => {

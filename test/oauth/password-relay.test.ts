@@ -168,7 +168,7 @@ for (const mode of MODES) {
     const choices: readonly { name: string; client: string; form: Readonly<Record<string, string>>; want: RegExp }[] = [
       // Covers provider selection password: hint
       {
-        name: 'a hint of an origin that is not there',
+        name: 'a hint of an origin that does not exist',
         client: 'corp-only',
         form: { login_hint: hint('nowhere') },
         want: /^The origin provided in the login_hint does not match an active Identity Provider, that supports password grant\.$/,

@@ -93,7 +93,7 @@ describe('the script of the session frames', () => {
       want: 'unchanged',
     },
     {
-      name: 'a cookie that is none of ours',
+      name: 'a foreign cookie',
       frame: 'check_session',
       cookie: 'Current-User=%7Bbroken',
       data: `app ${stateOf('app', ORIGIN, '')}`,
@@ -157,7 +157,7 @@ describe('the script of the session frames', () => {
 
     { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
     { name: 'another user', frame: 'session', data: 'app u2', want: 'changed' },
-    { name: 'a new session where there was none', frame: 'session', data: 'app ~', want: 'changed' },
+    { name: 'a new session without an earlier one', frame: 'session', data: 'app ~', want: 'changed' },
     { name: 'no session, as before', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
     { name: 'a session that has ended', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
     { name: 'another client', frame: 'session', data: 'other u1', want: 'error' },

@@ -54,7 +54,7 @@ describe('the values of the chart', () => {
     { name: 'pods with TLS, whose probes would fail', values: given({ listen: { tls: {} } }) },
     { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
     { name: 'a misspelt value', values: given({}, { replica: 2 }) },
-    { name: 'a digest that is none', values: given({}, { image: { repository: 'latchkey', digest: 'sha256:1' } }) },
+    { name: 'an invalid digest', values: given({}, { image: { repository: 'latchkey', digest: 'sha256:1' } }) },
     { name: 'no secret', values: given({}, { secretName: '' }) },
   ]
   for (const { name, values: wrong } of refused) {

@@ -83,7 +83,7 @@ export function accountEventCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('are not kept of an account that is not there, and end with it', async () => {
+    it('are not kept of an account that does not exist, and end with it', async () => {
       const z = await zoneWith('u1', 'u2')
       await store().accountEvents.add(z, [event(), event({ userId: 'gone' }), event({ userId: 'u2' })])
       assert.deepEqual(await list(z, 'gone'), [])

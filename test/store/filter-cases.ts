@@ -248,7 +248,7 @@ const filters = ((): fc.Arbitrary<Filter> => {
 })()
 
 const refusals: readonly { name: string; filter: string }[] = [
-  { name: 'an attribute that there is not', filter: 'nothing pr' },
+  { name: 'an attribute that does not exist', filter: 'nothing pr' },
   { name: 'a column that is not an attribute', filter: 'made_at gt 0' },
   { name: 'the zone', filter: 'zone_id eq "other"' },
   { name: 'a name that every object has', filter: 'constructor pr' },
@@ -260,8 +260,8 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'a number beyond those that are exact', filter: 'size lt 1e17' },
   { name: 'a part of a number', filter: 'size co 1' },
   { name: 'a text that is not a date', filter: 'meta.made gt "yesterday"' },
-  { name: 'a day that there is not', filter: 'meta.made gt "2030-02-30T00:00:00.000Z"' },
-  { name: 'an hour that there is not', filter: 'meta.made gt "2030-02-20T25:00:00.000Z"' },
+  { name: 'a day that does not exist', filter: 'meta.made gt "2030-02-30T00:00:00.000Z"' },
+  { name: 'an hour that does not exist', filter: 'meta.made gt "2030-02-20T25:00:00.000Z"' },
   { name: 'a date without a zone of time', filter: 'meta.made gt "2030-02-20T00:00:00"' },
   { name: 'the beginning of a date', filter: 'meta.made sw "2030-01-01T00:00:00Z"' },
   { name: 'a text for a flag', filter: 'new eq "true"' },
@@ -278,7 +278,7 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'another one than an unfit value', filter: 'size ne "1"' },
   { name: 'brackets behind one value', filter: 'name[value eq "a"]' },
   { name: 'brackets behind a member', filter: 'mails.type[value eq "a"]' },
-  { name: 'a member that there is not', filter: 'mails[display eq "a"]' },
+  { name: 'a member that does not exist', filter: 'mails[display eq "a"]' },
   { name: 'a column that is not a member', filter: 'mails[is_primary eq true]' },
   { name: 'an attribute of the thing in brackets', filter: 'mails[name eq "a"]' },
   { name: 'the zone in brackets', filter: 'mails[zone_id eq "theirs"]' },

@@ -100,8 +100,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
 
     const refusals = [
-      { name: 'a user that is not there', add: [member('u0'), member('none')], want: nobody('none', 'USER') },
-      { name: 'a group that is not there', add: [member('none', 'GROUP')], want: nobody('none', 'GROUP') },
+      { name: 'a user that does not exist', add: [member('u0'), member('none')], want: nobody('none', 'USER') },
+      { name: 'a group that does not exist', add: [member('none', 'GROUP')], want: nobody('none', 'GROUP') },
       { name: 'a user given as a group', add: [member('u0', 'GROUP')], want: nobody('u0', 'GROUP') },
       { name: 'a group given as a user', add: [member('g0')], want: nobody('g0', 'USER') },
       { name: 'a user of another zone', add: [member('theirs')], want: nobody('theirs', 'USER') },

@@ -76,7 +76,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     const notActivated: readonly { name: string; keyId: string; prepare?: (z: string) => Promise<unknown> }[] = [
-      { name: 'one that is not there', keyId: 'c' },
+      { name: 'one that does not exist', keyId: 'c' },
       { name: 'an empty id', keyId: '' },
       { name: 'an id that no row can have', keyId: 'b\0' },
       { name: 'the id in another case', keyId: 'B' },
@@ -105,7 +105,7 @@ for (const kind of DATABASE_KINDS) {
       })
     }
 
-    it('do not retire the one that signs, nor one that is not there', async () => {
+    it('retires neither the signing key nor an unknown one', async () => {
       const z = await newZone()
       for (const keyId of ['a', 'c', '']) assert.equal(await store.keys.retire(z, keyId, at(1)), false)
       assert.deepEqual(await listed(z), ['a*', 'b'])

@@ -65,7 +65,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'))?.userId, 'u2')
     })
 
-    it('is kept with what it stands for, and looked at without being used up', async () => {
+    it('is kept with its data, and can be read without being consumed', async () => {
       const z = newZone()
       const { userId: _, passwordRevision: __, ...anybody } = passcode({ zoneId: z })
       const kept: OneTimeCode = { ...anybody, purpose: 'text', data: '{"a":"\u00e9"}' }

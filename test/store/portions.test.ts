@@ -96,7 +96,7 @@ describe('deleting very many rows', () => {
     assert.ok(Math.max(...portions) <= MAX_ROWS, String(portions))
   })
 
-  it('continues with a zone after a restart, and clears what is left if the zone is created first', async () => {
+  it('continues with a zone after a restart, and deletes the remainder if the zone is created again first', async () => {
     for (const id of ['z', 'again']) {
       await store.zones.insert(zone({ id, subdomain: id }))
       await addAccounts(id, 'ldap')

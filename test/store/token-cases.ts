@@ -323,7 +323,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       })
     }
 
-    it('go in batches, and by several at once until none is left, for whomever says so first', async () => {
+    it('are deleted in batches until none is left, by several processes at once', async () => {
       const z = newZone()
       await insert(z, ...Array.from({ length: 1300 }, (_, number) => ({ idDigest: `t${number}`, userId: 'u1' })))
       assert.equal(await store().tokens.deleteSomeOfUser(z, 'u1', 'app'), 500)

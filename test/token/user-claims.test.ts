@@ -62,7 +62,7 @@ describe('claims about a user', () => {
     { name: 'a birthdate without a year', profile: { birthdate: '0000-02-28' }, want: { birthdate: '0000-02-28' } },
     { name: 'a year of birth', profile: { birthdate: '1990' }, want: { birthdate: '1990' } },
     { name: 'no birthdate in another form', profile: { birthdate: '28.2.1990' }, want: {} },
-    { name: 'no month that there is not', profile: { birthdate: '1990-13-01' }, want: {} },
+    { name: 'no month that does not exist', profile: { birthdate: '1990-13-01' }, want: {} },
     {
       name: 'time zone and language',
       profile: { timezone: 'Europe/Zurich', locale: 'de-CH' },

@@ -203,7 +203,7 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'an active key that is not there',
+    name: 'an active key that does not exist',
     rows: [['identity_zone', zone({ tokenPolicy: { activeKeyId: 'other', keys: { k: { signingKey: SAML_KEY } } } })]],
     says: /^note: zone z1: none of its signing keys can be active, so that of the default zone signs/m,
     isAccepted: true,
@@ -474,7 +474,7 @@ const CASES: readonly {
     says: /^refused: token of client app and user 1.*: its content is that of another token$/m,
   },
   {
-    name: 'a token that is none',
+    name: 'an invalid token',
     rows: [
       ['oauth_client_details', client()],
       [

@@ -63,7 +63,7 @@ describe('answerFor', () => {
       error: 'invalid_request',
     },
     {
-      name: 'a content type that is none',
+      name: 'an invalid content type',
       thrown: framework('FST_ERR_CTP_INVALID_MEDIA_TYPE'),
       status: 400,
       error: 'invalid_request',

@@ -54,7 +54,7 @@ describe('a base URL with a path', () => {
     assert.equal(out.headers['location'], 'http://localhost:8080/uaa/login')
   })
 
-  it('asks for a sign-in at its root, to which the path without the slash leads', async () => {
+  it('asks for a sign-in at its root, to which the path without the slash redirects', async () => {
     assert.equal((await server.send('/uaa?x=1')).headers['location'], 'http://localhost:8080/uaa/?x=1')
     assert.equal((await server.send('/uaa')).headers['location'], 'http://localhost:8080/uaa/')
     for (const path of ['/uaa/', '/uaa/?x=1', '/uaa/home?x=1']) {
@@ -136,7 +136,7 @@ describe('a saved request', () => {
     assert.equal(place, 'http://localhost:8080/home?x=2')
   })
 
-  it('is none for a HEAD request, a program, and a page that needs no sign-in', async () => {
+  it('is absent for a HEAD request, a program, and a page that needs no sign-in', async () => {
     const place = await placeAfter(async browser => {
       await browser.send('/home?x=1', { method: 'HEAD' })
       await browser.send('/home?x=2', { headers: { accept: 'application/json' } })

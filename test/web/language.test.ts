@@ -57,7 +57,7 @@ describe('a page in standard', () => {
       },
       { name: 'an error page of its own', path: '/error500', words: 'Bei uns ist etwas schiefgegangen' },
       {
-        name: 'a query that is none',
+        name: 'an invalid query',
         path: '/login?%ff',
         status: 400,
         words: 'nicht korrekt als UTF-8 prozentkodiert',

@@ -95,7 +95,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /Codes/{code}: error: not found
-    it('has forgotten it at its end', async () => {
+    it('forgets it when it expires', async () => {
       const { code } = await kept({ expiresAt: inFuture(1) })
       server.clock.advance(1)
       assertGone(await get(code), code)

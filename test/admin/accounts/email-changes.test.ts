@@ -109,7 +109,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /email_changes: code as body
-    it('accepts the code of whatever content type', async () => {
+    it('accepts the code with any content type', async () => {
       for (const type of ['text/plain', 'application/octet-stream', 'application/x-www-form-urlencoded']) {
         const code = await codeFor('joel', `joel@${type.length}.example`)
         const answer = await change(`${code}\n`, { headers: { 'content-type': type } })

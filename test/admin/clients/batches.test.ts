@@ -209,7 +209,7 @@ for (const mode of MODES) {
 
       // Covers Client record: action
       // Covers POST /oauth/clients/tx/modify: action=add; action=update; action=secret; action=delete
-      it('does each action, and answers what it comes to', async () => {
+      it('performs each action, and returns the result', async () => {
         assert.equal((await post(TX, [job('d', { scope: ['s'] })])).status, 201)
         await approve('d')
         const heard = api.server.events.length
@@ -344,7 +344,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('changes nothing for a client that is not there', async () => {
+      it('changes nothing for a client that does not exist', async () => {
         const before = await state()
         for (const action of ['update', 'update,secret', 'secret', 'delete']) {
           assertNotFound(await modify(good, { ...job('nobody'), action }), mode)

@@ -233,7 +233,7 @@ for (const mode of MODES) {
         assert.equal((await api.send('DELETE', '/oauth/clients/equal', undefined, { by: 'writer' })).status, 200)
       })
 
-      it('have no scopes in a zone that they come to from outside, whatever is called like them there', async () => {
+      it('have no scopes in another zone, even if a client there has the same id', async () => {
         const request = { by: 'z1-writer', headers: TO_Z1 } as const
         for (const scope of ['z1-writer.read', 'taken.scope', 'openid']) {
           const answer = await create({ client_id: 'limited', scope: [scope] }, request)

@@ -531,7 +531,7 @@ for (const mode of MODES) {
     })
 
     // Covers PUT /oauth/clients/{client_id}/clientjwt: error: not found
-    it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
+    it('answers 404 for a client that does not exist, and keeps its name out of the trail', async () => {
       for (const id of ['nobody', 'APP', '../app', '%', 'a\0b']) {
         const answer = await put(server, id, { jwks_uri: URI }, { bearer: admin })
         assertNotFound(answer, mode)

@@ -179,7 +179,7 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
   },
   // Covers Client validation: error: invalid redirect URI
   {
-    name: 'a redirect URI that is none',
+    name: 'an invalid redirect URI',
     body: { redirect_uri: ['https://a.example/', 'shop'] },
     description: /^One of the redirect_uri is invalid: shop/,
   },
@@ -558,7 +558,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('answers 404 for a client that is not there, or of another zone', async () => {
+      it('answers 404 for a client that does not exist, or of another zone', async () => {
         for (const id of ['nobody', 'APP', 'a%00b', 'native', 'tx2']) {
           assertNotFound(await api.send('GET', `/oauth/clients/${id}`), mode)
           assertNotFound(await api.send('DELETE', `/oauth/clients/${id}`), mode)
@@ -722,7 +722,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/clients/{client_id}: error: not found
       // Covers PUT /oauth/clients/{client_id}: error: not found
-      it('answers 404 for a client that is not there', async () => {
+      it('answers 404 for a client that does not exist', async () => {
         for (const path of ['/oauth/clients/nobody', '/oauth/clients/restricted/nobody']) {
           assertNotFound(await api.send('PUT', path, { client_id: 'nobody', ...code }), mode)
         }

@@ -157,7 +157,7 @@ for (const mode of MODES) {
     // Covers error body families: E4 report
     // Covers GET /oauth/clients/{client_id}/meta: error: not found
     // Covers PUT /oauth/clients/{client_id}/meta: error: not found
-    it('answers 404 with the reason for a client that is not there', async () => {
+    it('answers 404 with the reason for a client that does not exist', async () => {
       assertRefused(await get('nobody'), 404, 'No client metadata found for nobody')
       assertRefused(await get('native'), 404, 'No client metadata found for native')
       assertRefused(await put('nobody', { clientId: 'nobody' }), 404, 'No client with ID nobody')

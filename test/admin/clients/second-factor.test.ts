@@ -88,7 +88,7 @@ for (const mode of MODES) {
       { name: 'groups of another type', policy: { requirement: 'groups', groups: 5 }, description: /list of strings/ },
       { name: 'no group', policy: { requirement: 'groups' }, description: /must name a group/ },
       {
-        name: 'a group that there is not',
+        name: 'a group that does not exist',
         policy: { requirement: 'groups', groups: ['clout.read'] },
         description: /no group named clout.read/,
       },

@@ -172,7 +172,7 @@ for (const mode of MODES) {
     })
 
     // Covers PUT /oauth/clients/{client_id}/secret: error: not found
-    it('answers 404 for a client that is not there, and keeps its name out of the trail', async () => {
+    it('answers 404 for a client that does not exist, and keeps its name out of the trail', async () => {
       for (const id of ['nobody', 'JOB', 'native', 'a%00b']) {
         assertNotFound(await put({ secret: 'enough' }, {}, id), mode)
         const event = api.server.events.at(-1)

@@ -157,7 +157,7 @@ for (const mode of MODES) {
           want: '400 scim',
         },
         {
-          name: 'an id that is none',
+          name: 'an invalid id',
           body: { displayName: 'b', members: [{ value: 'x'.repeat(256) }] },
           want: '400 scim',
         },
@@ -173,7 +173,7 @@ for (const mode of MODES) {
           body: { displayName: 'b', members: ['x'] },
           want: '400 invalid_scim_resource',
         },
-        { name: 'a bare id that is none', body: { displayName: 'b', members: ['x'.repeat(256)] }, want: '400 scim' },
+        { name: 'an invalid bare id', body: { displayName: 'b', members: ['x'.repeat(256)] }, want: '400 scim' },
         {
           name: 'an unknown schema',
           body: { displayName: 'b', schemas: ['urn:x'] },
@@ -181,7 +181,7 @@ for (const mode of MODES) {
           description: "Only schema 'urn:scim:schemas:core:1.0' is currently supported",
         },
         { name: 'a meta that is not an object', body: { displayName: 'b', meta: 'x' }, want: '400 scim' },
-        { name: 'a version that is none', body: { displayName: 'b', meta: { version: -1 } }, want: '400 scim' },
+        { name: 'an invalid version', body: { displayName: 'b', meta: { version: -1 } }, want: '400 scim' },
         {
           name: 'members of a default group',
           body: { displayName: 'openid', members: [{ value: 'x' }] },

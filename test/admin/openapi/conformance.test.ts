@@ -377,7 +377,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree that a text which must be there is not empty', async () => {
+    it('agree that a required string is not empty', async () => {
       for (const { method, path, operation } of placesOf(api)) {
         const form = operation.requestBody?.content['application/x-www-form-urlencoded']?.schema ?? {}
         const needed = [form['required'] ?? []].flat().map(String)

@@ -105,7 +105,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       assert.ok(check(document), errorsOf(check))
     })
 
-    it('has one id for each operation, and refers to nothing that is not there', () => {
+    it('has one id for each operation, and refers to nothing that does not exist', () => {
       const ids = placesOf(document).map(({ operation }) => operation.operationId)
       assert.equal(new Set(ids).size, ids.length)
       const refs = new Set(refsIn(document))

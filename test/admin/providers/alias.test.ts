@@ -154,7 +154,7 @@ for (const mode of MODES) {
 
     const refused: readonly { name: string; json: Members; call?: ProviderCall }[] = [
       // Covers alias providers: error: rule violated
-      { name: 'in a zone that is not there', json: aliased(oidc('corp'), 'nowhere') },
+      { name: 'in a zone that does not exist', json: aliased(oidc('corp'), 'nowhere') },
       { name: 'in a zone that is not active', json: aliased(oidc('corp'), 'z2') },
       { name: 'in the same zone', json: aliased(oidc('corp'), 'svc') },
       { name: 'in the same other zone', json: aliased(oidc('corp'), 'z1'), call: Z1 },

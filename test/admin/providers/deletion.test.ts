@@ -226,7 +226,7 @@ for (const mode of MODES) {
     }
 
     // Covers PATCH /identity-providers/{id}/status: error: not possible; not found
-    it('refuses a provider that keeps no passwords, and one that is not there', async () => {
+    it('refuses a provider that keeps no passwords, and one that does not exist', async () => {
       const { id } = await api.create(oidc('elsewhere'))
       assert.equal((await demand(id)).status, 422)
       for (const body of [{ requirePasswordChange: true }, { requirePasswordChange: false }]) {

@@ -449,7 +449,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('answers JSON whatever is accepted, and makes the user once', async () => {
+    it('responds with JSON for any Accept header, and creates the user once', async () => {
       const answer = await api.send('POST', '/Users', newUserBody('u3acc'), { headers: { accept: 'text/html' } })
       assert.equal(answer.status, 201)
       assert.match(String(answer.headers['content-type']), /^application\/json\b/)

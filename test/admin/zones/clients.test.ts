@@ -141,7 +141,7 @@ for (const mode of MODES) {
       { name: 'a second secret', body: { ...GOOD, secondary_client_secret: 'x' }, text: /secondary_client_secret/ },
       { name: 'NUL', body: { ...GOOD, name: 'a\0' }, text: /NUL/ },
       { name: 'a scope that is not a list', body: { ...GOOD, scope: { openid: true } }, text: SCOPE },
-      { name: 'a lifetime that is none', body: { ...GOOD, access_token_validity: 'x' }, text: /access_token_validity/ },
+      { name: 'an invalid lifetime', body: { ...GOOD, access_token_validity: 'x' }, text: /access_token_validity/ },
     ]
     for (const { name, body, text } of refusals) {
       it(`refuses ${name}`, async () => {

@@ -415,7 +415,7 @@ for (const mode of MODES) {
           text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedUris: '['.",
         },
         {
-          name: 'a header that is none',
+          name: 'an invalid header',
           config: { corsPolicy: { defaultConfiguration: { allowedHeaders: ['X: y'] } } },
           text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedHeaders: 'X: y'.",
         },

@@ -275,7 +275,7 @@ describe('the keys with which a zone signs tokens', () => {
   const refusals: readonly { name: string; tokenPolicy: object; want: string | RegExp }[] = [
     // Covers Zone config validation: active key unknown
     {
-      name: 'an active key that is none of them',
+      name: 'an active key that is not in the list',
       tokenPolicy: { keys: { k1: { signingKey: rsa } }, activeKeyId: 'k2' },
       want: '422 The specified active key ID is not present in the configured keys: k2',
     },
@@ -418,7 +418,7 @@ describe('the keys of a zone’s SAML service provider', () => {
   const one = (key: unknown) => ({ activeKeyId: 'one', keys: { one: key } })
   const refusals: readonly { name: string; samlConfig: object; want: string | RegExp }[] = [
     {
-      name: 'an active key that is none of them',
+      name: 'an active key that is not in the list',
       samlConfig: { activeKeyId: 'two', keys: { one: pair } },
       want: "422 Invalid SAML active key ID: 'two'. Couldn't find any matching keys.",
     },

@@ -603,7 +603,7 @@ for (const mode of MODES) {
 
     describe('deleting', () => {
       // Covers DELETE /identity-zones/{id}: response: zone; error: not found
-      it('answers the record, and then there is no such zone', async () => {
+      it('returns the record, and the zone no longer exists', async () => {
         const zone = await wire.create({ id: 'doomed', subdomain: 'doomed', name: 'x' })
         const answer = await wire.send('DELETE', '/identity-zones/doomed')
         assert.equal(answer.status, 200)

@@ -101,7 +101,7 @@ describe('a pattern', () => {
     { name: 'many repetitions of many', pattern: '(a{100}){11}', want: /repeat count/ },
     { name: 'repetitions that take long to write out', pattern: '(a|b|c){1000}'.repeat(38), want: /too large/ },
     {
-      name: 'a repetition behind flags, of what is before them',
+      name: 'a repetition after flags',
       pattern: '([abc]{90})(?s){11}',
       want: /too large|count/,
     },

@@ -148,7 +148,7 @@ describe('the header with the certificate', () => {
     assert.equal(await attempt(options, { 'x-ssl-cert': header['client-cert'] ?? '' }), 200)
   })
 
-  it('is nothing where it is not configured, or the zone does not speak RFC 8705', async () => {
+  it('is absent if it is not configured, or if RFC 8705 is disabled in the zone', async () => {
     assert.equal(await attempt(behindProxy('standard', { mutual_tls: undefined }), header), 401)
     const off = { zone_config: { protocols: { mutualTls: false } } }
     assert.equal(await attempt(behindProxy('standard', off), header), 401)

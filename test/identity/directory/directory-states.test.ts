@@ -234,7 +234,7 @@ describe('a directory that is asked again', () => {
     })
   })
 
-  it('cannot be barred by a name whose answer is none', async () => {
+  it('is not blocked by a name that gets a malformed response', async () => {
     answer = (socket, { id, operation }) => {
       if (operation === BIND) return void socket.write(message(id, result(0x61)))
       return void socket.write('HTTP/1.1 400 Bad Request')

@@ -177,7 +177,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
     })
 
     // Covers ldap config: baseUrl
-    it('is asked at its next address when one gives no answer, but not when one says no', async () => {
+    it('tries the next address if one does not respond, but not after a refusal', async () => {
       const closed = `ldap://localhost:${await freePort()}`
       found(await authenticate({ ...profile, baseUrl: `${closed}  ${slapd.url}` }, 'marissa'))
       assert.deepEqual(

@@ -441,7 +441,7 @@ describe('a directory that is silent', () => {
 describe('StartTLS', () => {
   const START = { tlsConfiguration: 'simple' }
 
-  it('is not gone without when the directory does not know it', async () => {
+  it('is required even if the directory does not know it', async () => {
     const refuses: Answer = (socket, { id }) => void socket.write(message(id, result(0x78, 2)))
     assert.deepEqual(await ask(refuses, START), {
       outcome: 'misconfigured',

@@ -274,7 +274,7 @@ describe('the user of a SAML statement', () => {
     }
     it('none without a mapping, so that earlier ones are removed', () =>
       assert.deepEqual(of({}), { mapped: [], roles: [], addsMissing: true }))
-    it('as scopes where the record says so', () => {
+    it('as scopes if the record says so', () => {
       const config = { attributeMappings: { external_groups: 'groups' }, groupMappingMode: 'AS_SCOPES' } as const
       assert.deepEqual(of(config)?.asScopes, ['admins', 'staff', 'a,b'])
     })

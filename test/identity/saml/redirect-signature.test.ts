@@ -110,7 +110,7 @@ describe('the signature of the redirect binding', () => {
       query: query.replace('SAMLRequest', '%53AMLRequest'),
       reason: 'bad-signature',
     },
-    { name: 'an encoding that is none', query: query.replace(/Signature=.*/, 'Signature=%'), reason: 'not-xml' },
+    { name: 'an invalid encoding', query: query.replace(/Signature=.*/, 'Signature=%'), reason: 'not-xml' },
     {
       name: 'SHA-1',
       query: signed([MESSAGE], { algorithm: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1', hash: 'sha1' }),

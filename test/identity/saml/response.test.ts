@@ -193,7 +193,7 @@ describe('a response', () => {
     }
   })
 
-  it('is refused with a time that there is not', () => {
+  it('is refused with a time that does not exist', () => {
     const issuedAt = (text: string): string =>
       idp.responseAround(
         idp.sign(

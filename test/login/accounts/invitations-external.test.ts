@@ -191,7 +191,7 @@ for (const mode of MODES) {
       assertRefused(await back(other, state), LOST)
     })
 
-    it('does not link an ordinary sign-in, whatever invitation is open', async () => {
+    it('does not link an ordinary sign-in to a pending invitation', async () => {
       const { email, sub } = await fresh()
       const browser = server.browser()
       const answer = await browser.send('/login/external/up')

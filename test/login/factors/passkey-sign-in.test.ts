@@ -313,7 +313,7 @@ for (const mode of MODES) {
       await server.store.factors.reset('svc', sam.id)
     })
 
-    it('is told to enter the password where the passkey has never verified its user, until it has as the second step', async () => {
+    it('requires the password until the passkey has verified its user once as the second step', async () => {
       const made = { hasVerifiedUser: false }
       const found = await givePasskey(server, await userNamed(server, 'sam'), 'svc', made)
       const start = server.events.length

@@ -39,7 +39,7 @@ for (const mode of MODES) {
       return browser
     }
 
-    it('is asked for whatever the provider says of itself, and locked after five guesses', async () => {
+    it('is required whatever the provider asserted, and locked after five guesses', async () => {
       // However long ago the sign-in at the provider was, the one here is new.
       const browser = await signedIn({
         acr: 'phrh',

@@ -406,7 +406,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('are not there where the zone has none, or not for users of this origin', async () => {
+    it('are absent if the zone has none, or none for users of this origin', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'optional', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.doesNotMatch((await browser.send('/profile')).text, /profile\/security/)

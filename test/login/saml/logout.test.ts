@@ -318,7 +318,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.origin, event?.byOther], ['corp', true])
       })
 
-      it('ends the session of whatever index the sign-in named, however long', async () => {
+      it('ends the session of the index that the sign-in named, however long', async () => {
         for (const sessionIndex of ['i'.repeat(256), 'i'.repeat(1024), 'odd\u007f']) {
           const browser = await signIn({ nameId: 'pat', sessionIndex })
           assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Success')

@@ -81,8 +81,8 @@ describe('the policy for client secrets', () => {
     },
     { name: 'does not judge a blank secret', policy: { minLength: 5 }, secret: '', problem: undefined },
     { name: 'does not judge blanks', policy: { minLength: 5 }, secret: ' \t', problem: undefined },
-    { name: 'is none when it is no object', policy: 'strict', secret: 'x', problem: undefined },
-    { name: 'is none when it is a list', policy: [5], secret: 'x', problem: undefined },
+    { name: 'is ignored if it is not an object', policy: 'strict', secret: 'x', problem: undefined },
+    { name: 'is ignored if it is a list', policy: [5], secret: 'x', problem: undefined },
     {
       name: 'ignores members that are not numbers',
       policy: { minLength: 1, maxLength: '1', requireDigit: true, requireSpecialCharacter: 0.5 },

@@ -97,7 +97,7 @@ const mistakes: readonly { name: string; text: string; message: RegExp }[] = [
   { name: 'no value', text: 'client_id eq', message: /a value is missing at the end/ },
   { name: 'a value that is a word', text: 'a eq b', message: /a value is missing at 6/ },
   { name: 'a value first', text: '"x" eq a', message: /an attribute is missing at 1/ },
-  { name: 'an operator that there is not', text: 'a ne "x"', message: /an operator is missing at 3/ },
+  { name: 'an operator that does not exist', text: 'a ne "x"', message: /an operator is missing at 3/ },
   { name: 'a sign for an operator', text: 'a = "x"', message: /unexpected character at 3/ },
   { name: 'two terms without a word between', text: 'a pr b pr', message: /"and", "or" or the end is missing at 6/ },
   { name: '"and" at the end', text: 'a pr and', message: /an attribute is missing at the end/ },
@@ -201,7 +201,7 @@ describe('a filter', () => {
     )
   })
 
-  it('is read or refused, whatever it is', () => {
+  it('is read or refused for any input', () => {
     const pieces = fc.constantFrom(
       'a',
       ' ',

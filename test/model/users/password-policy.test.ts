@@ -79,7 +79,7 @@ describe('passwordPolicy', () => {
       want: DEFAULTS,
     },
     { name: 'has no moment for null', given: { passwordNewerThan: null }, want: DEFAULTS },
-    { name: 'has no moment for what is none', given: { passwordNewerThan: 'soon' }, want: DEFAULTS },
+    { name: 'has no time for an invalid value', given: { passwordNewerThan: 'soon' }, want: DEFAULTS },
   ]
   for (const { name, given, want } of cases) {
     it(name, () => assert.deepEqual(passwordPolicy(provider(given)), want))

@@ -71,7 +71,7 @@ describe('a new primary address or number', () => {
       { value: 'home@x', type: 'work', primary: true },
     ])
   })
-  it('goes, when there is none any more', () => {
+  it('is removed once there is none', () => {
     const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
     const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
     assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })

@@ -235,7 +235,7 @@ table('nextStep, max_age', [
     want: 'refuse login_required',
   },
   {
-    name: 'answers in silence what is young enough',
+    name: 'responds without a page if the sign-in is recent enough',
     client: ALL,
     request: { maxAge: 60, silent: true },
     user: aged(59),
@@ -372,7 +372,7 @@ table('nextStep, autoapproval', [
     want: 'respond openid cloud.read',
   },
   {
-    name: 'answers in silence what is approved automatically',
+    name: 'responds without a page if the approval is automatic',
     client: ALL,
     request: { silent: true },
     want: 'respond openid cloud.read',
@@ -438,7 +438,7 @@ table('nextStep, stored decisions', [
     want: 'refuse interaction_required',
   },
   {
-    name: 'answers in silence what was approved',
+    name: 'responds without a page if everything was approved',
     request: { silent: true },
     user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',

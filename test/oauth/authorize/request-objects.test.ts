@@ -229,7 +229,7 @@ describe('request objects (RFC 9101)', () => {
     })
   }
 
-  it('is refused on a page where nothing but the object says where to go', async () => {
+  it('is refused on a page if only the object has the redirect URI', async () => {
     const request = new UnsecuredJWT({ ...BANK_REQUEST, redirect_uri: 'https://evil.example/' }).encode()
     for (const beside of [{}, { redirect_uri: 'https://evil.example/' }]) {
       const answer = await authorize(browser, { client_id: 'bank', request, ...beside })

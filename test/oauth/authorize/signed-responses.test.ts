@@ -156,7 +156,7 @@ describe('a zone and signed responses', () => {
     }
   })
 
-  it('has no such mode where it does not speak them', async () => {
+  it('has no such mode if the protocol is disabled', async () => {
     const config = { bootstrap, zone_config: { protocols: { signedResponses: false } } }
     const server = await startServer({ config })
     try {

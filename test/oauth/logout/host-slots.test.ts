@@ -50,7 +50,7 @@ describe('the places of requests to the servers of applications', () => {
     assert.deepEqual(entered, names(40)) // in their order
   })
 
-  it('are never more than six, whoever asks when one becomes free', async () => {
+  it('are never more than six, even if several wait when one is released', async () => {
     const first = taken(await enterAll('one', names(6)))
     const waiting = slots.enter('one', 'waiting.example')
     first[0]?.leave()

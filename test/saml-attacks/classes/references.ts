@@ -47,7 +47,7 @@ export const references: AttackClass = {
       forge: over((_, text) => referenceTo('file:///etc/passwd', text)),
     },
     {
-      name: 'an id that is not there',
+      name: 'an id that does not exist',
       reasons: ['bad-signature'],
       forge: over((_, text) => referenceTo('#nowhere', text)),
     },

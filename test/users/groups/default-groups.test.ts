@@ -54,7 +54,7 @@ describe('the groups shown with users', () => {
     ])
   })
 
-  it('are none for no users', async () => assert.deepEqual(await groupsShown('standard', []), []))
+  it('are empty for no users', async () => assert.deepEqual(await groupsShown('standard', []), []))
 })
 
 describe('the name of a group', () => {

@@ -28,7 +28,7 @@ describe('what identifies callers', () => {
       header: `DPoP ${jwt({ a: 'x' })}`,
       want: 'x',
     },
-    { name: 'no claim that is not there', part: claim('email'), header: bearer({}), want: undefined },
+    { name: 'no claim that does not exist', part: claim('email'), header: bearer({}), want: undefined },
     { name: 'no empty claim', part: claim('a'), header: bearer({ a: '' }), want: undefined },
     { name: 'no list', part: claim('a'), header: bearer({ a: ['x'] }), want: undefined },
     { name: 'no member of a prototype', part: claim('constructor'), header: bearer({}), want: undefined },

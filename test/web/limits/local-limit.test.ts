@@ -34,7 +34,7 @@ describe('a limit of one process', () => {
     assert.equal(limit.secondsUntilRoom('a'), 10, 'a new window')
   })
 
-  it('is not prolonged by what is counted while it is full', () => {
+  it('is not extended by attempts while the limit is reached', () => {
     const clock = createTestClock()
     const limit = createLocalLimit(clock, allowance)
     times(3, () => limit.count('a'))

@@ -50,7 +50,7 @@ describe('createLoadShedding', () => {
     assert.notEqual(ask('quiet'), undefined)
   })
 
-  it('counts a request no more once its answer is made, whether or not anybody reads it', () => {
+  it('stops counting a request once its response is complete, even if the client never reads it', () => {
     const ask = server({ isRead: false })
     const ends = Array.from({ length: 10 }, () => ask('busy'))
     assert.equal(ask('busy'), undefined)

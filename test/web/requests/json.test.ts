@@ -23,7 +23,7 @@ describe('a body of JSON', () => {
     { name: 'half of it', text: '{"a":', message: 'The request body is not valid JSON' },
     { name: 'two of it', text: '{} {}', message: 'The request body is not valid JSON' },
     { name: 'a byte order mark', text: '\ufeff{}', message: 'The request body is not valid JSON' },
-    { name: 'a number that is none', text: '{"a":NaN}', message: 'The request body is not valid JSON' },
+    { name: 'an invalid number', text: '{"a":NaN}', message: 'The request body is not valid JSON' },
     { name: 'a prototype', text: '{"__proto__":{"a":1}}', message: 'The request body is not valid JSON' },
     { name: 'a prototype in escapes', text: '{"\\u005f_proto__":{}}', message: 'The request body is not valid JSON' },
     { name: 'a prototype inside', text: '[{"a":[{"__proto__":null}]}]', message: 'The request body is not valid JSON' },

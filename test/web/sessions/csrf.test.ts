@@ -81,7 +81,7 @@ for (const mode of MODES) {
       { name: 'another origin', headers: { origin: 'https://evil.example' }, want: false },
       { name: 'another port', headers: { origin: 'http://localhost:8081' }, want: false },
       { name: 'the origin of another zone', headers: { origin: 'http://z1.localhost:8080' }, want: false },
-      { name: 'an origin that is none', headers: { origin: 'x' }, want: false },
+      { name: 'an invalid origin', headers: { origin: 'x' }, want: false },
       { name: 'an origin that is kept secret, as our own pages’ is', headers: { origin: 'null' }, want: true },
       { name: 'a form of our own site', headers: { 'sec-fetch-site': 'same-origin', origin: 'null' }, want: true },
       { name: 'a form that the user sent again', headers: { 'sec-fetch-site': 'none' }, want: true },
@@ -91,7 +91,7 @@ for (const mode of MODES) {
         want: false,
       },
       { name: 'a form of another site', headers: { 'sec-fetch-site': 'cross-site', origin: 'null' }, want: false },
-      { name: 'a site that is none', headers: { 'sec-fetch-site': 'x' }, want: false },
+      { name: 'an invalid site', headers: { 'sec-fetch-site': 'x' }, want: false },
     ]
     for (const { name, headers = {}, want } of cases) {
       it(`${want ? 'take' : 'do not help'} ${name}`, async () => {

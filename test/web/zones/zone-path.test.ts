@@ -129,7 +129,7 @@ for (const mode of MODES) {
         { name: 'an encoded slash and another zone', prefix: '/z/y%2f..%2fx' },
         { name: 'a backslash', prefix: '/z/x%5c' },
         { name: 'a NUL', prefix: '/z/x%00' },
-        { name: 'an encoding that is none', prefix: '/z/%zz' },
+        { name: 'an invalid encoding', prefix: '/z/%zz' },
         { name: 'a semicolon', prefix: '/z/x;y' },
         { name: 'a semicolon alone', prefix: '/z/;' },
         { name: 'a blank', prefix: '/z/x%20' },

@@ -117,7 +117,7 @@ describe('a request that names another zone', () => {
     },
     { name: 'with a right of the default zone only', caller: 'own', headers: byId('z1'), status: 403 },
     { name: 'with a wildcard that is not a scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
-    { name: 'that is not there', caller: 'root', headers: byId('nowhere'), status: 404 },
+    { name: 'that does not exist', caller: 'root', headers: byId('nowhere'), status: 404 },
     { name: 'that is not active', caller: 'root', headers: byId('z3'), status: 404 },
     {
       name: 'that does not exist, for a caller without the right',
