@@ -64,25 +64,10 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: OAuthDeps): void 
     return new OAuthError('unauthorized', description, { challenge })
   }
 
-  /** The ETag is a digest of the document: keys can change without a change of their zone. */
-  function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, document: object): FastifyReply {
-    const text = JSON.stringify(document)
-    const tag = `"${digest(text).slice(0, 22)}"`
-    reply.headers({ etag: tag, 'cache-control': CACHEABLE })
-    if (namesTag(headers['if-none-match'], tag)) return reply.status(304).send()
-    return reply.type('application/json').send(text)
-  }
-
   /** UAA: one numeric ETag for all callers, compared before access is checked. */
   async function tagOf({ zone }: FastifyRequest): Promise<string> {
     const revisions = (await keys.list(zone.id)).map(({ revision }) => revision) // the active key is the first
     return `"${digitsOf(JSON.stringify([zone.updatedAt, zone.version, revisions]))}"`
-  }
-
-  function sendPlain(reply: FastifyReply, tag: string, document: object): FastifyReply {
-    const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ') // keeps what CORS has set
-    reply.headers({ ...NEVER_CACHED, etag: tag, vary })
-    return sendJson(reply, document)
   }
 
   app.get('/token_keys', { config }, async (request, reply) => {
@@ -108,6 +93,21 @@ export function tokenKeysEndpoints(app: FastifyInstance, deps: OAuthDeps): void 
     if (!maySee(caller, key, request)) throw refusal(caller, reply)
     return sendPlain(reply, tag, anyDocument(key))
   })
+}
+
+/** The ETag is a digest of the document: keys can change without a change of their zone. */
+function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, document: object): FastifyReply {
+  const text = JSON.stringify(document)
+  const tag = `"${digest(text).slice(0, 22)}"`
+  reply.headers({ etag: tag, 'cache-control': CACHEABLE })
+  if (namesTag(headers['if-none-match'], tag)) return reply.status(304).send()
+  return reply.type('application/json').send(text)
+}
+
+function sendPlain(reply: FastifyReply, tag: string, document: object): FastifyReply {
+  const vary = [reply.getHeader('vary') ?? [], 'Authorization'].flat().join(', ') // keeps what CORS has set
+  reply.headers({ ...NEVER_CACHED, etag: tag, vary })
+  return sendJson(reply, document)
 }
 
 const sendUnchanged = (reply: FastifyReply, tag: string): FastifyReply =>

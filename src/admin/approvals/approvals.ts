@@ -53,7 +53,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: AdminDeps): void {
   on<OfClient>('PUT /approvals/:clientId', async (request, reply) => {
     const { clientId } = request.params
     userOf(request) // before revealing which clients exist
-    await requireClient(request, clientId)
+    await requireClient(request, clientId, deps)
     return replace(request, reply, clientId)
   })
 
@@ -62,7 +62,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: AdminDeps): void {
     refuseRepeated(request, ['clientId'])
     const clientId = queryForm(request).get('clientId') ?? ''
     if (clientId === '') throw refuse('The parameter clientId is missing')
-    await requireClient(request, clientId)
+    await requireClient(request, clientId, deps)
     await replaceApprovals(owner, { clientId, approvals: [] }, deps)
     return sendJson(reply, {
       status: 'ok',
@@ -93,7 +93,7 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: AdminDeps): void {
     const before = await store.approvals.listAllOfUser(zone.id, userOf(request).id)
     const decided = new Set(before.map(({ clientId, scope }) => JSON.stringify([clientId, scope])))
     for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
-      await requireClient(request, clientId)
+      await requireClient(request, clientId, deps)
       const undecided = ofClient.filter(({ scope }) => !decided.has(JSON.stringify([clientId, scope])))
       if (undecided.length === 0) continue // also while a document of the client cannot be read
       const client = await store.clients.find(zone.id, clientId)
@@ -103,11 +103,11 @@ export function approvalHandlers(on: On<ApprovalRoute>, deps: AdminDeps): void {
     }
   }
 
-  async function requireClient({ zone }: FastifyRequest, clientId: string): Promise<void> {
-    if (!(await findClientSummary(store, zone, clientId))) throw noClient(clientId)
-  }
-
   const refuse = (problem: string): OAuthError => refuseUnreadable(problem, behaviour)
+}
+
+async function requireClient({ zone }: FastifyRequest, clientId: string, { store }: AdminDeps): Promise<void> {
+  if (!(await findClientSummary(store, zone, clientId))) throw noClient(clientId)
 }
 
 const noClient = (clientId: string): OAuthError =>

@@ -43,19 +43,10 @@ const INVALID_CREDENTIAL = 'Invalid federated jwt credentials'
 
 /** `PUT /oauth/clients/{client_id}/clientjwt`. */
 export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
-  const { store, service, behaviour, audit } = deps
-
-  /** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */
-  function checkCaller(request: FastifyRequest, clientId: string): void {
-    if (isClientAdministrator(request, service)) return
-    const { bearer, zone } = request
-    if (bearer?.user || bearer?.client.clientId !== clientId || bearer.client.zoneId !== zone.id) {
-      throw refuse("Bad request. Not permitted to change another client's secret")
-    }
-  }
+  const { store, behaviour, audit } = deps
 
   async function changeKeys(request: FastifyRequest, clientId: string, isThere: boolean): Promise<string | undefined> {
-    checkCaller(request, clientId)
+    checkCaller(request, clientId, deps)
     if (!isThere) return undefined // before the body is read
     const change = readChange(jsonBody(request))
     if ('credential' in change) return changeCredentials(request, clientId, change)
@@ -122,6 +113,15 @@ export function clientJwtHandler(on: On<ClientRoute>, writer: ClientWriter, deps
     report('ClientJwtChangeFailure', 'client not found')
     return sendNotFound(reply, behaviour)
   })
+}
+
+/** Administrators may change every client of the zone; a client with `clients.trust` may change itself. */
+function checkCaller(request: FastifyRequest, clientId: string, { service }: AdminDeps): void {
+  if (isClientAdministrator(request, service)) return
+  const { bearer, zone } = request
+  if (bearer?.user || bearer?.client.clientId !== clientId || bearer.client.zoneId !== zone.id) {
+    throw refuse("Bad request. Not permitted to change another client's secret")
+  }
 }
 
 /** Reads the body, ignoring its `client_id`: the path decides. Throws for text that cannot be stored. */

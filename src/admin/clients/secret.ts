@@ -31,16 +31,6 @@ const MESSAGES = { UPDATE: 'secret updated', ADD: 'Secret is added', DELETE: 'Se
 export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, deps: AdminDeps): void {
   const { store, service, behaviour, audit, limits } = deps
 
-  /**
-   * Allows only the client itself, not a client with the same id in another zone. A user with a token of the client is
-   * allowed as well: who knows the old secret could get a token of the client itself.
-   */
-  function checkCaller(request: FastifyRequest, clientId: string): void {
-    const { bearer, zone } = request
-    const isItself = bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
-    if (!isItself) throw invalidClient("Bad request. Not permitted to change another client's secret")
-  }
-
   /** Limits guesses: the holder of a token must not be able to find out the client's secret. */
   async function checkOldSecret(request: FastifyRequest, client: Client, oldSecret: string | undefined) {
     const { zone } = request
@@ -114,6 +104,16 @@ export function clientSecretHandler(on: On<ClientRoute>, writer: ClientWriter, d
     reportFailure('client not found')
     return sendNotFound(reply, behaviour)
   })
+}
+
+/**
+ * Allows only the client itself, not a client with the same id in another zone. A user with a token of the client is
+ * allowed as well: who knows the old secret could get a token of the client itself.
+ */
+function checkCaller(request: FastifyRequest, clientId: string): void {
+  const { bearer, zone } = request
+  const isItself = bearer?.client.clientId === clientId && bearer.client.zoneId === zone.id
+  if (!isItself) throw invalidClient("Bad request. Not permitted to change another client's secret")
 }
 
 function checkCount({ secrets }: Client, { mode }: SecretChange): void {

@@ -130,7 +130,7 @@ const versionOf = (expected: ExpectedVersion | undefined): number | undefined =>
   expected === 'any' ? undefined : expected
 
 function writingHandlers(on: On<UserRoute>, deps: AdminDeps, views: UserViews): void {
-  const { store, clock, service, users } = deps
+  const { store, service, users } = deps
   const internalOrigin = service.name
 
   const by = (request: FastifyRequest): GroupCaller => serverCallerOf(request, service)
@@ -141,26 +141,11 @@ function writingHandlers(on: On<UserRoute>, deps: AdminDeps, views: UserViews): 
     return request.bearer?.user?.id === id && !hasRight(request, rights, service)
   }
 
-  async function decisionsOf({ approvals }: UserBody, zoneId: string) {
-    const now = clock.now()
-    for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
-      const client = await store.clients.find(zoneId, clientId)
-      if (!client) throw refuseResource('scim', `There is no client with the id ${clientId}`)
-      const foreign = ofClient.find(({ scope }) => !isScopeOf(client, scope))
-      if (foreign) throw refuseResource('scim', `The client ${clientId} has no scope ${foreign.scope}`)
-    }
-    return approvals.map(({ expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS), ...approval }) => ({
-      ...approval,
-      expiresAt,
-      updatedAt: now,
-    }))
-  }
-
   on('POST /Users', async (request, reply) => {
     const body = readUserBody(jsonBody(request))
     await users.checkManageable(request.zone, originIn(body, internalOrigin))
     const draft = draftOf(body, internalOrigin)
-    const approvals = await decisionsOf(body, request.zone.id)
+    const approvals = await decisionsOf(body, request.zone.id, deps)
     const user = await users.create(request.zone, {
       draft,
       password: body.password,
@@ -225,6 +210,22 @@ function writingHandlers(on: On<UserRoute>, deps: AdminDeps, views: UserViews): 
       .catch((error: unknown) => Promise.reject(staleAs422(error)))
     return sendVersioned(reply, view, before)
   })
+}
+
+/** The decisions in the body, for scopes that their clients have. */
+async function decisionsOf({ approvals }: UserBody, zoneId: string, { store, clock }: AdminDeps) {
+  const now = clock.now()
+  for (const [clientId, ofClient] of Map.groupBy(approvals, approval => approval.clientId)) {
+    const client = await store.clients.find(zoneId, clientId)
+    if (!client) throw refuseResource('scim', `There is no client with the id ${clientId}`)
+    const foreign = ofClient.find(({ scope }) => !isScopeOf(client, scope))
+    if (foreign) throw refuseResource('scim', `The client ${clientId} has no scope ${foreign.scope}`)
+  }
+  return approvals.map(({ expiresAt = addSeconds(now, REQUESTED_APPROVAL_SECONDS), ...approval }) => ({
+    ...approval,
+    expiresAt,
+    updatedAt: now,
+  }))
 }
 
 /** The changed user, if only the names differ; throws `invalid_self_edit` otherwise. */

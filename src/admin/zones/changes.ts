@@ -15,6 +15,7 @@ import { createZoneConfigReader } from './config.ts'
 import { isDefault, isOutside } from './access.ts'
 import { invalidZone, refuseByStatus } from './refusal.ts'
 import type { AdminDeps } from '../deps.ts'
+import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 
 interface ZoneChanges {
   create(request: FastifyRequest): Promise<ZoneState>
@@ -59,21 +60,9 @@ export function createZoneChanges(deps: AdminDeps): ZoneChanges {
     const rights = restrictedScopes(service).filter(
       scope => !scope.startsWith('zones.') && (allowed === undefined || allowed.has(scope)),
     )
-    const name = service.name
     await store.zones.create(zone, {
-      provider: {
-        zoneId: id,
-        id: random.uuid(),
-        originKey: name,
-        type: name,
-        name,
-        active: true,
-        config: {},
-        version: 0,
-        createdAt: now,
-        updatedAt: now,
-      },
-      groups: groupsNamed(id, [...defaultGroups(zone, name), ...rights]),
+      provider: internalProvider(zone, service.name, random.uuid()),
+      groups: groupsNamed(id, [...defaultGroups(zone, service.name), ...rights]),
       keys: keys.change && !('activate' in keys.change) ? keys.change : [],
     })
     report(request, 'IdentityZoneCreatedEvent', zone)
@@ -128,6 +117,19 @@ export function createZoneChanges(deps: AdminDeps): ZoneChanges {
 
   return { create, change, remove }
 }
+
+const internalProvider = ({ id: zoneId, createdAt }: Zone, name: string, id: string): IdentityProvider => ({
+  zoneId,
+  id,
+  originKey: name,
+  type: name,
+  name,
+  active: true,
+  config: {},
+  version: 0,
+  createdAt,
+  updatedAt: createdAt,
+})
 
 /** The members that are stored as sent. */
 const recorded = ({ subdomain, name, description, active }: ZoneBody) => ({

@@ -33,7 +33,7 @@ type Route = FastifyRequest<{ Params: { alias: string } }>
 
 /** `GET` and `POST /saml/SingleLogout/alias/:alias`: SAML's redirect and POST bindings. There is no SOAP binding. */
 export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void {
-  const { store, identity, sessions, pages, urls, log } = deps
+  const { identity, pages, urls, log } = deps
 
   app.route<{ Params: { alias: string } }>({
     method: ['GET', 'POST'],
@@ -81,7 +81,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void 
     const { origin } = reading
     if (reading.outcome === 'refused') return refuse(`${JSON.stringify(origin)}: ${reading.detail ?? ''}`)
     const refused =
-      reading.outcome === 'unusable' ? reading : (await endSessions(request, reply, reading)) ? undefined : REPLAY
+      reading.outcome === 'unusable' ? reading : (await endSessions(request, reply, reading, deps)) ? undefined : REPLAY
     if (refused) log.refusal(`logout from ${JSON.stringify(origin)}: ${refused.reason}: ${refused.detail}`)
     const returned = relayState === undefined || isLong(relayState) ? undefined : relayState
     const destination = reading.answer({ refused: refused?.reason, relayState: returned })
@@ -95,28 +95,30 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void 
     log.refusal(`logout from ${detail}`)
     throw new PageError(400, UNVERIFIED)
   }
+}
 
-  /** Ends the sessions in all browsers; false for a request that was used before. */
-  async function endSessions(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { origin, request: asked }: { readonly origin: string; readonly request: LogoutRequest },
-  ): Promise<boolean> {
-    const { zone } = request
-    const { id, issuedAt, usableUntil, sids, externalId, externalIdFormat } = asked
-    const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
-    const here = await sessions.signedIn(request)
-    const by = { origin, remoteAddress: addressOf(request) }
-    const work = async (): Promise<void> => {
-      await rememberLogout(zone.id, { origin, externalId, sids, issuedAt }, store)
-      if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
-      for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
-    }
-    if (!(await processOnce(zone.id, { key: ['SAML logout', origin, id], usableUntil }, work, deps))) return false
-    // Expires the cookies of this browser, if its session was among them.
-    if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
-    return true
+/** Ends the sessions in all browsers; false for a request that was used before. */
+async function endSessions(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { origin, request: asked }: { readonly origin: string; readonly request: LogoutRequest },
+  deps: LoginDeps,
+): Promise<boolean> {
+  const { store, sessions } = deps
+  const { zone } = request
+  const { id, issuedAt, usableUntil, sids, externalId, externalIdFormat } = asked
+  const subject = { externalId, ...(externalIdFormat !== undefined && { externalIdFormat }) }
+  const here = await sessions.signedIn(request)
+  const by = { origin, remoteAddress: addressOf(request) }
+  const work = async (): Promise<void> => {
+    await rememberLogout(zone.id, { origin, externalId, sids, issuedAt }, store)
+    if (sids.length === 0) await endAccessAtProviderRequest(zone, subject, by, deps)
+    for (const sid of sids) await endAccessAtProviderRequest(zone, { ...subject, sid }, by, deps)
   }
+  if (!(await processOnce(zone.id, { key: ['SAML logout', origin, id], usableUntil }, work, deps))) return false
+  // Expires the cookies of this browser, if its session was among them.
+  if (here && !(await store.sessions.find(zone.id, here.session.idDigest))) await sessions.end(request, reply)
+  return true
 }
 
 const isLong = (relayState: string): boolean => relayState.length > MAX_RELAY_STATE_LENGTH
