@@ -10,12 +10,11 @@ import type { AuditOrigin } from '../model/audit/event.ts'
 import { createGroupRights } from '../users/groups/group-rights.ts'
 import { passwordProblem } from '../users/password-rules.ts'
 import { setNewPassword } from '../users/password.ts'
-import type { NewPasswordDeps } from '../users/password.ts'
-import type { Users } from '../users/users.ts'
 import { peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn, ValidCode } from './codes.ts'
+import type { RequestedReturn, ValidCode } from './codes.ts'
 import { switchesIn } from './switches.ts'
 import type { SwitchDeps } from './switches.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** An invitation that can be accepted. */
 export interface OpenInvitation {
@@ -29,17 +28,6 @@ export interface OpenInvitation {
   readonly step: 'password' | 'agree' | 'directory' | 'elsewhere'
 }
 
-/** Dependencies of reading invitations. */
-interface OpenDeps extends Omit<CodeDeps, 'random'> {
-  readonly service: Service
-}
-
-/** Dependencies of accepting. */
-interface AcceptDeps extends OpenDeps, NewPasswordDeps {
-  readonly store: NewPasswordDeps['store']
-  readonly users: Users
-}
-
 /** The result of choosing a password; the message is for the user. */
 type Acceptance =
   | { readonly outcome: 'accepted'; readonly requestedReturn: RequestedReturn }
@@ -47,12 +35,20 @@ type Acceptance =
   | { readonly outcome: 'expired' }
 
 /** The invitation, without consuming it; undefined if the code is invalid. */
-export async function openInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
+export async function openInvitation(
+  zone: Zone,
+  value: string,
+  deps: AccountDeps,
+): Promise<OpenInvitation | undefined> {
   return readInvitation(await peekCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
 /** Consumes the invitation; undefined if the code is invalid or expired. */
-export async function takeInvitation(zone: Zone, value: string, deps: OpenDeps): Promise<OpenInvitation | undefined> {
+export async function takeInvitation(
+  zone: Zone,
+  value: string,
+  deps: AccountDeps,
+): Promise<OpenInvitation | undefined> {
   return readInvitation(await redeemCode(zone, { purpose: 'invitation', value }, deps), deps)
 }
 
@@ -78,7 +74,7 @@ export async function isServed(
 export async function acceptWithPassword(
   zone: Zone,
   { code, password, from }: { readonly code: string; readonly password: string; readonly from: AuditOrigin },
-  deps: AcceptDeps,
+  deps: AccountDeps,
 ): Promise<Acceptance> {
   const open = await openInvitation(zone, code, deps)
   if (open?.step !== 'password' || !(await mayHandOver(open, deps))) return { outcome: 'expired' }
@@ -127,7 +123,7 @@ async function mayHandOver({ user, inviter }: OpenInvitation, deps: RightsDeps):
 
 function readInvitation(
   code: ValidCode<'invitation'> | undefined,
-  { service }: Pick<OpenDeps, 'service'>,
+  { service }: Pick<AccountDeps, 'service'>,
 ): OpenInvitation | undefined {
   if (!code) return undefined
   const { user, data } = code

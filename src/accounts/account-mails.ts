@@ -1,12 +1,10 @@
 import { addSeconds } from '../base/clock.ts'
-import type { Clock } from '../base/clock.ts'
 import { isMailAddress } from '../mail/mailer.ts'
-import type { Mailer } from '../mail/mailer.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Urls } from '../model/urls.ts'
 import { accountMail } from '../pages/mails/account.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { AccountMail } from '../pages/texts/texts.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** One mail about an account. */
 export interface AccountMailOrder {
@@ -22,21 +20,11 @@ export interface AccountMailOrder {
   readonly usefulUntil?: Date
 }
 
-/** Dependencies of `sendAccountMail`. */
-export interface AccountMailDeps {
-  readonly mailer: Mailer
-  readonly urls: Urls
-  readonly clock: Clock
-}
-
 /** How long sending an informational mail is attempted. */
 export const NOTICE_SECONDS = 24 * 60 * 60
 
 /** Queues the mail; does nothing if the address of the account is not valid. */
-export async function sendAccountMail(
-  order: AccountMailOrder,
-  { mailer, urls, clock }: AccountMailDeps,
-): Promise<void> {
+export async function sendAccountMail(order: AccountMailOrder, { mailer, urls, clock }: AccountDeps): Promise<void> {
   const { zone, frame, mail, to, email = to, former = to, path, usefulUntil } = order
   if (!isMailAddress(to)) return
   const url = path === undefined ? undefined : urls.ofZone(zone) + path

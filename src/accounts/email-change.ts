@@ -1,7 +1,6 @@
 // Changes of an account's e-mail address, for the pages and for login servers: a code proves the new address, and redeeming
 // it makes the change. A user name that equals the old address changes with it.
 import { checkUserName } from '../users/rules.ts'
-import type { Users } from '../users/users.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { Service } from '../model/service.ts'
 import { userNameKey, withEmail } from '../model/users/user.ts'
@@ -9,17 +8,10 @@ import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { AlreadyExists } from '../store/store.ts'
-import type { Store } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'
 import { redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn } from './codes.ts'
-
-/** Dependencies of changes of e-mail addresses. */
-interface EmailChangeDeps extends Omit<CodeDeps, 'store'> {
-  readonly store: Store
-  readonly users: Users
-  readonly service: Service
-}
+import type { RequestedReturn } from './codes.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** The purposes of codes that change an address; they are not interchangeable. */
 type EmailPurpose = 'email-change' | 'email-verification'
@@ -36,7 +28,7 @@ const withNewEmail = (user: User, email: string): User => ({
 export async function emailProblem(
   zone: Zone,
   { user, email }: { readonly user: User; readonly email: string },
-  { store, service }: Pick<EmailChangeDeps, 'store' | 'service'>,
+  { store, service }: Pick<AccountDeps, 'store' | 'service'>,
 ): Promise<'invalid' | 'taken' | undefined> {
   const problem = addressProblem(user, email, service)
   if (problem !== undefined || !nameFollows(user)) return problem
@@ -80,7 +72,7 @@ type EmailChange =
 export async function changeEmail(
   zone: Zone,
   { purpose, code, by }: { readonly purpose: EmailPurpose; readonly code: string; readonly by: Caller },
-  deps: EmailChangeDeps,
+  deps: AccountDeps,
 ): Promise<EmailChange> {
   const { users, service } = deps
   const good = await redeemCode(zone, { purpose, value: code }, deps)

@@ -1,19 +1,18 @@
 // Changes of second factors, for pages and APIs. Each change is recorded as an event, and mailed to the owner unless it is only
 // a new name or a forgotten browser.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
-import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
+import type { AuditEventType, AuditOrigin } from '../model/audit/event.ts'
 import type { Passkey, Totp } from '../model/users/passkey.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { User } from '../model/users/user.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import type { FactorNotice } from '../pages/texts/factor-mail-texts.ts'
 import type { FactorMethod } from '../records/user.ts'
-import type { Store } from '../store/store.ts'
-import type { AccountMailDeps } from './account-mails.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { addSeconds } from '../base/clock.ts'
 import { factorNoticeMail } from '../pages/mails/factor.ts'
 import { NOTICE_SECONDS } from './account-mails.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** The account whose factors change, and the actor. */
 export interface FactorOwner {
@@ -59,13 +58,6 @@ export interface FactorChanges {
   forgetDevices(owner: FactorOwner): Promise<boolean>
 }
 
-/** Dependencies of `createFactorChanges`. */
-export interface FactorChangesDeps extends AccountMailDeps {
-  readonly store: Store
-  readonly audit: Audit
-  readonly recoveryCodes: RecoveryCodes
-}
-
 /** A report of a change: to the audit trail and, with `notice`, to the owner. */
 interface ChangeReport {
   readonly event: 'Added' | 'Modified' | 'Removed'
@@ -74,7 +66,7 @@ interface ChangeReport {
 }
 
 /** One instance serves every zone. */
-export function createFactorChanges(deps: FactorChangesDeps): FactorChanges {
+export function createFactorChanges(deps: AccountDeps & { readonly recoveryCodes: RecoveryCodes }): FactorChanges {
   const { recoveryCodes, audit } = deps
   const { factors } = deps.store
 
@@ -172,7 +164,7 @@ const methodsOf = ({ user }: FactorOwner): readonly FactorMethod[] => user.facto
 async function factorMail(
   { zone, user, frame, byOther }: FactorOwner,
   notice: FactorNotice,
-  { mailer, urls, clock }: AccountMailDeps,
+  { mailer, urls, clock }: AccountDeps,
 ): Promise<void> {
   const { email: to, userName } = user
   if (!isMailAddress(to)) return

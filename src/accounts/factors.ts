@@ -1,7 +1,6 @@
 // Assembles the second-factor services of pages and APIs on first use.
 import { createFactorChanges } from './factor-changes.ts'
-import type { FactorChanges, FactorChangesDeps, FactorOwner } from './factor-changes.ts'
-import type { Random } from '../base/random.ts'
+import type { FactorChanges, FactorOwner } from './factor-changes.ts'
 import type { Vault } from '../base/secrets.ts'
 import { createCodeCheck } from '../factors/code-check.ts'
 import type { CodeCheck } from '../factors/code-check.ts'
@@ -10,6 +9,7 @@ import type { OneTimePasswords } from '../factors/one-time-passwords.ts'
 import { createPasskeys } from '../factors/passkeys.ts'
 import type { Passkeys } from '../factors/passkeys.ts'
 import { createRecoveryCodes } from '../factors/recovery-codes.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** Second factors of all zones. */
 export interface Factors {
@@ -22,8 +22,7 @@ export interface Factors {
 }
 
 /** Dependencies of `createFactors`. */
-interface FactorDeps extends Omit<FactorChangesDeps, 'recoveryCodes'> {
-  readonly random: Random
+interface FactorDeps extends AccountDeps {
   readonly vault: Vault
   /** See `PasskeyDeps`. */
   readonly attestationRoots?: readonly Uint8Array[]

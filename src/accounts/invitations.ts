@@ -7,16 +7,14 @@ import { domainMatcher, emailDomainOf, emailDomains } from '../model/zones/ident
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { isAdministrative } from '../model/tokens/restricted-scopes.ts'
-import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import { createGroupRights } from '../users/groups/group-rights.ts'
 import type { GroupCaller } from '../users/groups/group-rights.ts'
-import type { Users } from '../users/users.ts'
 import { isGivenByLink } from './accept-invitation.ts'
 import { issueCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn } from './codes.ts'
+import type { RequestedReturn } from './codes.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** Why the address was not invited, in UAA's words; `message` is for the inviter. */
 interface NotInvited {
@@ -42,20 +40,13 @@ interface Invitation {
   readonly by: GroupCaller
 }
 
-/** Dependencies of `invite`. */
-interface InviteDeps extends Omit<CodeDeps, 'store'> {
-  readonly store: Store
-  readonly users: Users
-  readonly service: Service
-}
-
 /** UAA: the domains of the internal provider, unless it has its own. */
 const ANY_DOMAIN = ['*.*', '*.*.*', '*.*.*.*']
 
 const failed = (code: NotInvited['code'], message: string): NotInvited => ({ outcome: 'failed', code, message })
 
 /** Invites one user. The code cannot set the password of an account that is changed or verified later. */
-export async function invite(zone: Zone, invitation: Invitation, deps: InviteDeps): Promise<Invited> {
+export async function invite(zone: Zone, invitation: Invitation, deps: AccountDeps): Promise<Invited> {
   const { email, requestedReturn, by } = invitation
   if (!isMailAddress(email)) return failed('email.invalid', `${email} is invalid email.`)
   const provider = await providerFor(zone, invitation, deps)
@@ -84,7 +75,7 @@ export async function invite(zone: Zone, invitation: Invitation, deps: InviteDep
 async function providerFor(
   zone: Zone,
   { email, client }: Invitation,
-  { store, service }: InviteDeps,
+  { store, service }: AccountDeps,
 ): Promise<IdentityProvider | NotInvited> {
   const matches = domainMatcher(emailDomainOf(email) ?? '')
   const active = await store.providers.listActive(zone.id)
@@ -103,7 +94,7 @@ async function findOrCreate(
   zone: Zone,
   provider: IdentityProvider,
   invitation: Invitation,
-  deps: InviteDeps,
+  deps: AccountDeps,
 ): Promise<User | NotInvited> {
   const { store, users, service } = deps
   const { originKey: origin } = provider

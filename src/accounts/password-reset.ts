@@ -4,28 +4,20 @@ import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'
 import { setNewPassword } from '../users/password.ts'
-import type { NewPasswordDeps } from '../users/password.ts'
-import type { Users } from '../users/users.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn, ValidCode, NewCode } from './codes.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** Where the password of an account is stored: here, or at a provider. */
 type ResetAccount = { readonly kept: 'here' | 'elsewhere'; readonly user: User }
-
-/** Dependencies of finding the account. */
-interface ResetAccountDeps {
-  readonly store: Pick<Store, 'users'>
-  readonly service: Service
-}
 
 /** The account of the name: that of the internal provider, else the first of another one. */
 export async function accountToReset(
   zone: Zone,
   userName: string,
-  deps: ResetAccountDeps,
+  deps: AccountDeps,
 ): Promise<ResetAccount | undefined> {
   if (userName === '') return undefined
   const own = await deps.store.users.findByName(zone.id, deps.service.name, userName)
@@ -40,7 +32,7 @@ export async function accountToReset(
 export async function enteredAccountToReset(
   zone: Zone,
   entered: string,
-  deps: ResetAccountDeps,
+  deps: AccountDeps,
 ): Promise<ResetAccount | undefined> {
   if (entered === '') return undefined
   const { store, service } = deps
@@ -61,7 +53,7 @@ const only = (users: readonly User[]): User | undefined => (users.length === 1 ?
 async function accountElsewhere(
   zone: Zone,
   userName: string,
-  { store }: ResetAccountDeps,
+  { store }: AccountDeps,
 ): Promise<ResetAccount | undefined> {
   const named = { kind: 'compare', attribute: 'username', comparison: 'eq', value: userName } as const
   const query = { filter: named, sortBy: 'origin', descending: false, startIndex: 1, count: 1 }
@@ -108,17 +100,15 @@ type ResetResult =
       readonly requestedReturn: RequestedReturn
     }
 
-/** Dependencies of `resetPassword`. */
-interface ResetDeps extends NewPasswordDeps {
-  readonly users: Pick<Users, 'verify' | 'unlock'>
-  readonly service: Service
-}
-
 /**
  * Consumes the code and sets the password. Marks the account as verified, because the code reached its owner, unlocks it
  * unless it has a second factor, and clears a required password change. Ends every earlier session, code and token.
  */
-export async function resetPassword(zone: Zone, { code, password, by }: Reset, deps: ResetDeps): Promise<ResetResult> {
+export async function resetPassword(
+  zone: Zone,
+  { code, password, by }: Reset,
+  deps: AccountDeps,
+): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
   if (good?.user.origin !== deps.service.name) return { outcome: 'invalid' }
   const { user, data: requestedReturn } = good

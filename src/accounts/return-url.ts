@@ -1,23 +1,14 @@
 // The URL to which self-service redirects when done: only one that the client has registered.
 import { resolveRedirectUri } from '../clients/redirect-uri.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import { isSafeUri } from '../model/safe-uri.ts'
-import type { TokenSettings } from '../model/zones/settings.ts'
 import type { Zone } from '../model/zones/zone.ts'
-import type { Store } from '../store/store.ts'
 import type { RequestedReturn } from './codes.ts'
+import type { AccountDeps } from './deps.ts'
 
 /** Client attributes with the default URL, for requests without one or with an unregistered one. */
 type FallbackAttribute = 'signup_redirect_url' | 'change_email_redirect_url'
 
 const FALLBACKS: readonly FallbackAttribute[] = ['signup_redirect_url', 'change_email_redirect_url']
-
-/** Dependencies of `returnUrl`. */
-interface ReturnUrlDeps {
-  readonly store: Pick<Store, 'clients'>
-  readonly behaviour: Behaviour
-  readonly settings: Pick<TokenSettings, 'strictRedirects'>
-}
 
 /**
  * The URL of the request, if its client has registered it, else the client's own for this purpose; undefined without either or
@@ -26,7 +17,12 @@ interface ReturnUrlDeps {
 export async function returnUrl(
   zone: Zone,
   { clientId, redirectUri }: RequestedReturn,
-  { store, behaviour, settings, fallback }: ReturnUrlDeps & { readonly fallback?: FallbackAttribute },
+  {
+    store,
+    behaviour,
+    settings,
+    fallback,
+  }: Pick<AccountDeps, 'store' | 'behaviour' | 'settings'> & { readonly fallback?: FallbackAttribute },
 ): Promise<string | undefined> {
   const client = clientId === undefined ? undefined : await store.clients.find(zone.id, clientId)
   // RFC 9700 §4.11.2: our mails must not link to URLs of clients that no administrator created.
@@ -42,7 +38,7 @@ export async function returnUrl(
 export async function isRegisteredReturn(
   zone: Zone,
   requestedReturn: RequestedReturn,
-  deps: ReturnUrlDeps,
+  deps: AccountDeps,
 ): Promise<boolean> {
   const { redirectUri } = requestedReturn
   if (redirectUri === undefined) return false

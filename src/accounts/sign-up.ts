@@ -2,44 +2,29 @@
 // becomes valid only with the code of the mail that its own request caused: an attacker who signs up with another user's
 // address gains nothing when that user opens the mail. See docs/decisions/0029-sign-up.md.
 import { isTypedPassword } from '../users/typed-password.ts'
-import type { Passwords } from '../base/passwords.ts'
 import { sameSecret } from '../base/secrets.ts'
 import { normalized } from '../base/text/normalized.ts'
-import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit, AuditOrigin } from '../model/audit/event.ts'
+import type { AuditOrigin } from '../model/audit/event.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
-import type { Store } from '../store/store.ts'
 import { originOf } from '../users/caller.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { checkEmailDomain } from '../users/rules.ts'
-import type { Users } from '../users/users.ts'
 import { sendAccountMail } from './account-mails.ts'
-import type { AccountMailDeps } from './account-mails.ts'
 import { issueCode, peekCode, redeemCode } from './codes.ts'
-import type { CodeDeps, RequestedReturn, ValidCode } from './codes.ts'
+import type { RequestedReturn, ValidCode } from './codes.ts'
 import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
-
-/** Dependencies of sign-up. */
-interface SignUpDeps extends Omit<CodeDeps, 'store'>, AccountMailDeps {
-  readonly store: Store
-  readonly users: Users
-  readonly passwords: Passwords
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly audit: Audit
-}
+import type { AccountDeps } from './deps.ts'
 
 /** Why sign-up with the address is impossible; reveals nothing about accounts. */
 export async function signUpProblem(
   zone: Zone,
   email: string,
-  { store, service }: Pick<SignUpDeps, 'store' | 'service'>,
+  { store, service }: Pick<AccountDeps, 'store' | 'service'>,
 ): Promise<'invalid_email' | 'other_idp' | 'no_room' | undefined> {
   const origin = service.name
   if (!isMailAddress(email) || !isUserName(email, origin, service)) return 'invalid_email'
@@ -67,7 +52,7 @@ interface SignUp {
 }
 
 /** Creates the account unless it exists, and always sends a mail. The duration depends on the address. */
-export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDeps): Promise<void> {
+export async function signUp(zone: AddressedZone, wanted: SignUp, deps: AccountDeps): Promise<void> {
   const { email, passwordHash, browser, requestedReturn, frame } = wanted
   const user = await accountToVerify(zone, wanted, deps)
   if (!user) return sendAccountMail({ zone, frame, mail: 'accountExists', to: email, path: '/login' }, deps)
@@ -81,7 +66,7 @@ export async function signUp(zone: AddressedZone, wanted: SignUp, deps: SignUpDe
 async function accountToVerify(
   zone: Zone,
   { email, passwordHash, by }: SignUp,
-  { store, users, service, behaviour }: SignUpDeps,
+  { store, users, service, behaviour }: AccountDeps,
 ): Promise<User | undefined> {
   const origin = service.name
   const namesake = async (): Promise<User | undefined> => store.users.findByName(zone.id, origin, email)
@@ -106,7 +91,7 @@ const isWaiting = (user: User, email: string): boolean =>
 const sameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Reads the code of a mailed link without consuming it. */
-export const peekSignUp = (zone: Zone, value: string, deps: SignUpDeps): Promise<ValidCode<'sign-up'> | undefined> =>
+export const peekSignUp = (zone: Zone, value: string, deps: AccountDeps): Promise<ValidCode<'sign-up'> | undefined> =>
   peekCode(zone, { purpose: 'sign-up', value }, deps)
 
 /** Whether the user has to enter the password of the request: not in the browser that sent it. */
@@ -133,7 +118,7 @@ type VerificationResult =
 export async function verifySignUp(
   zone: Zone,
   { code, browser, password, by }: Verification,
-  deps: SignUpDeps,
+  deps: AccountDeps,
 ): Promise<VerificationResult> {
   const { store, users, passwords } = deps
   const seen = await peekSignUp(zone, code, deps)
@@ -161,7 +146,7 @@ export async function verifySignUp(
 async function usePassword(
   user: User,
   { passwordHash, by }: { readonly passwordHash: string; readonly by: AuditOrigin },
-  { store, clock, random, audit }: SignUpDeps,
+  { store, clock, random, audit }: AccountDeps,
 ): Promise<boolean> {
   if (user.passwordHash === passwordHash) return true
   const { zoneId, id, origin, passwordRevision } = user

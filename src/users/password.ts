@@ -39,7 +39,7 @@ interface NewPassword {
 }
 
 /** Dependencies of `setNewPassword`. */
-export interface NewPasswordDeps extends PasswordRuleDeps {
+interface NewPasswordDeps extends PasswordRuleDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly clock: Clock
