@@ -48,7 +48,7 @@ export function createCache<V extends object>({ ownerOf = () => '', ...bounds }:
       if (value === undefined) return loading.get(key) ?? startLoading(key, load)
       return Promise.resolve(value)
     },
-    peek: values.peek,
+    peek: key => values.peek(key),
     drop(key) {
       values.drop(key)
       loading.delete(key)
