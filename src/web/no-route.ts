@@ -68,7 +68,7 @@ export function createNoRouteHook(deps: {
     await deps.resolveZone(request)
     const path = pathOf(request.url)
     const others = routesAt(path)
-    if (others.length > 0) return refuseMethod(request, reply, others)
+    if (others.length > 0) return refuseMethod(request, reply, answering(others, path))
     logRemovedPath(path)
     // UAA: files and /saml/web/ are not pages, which require a session. See docs/compatibility.md, M7. Programs look for
     // documents at well-known URLs, and take any page for one.
@@ -114,6 +114,12 @@ export function createNoRouteHook(deps: {
     if (!request.is404) return done()
     void answerOrFail(request, reply, { done })
   }
+}
+
+/** Those that a request can reach: the router prefers a fixed path to a pattern. */
+function answering(routes: readonly RegisteredRoute[], path: string): readonly RegisteredRoute[] {
+  const fixed = new Set(routes.filter(({ url }) => url === path).map(({ method }) => method))
+  return routes.filter(({ url, method }) => url === path || !fixed.has(method))
 }
 
 /** The paths of the route table as patterns: `:name` matches one segment, `*` the rest. */

@@ -35,7 +35,7 @@ function routes(service: Service) {
     'POST /oauth/clients/tx/secret': batch,
     'POST /oauth/clients/tx/modify': batch,
     // Without these two, the methods would address a client with the id `tx`.
-    'GET /oauth/clients/tx': { access: clientAccess(service), refuses: true, exposeHeadRoute: false },
+    'GET /oauth/clients/tx': { access: clientAccess(service), refuses: true },
     'DELETE /oauth/clients/tx': { access: clientAccess(service), refuses: true },
     'GET /oauth/registration-tokens': { access: clientAccess(service) },
     'POST /oauth/registration-tokens': { access: clientAccess(service), body: 'json' },

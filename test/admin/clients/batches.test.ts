@@ -413,6 +413,14 @@ for (const mode of MODES) {
       })
     })
 
+    it('are changed by no other method, and the refusal names those that are there', async () => {
+      for (const method of ['GET', 'HEAD', 'DELETE', 'PATCH']) {
+        const { status, headers } = await api.send(method, TX)
+        assert.equal(status, 405, method)
+        assert.deepEqual(String(headers['allow']).split(', ').toSorted(), ['POST', 'PUT'], method)
+      }
+    })
+
     describe('POST /oauth/clients/tx/delete', () => {
       // Covers Client record: approvals_deleted
       // Covers POST /oauth/clients/tx/delete: array; response: approvals_deleted
