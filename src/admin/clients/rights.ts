@@ -7,20 +7,12 @@ import { isPublic } from '../../token/keys/zone-key.ts'
 import { invalidClient, isClientAdministrator } from './record.ts'
 import type { AdminDeps } from '../deps.ts'
 
-interface ClientRights {
+/** Makes the checks, which throw `invalid_client`. */
+export function createClientRights({ store, service, behaviour, keys }: AdminDeps) {
   /**
    * The rights of a caller who is not an administrator. A client of another zone has no scopes here, even if a client
    * here has the same id. A user's rights are those of the token, not all scopes of its client.
    */
-  limitedCaller(request: FastifyRequest): LimitedBearer | undefined
-  /** An API that checks only the audience trusts every client that may name it, so resources are granted like scopes. */
-  checkResources(request: FastifyRequest, client: Pick<Client, 'resources'>, before?: Pick<Client, 'resources'>): void
-  /** UAA: shows the shared secrets of a zone to its clients with this authority, which could sign tokens with them. */
-  checkSharedSecrets(request: FastifyRequest, write: ClientWrite): Promise<void>
-}
-
-/** Makes the checks, which throw `invalid_client`. */
-export function createClientRights({ store, service, behaviour, keys }: AdminDeps): ClientRights {
   function limitedCaller(request: FastifyRequest): LimitedBearer | undefined {
     const { bearer, zone } = request
     if (!bearer || isClientAdministrator(request, service)) return undefined
@@ -30,6 +22,7 @@ export function createClientRights({ store, service, behaviour, keys }: AdminDep
     return { clientId, rights, ...(zoneId === zone.id && { scope }) }
   }
 
+  /** An API that checks only the audience trusts every client that may name it, so resources are granted like scopes. */
   function checkResources(
     request: FastifyRequest,
     { resources = [] }: Pick<Client, 'resources'>,
@@ -43,6 +36,7 @@ export function createClientRights({ store, service, behaviour, keys }: AdminDep
     if (added !== undefined) throw invalidClient(`${added} is not an allowed resource for non-admin caller.`)
   }
 
+  /** UAA: shows the shared secrets of a zone to its clients with this authority, which could sign tokens with them. */
   async function checkSharedSecrets(request: FastifyRequest, { change }: ClientWrite): Promise<void> {
     const resource = service.scope('resource')
     const caller = limitedCaller(request)

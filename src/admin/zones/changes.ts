@@ -17,17 +17,10 @@ import { invalidZone, refuseByStatus } from './refusal.ts'
 import type { AdminDeps } from '../deps.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 
-interface ZoneChanges {
-  create(request: FastifyRequest): Promise<ZoneState>
-  change(request: FastifyRequest, id: string): Promise<ZoneState>
-  /** The zone as it was. */
-  remove(request: FastifyRequest, id: string): Promise<ZoneState>
-}
-
 type ZoneEventType = 'IdentityZoneCreatedEvent' | 'IdentityZoneModifiedEvent' | 'EntityDeletedEvent'
 
 /** Makes the changes; each writes its event to the audit trail. */
-export function createZoneChanges(deps: AdminDeps): ZoneChanges {
+export function createZoneChanges(deps: AdminDeps) {
   const { store, clock, random, service, audit } = deps
   const standardGroups = standardDefaultGroups(service.name)
   const readConfig = createZoneConfigReader(deps)
@@ -104,6 +97,7 @@ export function createZoneChanges(deps: AdminDeps): ZoneChanges {
     }
   }
 
+  /** Returns the zone as it was. */
   async function remove(request: FastifyRequest, id: string): Promise<ZoneState> {
     if (isDefault(id, service) || isOutside(request, id, service)) throw refuseByStatus(403)
     const state = await store.zones.read(id)
