@@ -32,7 +32,10 @@ const systemPackages: Step = {
 const fastTests: Step = {
   title: 'Tests that need no program but Node.js',
   hint: 'tests failed: see above',
-  run: () => runFast(testFiles(), testEnvironment([])),
+  run: () => {
+    rsaKeyPair() // once, not in each of the processes
+    return runFast(testFiles(), testEnvironment([]))
+  },
 }
 
 const testFiles = (): readonly string[] =>
