@@ -35,45 +35,61 @@ const MAX_VALUES = 50_000
 const MAX_MEMBERS = 5000
 
 function parse(text: string): unknown {
-  const problem = problemOf(text)
-  if (problem !== undefined) throw new MalformedInput(`The request body ${problem}`)
+  const written = countMembers(text)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
     throw new MalformedInput('The request body is not valid JSON', { cause })
   }
+  // RFC 8259 §4: parsers differ in which of several members they take, so a proxy may have judged another one.
+  if (membersOf(value) !== written) throw new MalformedInput('The request body has a member twice')
   // A function for each member would take JSON.parse ten times as long. An escape can hide the name.
   if (/__proto__|\\u/.test(text) && hasPrototype(value)) throw new MalformedInput('The request body is not valid JSON')
   return value
 }
 
-/** Counts brackets and commas outside of strings; a miscount in invalid JSON does not matter, because it is refused anyway. */
-function problemOf(text: string): string | undefined {
+/**
+ * The members of all objects as written, some perhaps twice. Counts brackets, commas and colons outside of strings; a miscount in
+ * invalid JSON does not matter, because it is refused anyway. Throws `MalformedInput` for a text that would take long to parse.
+ */
+function countMembers(text: string): number {
+  const tooLarge = (problem: string): MalformedInput => new MalformedInput(`The request body ${problem}`)
   let depth = 0
   let values = 1
+  let colons = 0
   let inString = false
   const members: number[] = [] // of the open objects, by depth; those of a list do not count
   for (let offset = 0; offset < text.length; offset += 1) {
     const character = text.charCodeAt(offset)
     if (character === QUOTE) inString = !inString
     else if (inString) offset += character === BACKSLASH ? 1 : 0
+    else if (character === COLON) colons += 1
     else if (character === COMMA) {
       values += 1
       const count = (members[depth] ?? 0) + 1
       members[depth] = count
-      if (count >= MAX_MEMBERS) return `has an object with more than ${MAX_MEMBERS} members`
+      if (count >= MAX_MEMBERS) throw tooLarge(`has an object with more than ${MAX_MEMBERS} members`)
     } else if (character === OPEN_BRACKET || character === OPEN_BRACE) {
       depth += 1
       members[depth] = character === OPEN_BRACE ? 0 : -Infinity
     } else if (character === CLOSE_BRACKET || character === CLOSE_BRACE) depth -= 1
-    if (depth > MAX_DEPTH) return 'is nested too deeply'
-    if (values > MAX_VALUES) return `has more than ${MAX_VALUES} values`
+    if (depth > MAX_DEPTH) throw tooLarge('is nested too deeply')
+    if (values > MAX_VALUES) throw tooLarge(`has more than ${MAX_VALUES} values`)
   }
-  return undefined
+  return colons
 }
 
-const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\,[]{}')
+const [QUOTE, BACKSLASH, COMMA, COLON, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\,:[]{}')
+
+/** The members of all objects in the value. */
+function membersOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) for (const item of value) count += membersOf(item)
+  else for (const member of Object.values(value)) count += 1 + membersOf(member)
+  return count
+}
 
 /** Whether an object in the value has a member that could change a prototype when it is copied. */
 function hasPrototype(value: unknown): boolean {

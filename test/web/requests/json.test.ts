@@ -18,6 +18,11 @@ describe('a body of JSON', () => {
     assert.deepEqual(parseJsonObject(JSON.stringify(body)), body)
   })
 
+  it('may have the same name in several objects, and colons in texts and names', () => {
+    const body = { a: { 'a:': [{ a: ':' }, { a: '":' }] }, 'a:': 'a:"b":1', '': {} }
+    assert.deepEqual(parseJsonObject(JSON.stringify(body)), body)
+  })
+
   const refused: readonly { name: string; text: string; message: string; only?: 'object' | 'list' }[] = [
     { name: 'nothing', text: '', message: 'The request body is not valid JSON' },
     { name: 'half of it', text: '{"a":', message: 'The request body is not valid JSON' },
@@ -27,6 +32,17 @@ describe('a body of JSON', () => {
     { name: 'a prototype', text: '{"__proto__":{"a":1}}', message: 'The request body is not valid JSON' },
     { name: 'a prototype in escapes', text: '{"\\u005f_proto__":{}}', message: 'The request body is not valid JSON' },
     { name: 'a prototype inside', text: '[{"a":[{"__proto__":null}]}]', message: 'The request body is not valid JSON' },
+    { name: 'a member twice', text: '[{"a":1,"b":2,"a":1}]', message: 'The request body has a member twice' },
+    {
+      name: 'a member twice inside',
+      text: '{"a":[{"b":{"c":1,"c":2}}]}',
+      message: 'The request body has a member twice',
+    },
+    {
+      name: 'a member twice, once in escapes',
+      text: '{"a":1,"\\u0061":2}',
+      message: 'The request body has a member twice',
+    },
     {
       name: 'thirty-three levels of objects',
       text: nested(33, '{"a":', '}'),
