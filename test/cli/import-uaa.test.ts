@@ -588,6 +588,18 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
       says: /^latchkey: --from: must name one host and a database; .*%40.*\n$/,
     },
     {
+      name: 'a password that is not percent-encoded',
+      args: ['--from', 'mysql://uaa:100%s3cret@db/uaa'],
+      status: 2,
+      says: /^latchkey: --from: must name one host and a database; .* such as % as %25, .*\n$/,
+    },
+    {
+      name: 'no file with certification authorities',
+      args: ['--from', 'mysql://db.example/uaa?sslrootcert=system'],
+      status: 2,
+      says: /^latchkey: --from: sslrootcert must be the path of a file; .*\n$/,
+    },
+    {
       name: 'a TLS mode that MySQL connections do not have',
       args: ['--from', 'mysql://db.example/uaa?sslmode=prefer'],
       status: 2,

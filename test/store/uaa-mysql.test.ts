@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { RowDataPacket } from 'mysql2'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { openUaaDatabase } from '../../src/store/uaa/uaa-database.ts'
 import { connectTo, mariaDb, WITHOUT_MARIADB } from '../support/mariadb.ts'
@@ -86,6 +87,21 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     )
   })
 
+  it('is read with flags of other types', async () => {
+    const other = await freshMysqlUaa()
+    try {
+      await other.run(`alter table users modify active decimal(1), modify verified bit(1)`)
+      await other.insert('users', { ...user, active: 0, verified: 0 })
+      const rows = await rowsOf(other.url, 'users')
+      assert.deepEqual(
+        rows.map(row => part(row, 'active', 'verified')),
+        [{ active: false, verified: false }],
+      )
+    } finally {
+      await other.drop()
+    }
+  })
+
   it('is read with the bytes of an icon as base64', async () => {
     const icon = Buffer.alloc(100, 'icon')
     await uaa.insert('oauth_client_details', { client_id: 'tile', app_icon: icon })
@@ -121,6 +137,58 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
       assert.equal(read, 2500)
       assert.equal((await rowsOf(large.url, 'users')).length, 50_000)
     } finally {
+      await large.drop()
+    }
+  })
+
+  it('is read by its own settings, whatever the defaults of the server are', async () => {
+    const defaults = { sql_select_limit: 1, max_statement_time: 0.001 }
+    const administration = await connectTo(server)
+    try {
+      for (const [name, value] of Object.entries(defaults)) await administration.query(`set global ${name} = ${value}`)
+      const source = await openUaaDatabase(uaa.url)
+      assert.equal((await allOf(source.rows('approvals'))).length, 3)
+      await source.close()
+    } finally {
+      for (const name of Object.keys(defaults)) await administration.query(`set global ${name} = default`)
+      await administration.end()
+    }
+  })
+
+  it('fails when the connection is lost in the middle of a table, and before one', { timeout: 60_000 }, async () => {
+    const large = await freshMysqlUaa()
+    const administration = await connectTo(server)
+    const lose = async (): Promise<void> => {
+      const database = new URL(large.url).pathname.slice(1)
+      const [threads] = await administration.query<RowDataPacket[]>(
+        `select id from information_schema.processlist where db = ? and (info like '%order by%' or command = 'Sleep')
+         order by id desc limit 1`,
+        [database],
+      )
+      await administration.query(`kill ${String(threads[0]?.['id'])}`)
+    }
+    try {
+      await large.run(
+        `insert into users (id, username, password, email) select seq, seq, repeat('x', 250), 'x' from seq_1_to_100000`,
+      )
+      const source = await openUaaDatabase(large.url)
+      const read = async (): Promise<void> => {
+        let count = 0
+        for await (const row of source.rows('users')) {
+          assert.ok(row.id)
+          count += 1
+          if (count === 1000) await lose()
+        }
+      }
+      await assert.rejects(read(), { message: /^UAA's database: Connection lost/ })
+      await assert.rejects(allOf(source.rows('groups')), StoreUnavailable)
+      await source.close()
+      const idle = await openUaaDatabase(large.url)
+      await lose()
+      await assert.rejects(allOf(idle.rows('users')), StoreUnavailable)
+      await idle.close()
+    } finally {
+      await administration.end()
       await large.drop()
     }
   })

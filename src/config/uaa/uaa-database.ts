@@ -23,10 +23,16 @@ const MYSQL_PARAMETERS = ['sslmode', 'sslrootcert']
 
 function requireUsableMysqlUrl(given: string, problems: Problems, key: string): void {
   const url = URL.parse(given)
-  if (!url || url.hash !== '' || !/^[^/,%]+$/.test(url.hostname) || !/^\/[^/@]+$/.test(url.pathname)) {
+  if (
+    !url ||
+    url.hash !== '' ||
+    !/^[^/,%]+$/.test(url.hostname) ||
+    !/^\/[^/@]+$/.test(url.pathname) ||
+    !isEncoded(url)
+  ) {
     problems.add(
       key,
-      'must name one host and a database; special characters of the user and the password are percent-encoded, such as @ as %40, / as %2F, ? as %3F and # as %23',
+      'must name one host and a database; special characters of the user and the password are percent-encoded, such as % as %25, @ as %40, / as %2F, ? as %3F and # as %23',
     )
     return
   }
@@ -38,5 +44,17 @@ function requireUsableMysqlUrl(given: string, problems: Problems, key: string): 
   if (mode !== null && !MYSQL_SSL_MODES.includes(mode)) {
     problems.add(key, `sslmode must be one of ${MYSQL_SSL_MODES.join(', ')}`)
   }
+  if (['', 'system'].includes(url.searchParams.get('sslrootcert') ?? 'none')) {
+    problems.add(key, 'sslrootcert must be the path of a file; without it those of Node.js are trusted')
+  }
   requireTlsFiles(url, problems, key)
+}
+
+function isEncoded({ username, password, pathname }: URL): boolean {
+  try {
+    decodeURIComponent([username, password, pathname].join('/'))
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,5 +1,6 @@
 // A UAA's MySQL or MariaDB: one read-only transaction, in which each table arrives as a stream.
 import { isIP } from 'node:net'
+import { addAbortSignal } from 'node:stream'
 import { createConnection } from 'mysql2'
 import type { Connection, ConnectionOptions, RowDataPacket } from 'mysql2'
 import { readSmallFile } from '../../base/files/small-file.ts'
@@ -12,6 +13,12 @@ import type { AnyUaaRow, UaaTable } from './tables.ts'
 /** The server waits this long for a connection that reads nothing, because rows that it read before are being written. */
 const IDLE_SECONDS = 86_400
 
+/** Of the session, whose defaults an operator may have changed: rows would be missing, or the connection end while they are written. */
+const SETTINGS = `set session time_zone = '+00:00', sql_mode = '', sql_select_limit = 18446744073709551615,
+  wait_timeout = ${IDLE_SECONDS}, net_write_timeout = ${IDLE_SECONDS}
+  /*!50708 , max_execution_time = 0 */
+  /*M!100300 , max_statement_time = 0, idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0 */`
+
 const MAX_CA_BYTES = 4 * 1024 * 1024
 
 const DIALECT: UaaDialect = {
@@ -21,7 +28,7 @@ const DIALECT: UaaDialect = {
 const CASTS: Readonly<Record<Parameters<UaaDialect['cast']>[0], (expression: string) => string>> = {
   text: expression => `convert(${expression} using utf8mb4)`,
   base64: expression => `to_base64(${expression})`,
-  flag: expression => `${expression} + 0`, // there is no boolean type
+  flag: expression => `${expression} + 0e0`, // there is no boolean type; a decimal would arrive as text
   number: expression => `${expression} + 0e0`,
   // Not `unix_timestamp`, which ends in 2038. The dates 0000-00-00 of old rows become null.
   time: expression => `floor(timestampdiff(microsecond, '1970-01-01', ${expression}) / 1000) + 0e0`,
@@ -33,7 +40,8 @@ const CASTS: Readonly<Record<Parameters<UaaDialect['cast']>[0], (expression: str
  */
 export async function openMysql(url: string): Promise<UaaEngine> {
   const connection = createConnection(optionsOf(url))
-  connection.on('error', () => {}) // the next statement fails
+  const lost = new AbortController()
+  connection.on('error', error => lost.abort(error)) // the next statement fails; a stream would wait forever
   const inTurn = connection.promise()
   async function query(sql: string, values: readonly unknown[] = []): Promise<readonly unknown[][]> {
     try {
@@ -44,9 +52,7 @@ export async function openMysql(url: string): Promise<UaaEngine> {
     }
   }
   try {
-    await query(
-      `set session time_zone = '+00:00', sql_mode = '', wait_timeout = ${IDLE_SECONDS}, net_write_timeout = ${IDLE_SECONDS}`,
-    )
+    await query(SETTINGS)
     await query('set session transaction isolation level repeatable read')
     await query('start transaction with consistent snapshot, read only')
   } catch (error) {
@@ -74,7 +80,7 @@ export async function openMysql(url: string): Promise<UaaEngine> {
     },
     async *rows(table) {
       isReading = true // and stays so if the reader leaves: the connection is in the middle of a table
-      yield* rowsOf(table, connection)
+      yield* rowsOf(table, connection, lost.signal)
       isReading = false
     },
     close: async () => (isReading ? connection.destroy() : inTurn.end()),
@@ -115,11 +121,10 @@ function optionsOf(url: string): ConnectionOptions {
 }
 
 /** Backpressure goes to the server: it sends on when the rows so far have been taken. */
-async function* rowsOf(table: UaaTable, connection: Connection): AsyncGenerator<AnyUaaRow> {
+async function* rowsOf(table: UaaTable, connection: Connection, lost: AbortSignal): AsyncGenerator<AnyUaaRow> {
   const columns = Object.entries(table.columns)
-  const stream = connection
-    .query({ sql: selectFrom(table, DIALECT), rowsAsArray: true })
-    .stream({ highWaterMark: table.pageSize })
+  const query = connection.query({ sql: selectFrom(table, DIALECT), rowsAsArray: true })
+  const stream = addAbortSignal(lost, query.stream({ highWaterMark: table.pageSize }))
   try {
     for await (const values of stream as AsyncIterable<readonly AnyUaaRow[string][]>) {
       const cells = columns.map(([member, { kind }], index) => {
@@ -129,7 +134,7 @@ async function* rowsOf(table: UaaTable, connection: Connection): AsyncGenerator<
       yield Object.fromEntries(cells)
     }
   } catch (error) {
-    throw ofSource(error)
+    throw ofSource(lost.aborted ? lost.reason : error)
   }
 }
 
