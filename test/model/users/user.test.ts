@@ -45,6 +45,14 @@ describe('userNameKey', () => {
   ] as const
   for (const [a, b] of same) it(`is the same of ${a} and ${b}`, () => assert.equal(userNameKey(a), userNameKey(b)))
   it('differs where the letters differ', () => assert.notEqual(userNameKey('elodie'), userNameKey('\u00e9lodie')))
+  for (const [a, b] of [
+    ['stra\u00dfe', 'strasse'],
+    ['\u0131lker', 'ilker'],
+    ['\u03c3\u03b1\u03c2', '\u03c3\u03b1\u03c3'],
+    ['p\u0430t', 'pat'],
+  ] as const) {
+    it(`differs for ${a} and ${b}, which are not case alone`, () => assert.notEqual(userNameKey(a), userNameKey(b)))
+  }
 })
 
 describe('a new primary address or number', () => {
