@@ -17,6 +17,9 @@ import type { Form } from '../web/requests/form.ts'
 import { queryForm } from '../web/requests/query.ts'
 import type { AdminDeps } from './deps.ts'
 
+/** UAA: its clients refuse options to, or themselves, a server whose version is lower than the first one that had them. */
+const UAA_VERSION = '77.18.0'
+
 /** The answer of `/info`: nothing that is not on the sign-in page already (row M9). */
 interface ServerInfo {
   readonly app: Readonly<Record<string, string>> & { readonly version: string }
@@ -59,7 +62,7 @@ export function createServerInfo(deps: {
   const unknown = behaviour.knownBuildFacts ? undefined : 'UNKNOWN'
   const { commitId = unknown, timestamp = unknown } = build
   const app = {
-    version,
+    version: behaviour.ownVersion ? version : UAA_VERSION,
     ...(behaviour.knownBuildFacts && name !== undefined && { name, artifact: name }),
     ...(behaviour.knownBuildFacts && description !== undefined && { description }),
   }

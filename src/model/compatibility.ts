@@ -33,6 +33,8 @@ const rows = {
   getInfoOnly: { id: 'M9', standard: true, uaa: false },
   /** M9: whether /info shows exactly the known build properties. */
   knownBuildFacts: { id: 'M9', standard: true, uaa: false },
+  /** M9: whether /info shows the version of this server; otherwise that of the UAA whose interface it has. */
+  ownVersion: { id: 'M9', standard: true, uaa: false },
   /** M10: whether every error of the management APIs has a JSON body; otherwise some have none. */
   bodyInEveryRefusal: { id: 'M10', standard: true, uaa: false },
   /** M11: whether a malformed request to /approvals gets a specific error; otherwise always the same sentence. */

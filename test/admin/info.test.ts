@@ -23,7 +23,7 @@ describe('GET /info', () => {
           assert.equal(answer.status, 200)
           assert.match(String(answer.headers['content-type']), /^application\/json\b/)
           assert.deepEqual(answer.json(), {
-            app: { version: 'test' },
+            app: { version: mode === 'uaa' ? '77.18.0' : 'test' },
             zone_name: 'svc',
             entityID: 'latchkey',
             links: {

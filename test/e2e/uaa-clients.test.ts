@@ -112,6 +112,13 @@ describe('UAA’s clients', () => {
     assert.equal(Object(body['links']).login, server.baseUrl)
   })
 
+  it('are told a version of UAA, which cf wants for --origin and uaa-singular at every page', async () => {
+    for (const path of ['/info', '/login']) {
+      const { body } = await send(path, { headers: accept })
+      assert.match(String(Object(body['app']).version), /^77\.\d+\.\d+$/, path)
+    }
+  })
+
   const passwords: readonly { name: string; path?: string; headers?: Sent['headers']; form: Sent['form'] }[] = [
     { name: 'cf: Basic with an empty secret', headers: basic('cf', ''), form: MARISSA },
     {
