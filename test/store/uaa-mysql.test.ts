@@ -261,5 +261,9 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
       message: /^UAA's database: TLS requires the name/,
     })
     await assert.rejects(openUaaDatabase(`${byName}?sslmode=verify-full`), { message: /^UAA's database: self-signed/ })
+    const byAnother = uaa.url.replace('127.0.0.1', '127.1') // the same address, and no name of the certificate
+    await assert.rejects(openUaaDatabase(`${byAnother}?${trusting}`), {
+      message: /^UAA's database: Hostname.*altnames/,
+    })
   })
 })
