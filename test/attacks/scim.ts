@@ -248,6 +248,51 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'asks for lists of hundreds of users whose profiles have 64 KiB, each of them 32 MB',
+    outcome: 'gets pages of 4 MiB, made while others are served, that skip no user and repeat none',
+    attempt: inBothModes(async scim => {
+      const photos = Array.from({ length: 7 }, (_, place) => ({
+        value: `https://x.example/${place}${'y'.repeat(9000)}`,
+      }))
+      const names = Array.from({ length: 100 }, (_, place) => `large${place}@example.org`)
+      for (const userName of names) {
+        const made = await scim.send('POST', '/Users', { body: { schemas: [USER_SCHEMA], userName, photos } })
+        assert.equal(made.status, 201, made.text)
+      }
+      const most = 4.5 * 1024 * 1024
+      const query = 'filter=userName%20sw%20%22large%22&count=500'
+      const seen = { byNumber: [] as string[], byCursor: [] as string[], inAll: [] as string[] }
+      const keep = (found: string[], text: string) => {
+        assert.ok(text.length < most, `${text.length} characters`)
+        const { Resources, nextCursor } = JSON.parse(text)
+        for (const { userName } of Resources) if (userName !== undefined) found.push(userName)
+        assert.ok(Resources.length > 0)
+        return { nextCursor, count: Number(Resources.length) }
+      }
+      let allTurns = 0
+      for (let start = 1; start <= names.length; ) {
+        const { answer, turns } = await eventLoopTurnsDuring(scim.send('GET', `/Users?${query}&startIndex=${start}`))
+        allTurns += turns
+        start += keep(seen.byNumber, answer.text).count
+      }
+      assert.ok(allTurns > 3, `${allTurns} turns of the event loop`)
+      for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+        const answer = await scim.send('GET', `/Users?${query}&cursor=${encodeURIComponent(cursor)}`)
+        cursor = keep(seen.byCursor, answer.text).nextCursor
+      }
+      const { totalResults } = (await scim.send('GET', `/Users?${query.replace('500', '0')}`)).json<{
+        totalResults: number
+      }>()
+      assert.equal(totalResults, 100)
+      const body = { schemas: [SEARCH], filter: 'userName sw "large" or displayName sw "svc."', count: 500 }
+      for (let startIndex = 1; startIndex <= 100; ) {
+        const answer = await scim.send('POST', '/.search', { body: { ...body, startIndex } })
+        startIndex += keep(seen.inAll, answer.text).count
+      }
+      for (const found of Object.values(seen)) assert.deepEqual(found.toSorted(), names.toSorted())
+    }),
+  },
+  {
     attack: 'nests 200 groups in one that is in 200 others, and removes one or the other again and again',
     outcome: 'takes little time, in groups and by users who leave them',
     async attempt() {

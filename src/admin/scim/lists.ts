@@ -79,15 +79,18 @@ export async function searchAll(types: readonly Resources[], context: Context, r
   const names = types.map(resources => resources.names)
   const found: Resource[] = []
   let totalResults = 0
+  let isCut = false
   for (const resources of types) {
     // Adjusts the start by the totals of the preceding types.
     const startIndex = Math.max(request.startIndex - totalResults, 1)
-    const count = request.count - found.length
+    // A page may have fewer resources than it could; those of the next type would then take their places.
+    const count: number = isCut ? 0 : request.count - found.length
     const filter = ofType(request.filter, resources.names, names)
     const sortBy = isForeign(request.sortBy, resources.names, names) ? DEFAULT_ORDER : request.sortBy
     const selection = createSelection(resources.names, request)
     const page = await resources.list(context, { ...request, filter, sortBy, startIndex, count }, selection)
     totalResults += page.totalResults
+    isCut ||= page.records.length < Math.min(count, page.totalResults - startIndex + 1)
     found.push(...page.records)
   }
   return envelope(found, { totalResults, startIndex: request.startIndex })

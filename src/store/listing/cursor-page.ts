@@ -31,13 +31,14 @@ interface Plan {
 const SMALL_RESULT = 5000
 
 /**
- * The matching rows behind a position. Keyset pagination: a row that exists throughout and keeps its sort value is in
+ * The matching rows behind a position: as many as `fitting` keeps of a page. Keyset pagination: a row that exists throughout and keeps its sort value is in
  * exactly one page, regardless of other insertions and deletions. Throws as `readPage`.
  */
 export async function readFrom<Row extends object>(
   db: Database,
   listing: Listing,
   query: CursorQuery & { readonly zoneId: string },
+  fitting: (page: readonly Row[]) => readonly Row[] = page => page,
 ): Promise<CursorRows<Row>> {
   const { table, columns, key } = listing
   const { zoneId, descending, count, after } = query
@@ -55,11 +56,12 @@ export async function readFrom<Row extends object>(
   )
   const args = { ...condition.args, zone_id: zoneId, most: count + 1, ...positionArgs(after) }
   const rows = await db[way](page, args)
-  const [first, last] = [rows[0], rows[count - 1]]
+  const kept = fitting(rows.slice(0, count))
+  const [first, last] = [rows[0], rows[kept.length - 1]]
   return {
-    rows: rows.slice(0, count),
+    rows: kept,
     ...(first && { first: positionOf(first, key) }),
-    ...(rows.length > count && last && { next: positionOf(last, key) }),
+    ...(rows.length > kept.length && last && { next: positionOf(last, key) }),
   }
 }
 

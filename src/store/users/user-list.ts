@@ -30,14 +30,27 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
   return {
     async list(zoneId, query) {
       const { rows, totalResults } = await readPage<UserRow>(db, of(query), { ...query, zoneId })
-      return { records: rows.map(toUser), totalResults }
+      return { records: (query.dialect === 'scim' ? fitting(rows) : rows).map(toUser), totalResults }
     },
     async page(zoneId, query) {
-      const { rows, ...positions } = await readFrom<UserRow>(db, of(query), { ...query, zoneId })
+      const { rows, ...positions } = await readFrom<UserRow>(db, of(query), { ...query, zoneId }, fitting)
       return { ...positions, records: rows.map(toUser) }
     },
     count: async zoneId => (await outline(zoneId)).total,
   }
+}
+
+/** Characters of the profiles on a page, which responses of SCIM 2.0 have: five hundred users would have 32 MB. */
+const MAX_PROFILES = 4 * 1024 * 1024
+
+/** The first rows, as far as their profiles may be in memory together; at least one. */
+function fitting(rows: readonly UserRow[]): readonly UserRow[] {
+  let length = 0
+  const end = rows.findIndex(({ profile }, place) => {
+    length += profile?.length ?? 0
+    return length > MAX_PROFILES && place > 0
+  })
+  return end === -1 ? rows : rows.slice(0, end)
 }
 
 function lazily<T>(make: () => T): () => T {

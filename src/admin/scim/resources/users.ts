@@ -1,5 +1,6 @@
 // The users of SCIM, over the records and rules that every API of users shares.
 import { isDeepStrictEqual } from 'node:util'
+import { mapInBatches } from '../../../base/concurrency/in-batches.ts'
 import { memberOf } from '../../../base/json.ts'
 import { hasPrimaryEmail } from '../../../model/users/user.ts'
 import type { User } from '../../../model/users/user.ts'
@@ -22,6 +23,9 @@ import { definitionOf, userToJson } from './user-resource.ts'
 import type { UserDefinition } from './user-resource.ts'
 import type { AdminDeps } from '../../deps.ts'
 
+/** Users made into resources at once: each may be in hundreds of groups. */
+const BATCH = 16
+
 /** One instance serves every zone. */
 export function createScimUsers(deps: AdminDeps): Resources {
   const { store, users, groupsShown, inDefaultGroups, service } = deps
@@ -36,11 +40,12 @@ export function createScimUsers(deps: AdminDeps): Resources {
   ): Promise<readonly Resource[]> {
     const ids = records.map(({ id }) => id)
     const groups = selection.wants('groups') ? await groupsShown(zone, ids) : undefined
-    return records.map(user => {
+    const show = async (user: User): Promise<Resource> => {
       const json = selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] }))
       const isOfVersion = groups === undefined && memberOf(json[OWN_USER], 'verified') === undefined
       return { id: user.id, version: user.version, json, isOfVersion }
-    })
+    }
+    return mapInBatches(records, show, BATCH)
   }
 
   async function shownOne(context: Context, user: User, selection: Selection): Promise<Resource> {
