@@ -180,7 +180,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
           if (count === 1000) await lose()
         }
       }
-      await assert.rejects(read(), { message: /^UAA's database: Connection lost/ })
+      await assert.rejects(read(), StoreUnavailable) // its message depends on what the server was doing
       await assert.rejects(allOf(source.rows('groups')), StoreUnavailable)
       await source.close()
       const idle = await openUaaDatabase(large.url)
