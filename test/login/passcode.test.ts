@@ -48,7 +48,9 @@ for (const mode of MODES) {
       assert.match(String(answer.headers['content-type']), /^text\/html/)
       assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate')
       assert.equal(answer.headers['x-frame-options'], 'DENY')
-      assert.match(answer.text, /<h1>Temporary Authentication Code<\/h1>/)
+      const heading =
+        mode === 'uaa' ? /<h1>Temporary Authentication Code<\/h1>/ : /<h1>Temporary authentication code<\/h1>/
+      assert.match(answer.text, heading)
       assert.match(answer.text, /<button [^>]*id="copybutton"[^>]* hidden>/)
       const script = /<script src="(\/resources\/latchkey\.js\?v=[\w-]{16})" defer><\/script>/.exec(answer.text)
       const { text } = await server.send(script?.[1] ?? assert.fail('no script'))

@@ -116,17 +116,16 @@ export const en: Texts = {
     again: 'Confirm new password',
     submit: 'Create new password',
   },
-  // Title and buttons are known to clients.
   profile: {
-    title: 'Account Settings',
-    heading: 'Account Settings',
+    title: 'Account settings',
+    heading: 'Account settings',
     userName: 'User name',
     email: 'Email',
     applications: 'Applications',
     noApplications: 'No application has asked for your consent yet. What you allow is listed here.',
     applicationsLead: 'Untick what an application should no longer do, or revoke its access altogether.',
     update: 'Update',
-    revoke: 'Revoke Access',
+    revoke: 'Revoke access',
     sure: client => html`Are you sure you want to revoke access to ${client}?`,
     cancel: 'Cancel',
     confirm: 'Revoke',
@@ -174,8 +173,8 @@ export const en: Texts = {
     settings: 'Account settings',
   },
   passcode: {
-    title: 'Temporary Authentication Code', // clients know it
-    heading: 'Temporary Authentication Code',
+    title: 'Temporary authentication code',
+    heading: 'Temporary authentication code',
     lead: 'Enter this code in the program that asks for it. It works once, within five minutes.',
     copy: 'Copy code',
     copied: 'Copied',

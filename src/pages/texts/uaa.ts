@@ -78,6 +78,9 @@ export const uaa: Texts = {
   newPassword: { ...en.newPassword, title: 'Force Change Password', heading: 'Force Change Password' },
   profile: {
     ...en.profile,
+    title: 'Account Settings',
+    heading: 'Account Settings',
+    revoke: 'Revoke Access',
     applications: 'Third Party Access',
     noApplications: 'You have not yet authorized any third party applications.',
     applicationsLead: 'These applications have been granted access to your account.',
@@ -86,6 +89,11 @@ export const uaa: Texts = {
     successes: { ...en.profile.successes, 'email_change.success': 'Email address successfully verified.' },
   },
   home: { ...en.home, heading: () => html`Where to?` },
+  passcode: {
+    ...en.passcode,
+    title: 'Temporary Authentication Code',
+    heading: 'Temporary Authentication Code',
+  },
   invitation: {
     ...en.invitation,
     title: 'Create your account',

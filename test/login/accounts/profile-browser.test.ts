@@ -62,11 +62,11 @@ describe('the profile in a browser', () => {
 
     const sure = page.locator('.revocation-modal')
     assert.equal(await sure.isVisible(), false)
-    await page.click('text=Revoke Access')
+    await page.click('text=Revoke access')
     assert.equal(await sure.isVisible(), true)
     await page.click('.revocation-cancel')
     assert.equal(await sure.isVisible(), false)
-    await page.click('text=Revoke Access')
+    await page.click('text=Revoke access')
     await page.click('.revocation-confirm')
     assert.equal(await page.locator('#app-form').count(), 0)
     const { id } = await userNamed(server, 'marissa')
