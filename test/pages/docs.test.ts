@@ -103,6 +103,8 @@ describe('the page of the interface', () => {
       const navigation = page.locator('rapi-doc .nav-bar-path:visible')
       await navigation.first().waitFor({ timeout: SLOW })
       assert.ok((await navigation.count()) > 150)
+      const area = page.locator('rapi-doc .nav-bar-tag').first()
+      assert.equal(await area.innerText(), 'OAuth and OpenID Connect', 'as written')
       await page.getByPlaceholder('Filter').fill('healthz')
       await page.keyboard.press('Enter')
       await navigation.nth(1).waitFor({ state: 'detached' })
