@@ -2,6 +2,9 @@
 const OPAQUE_BYTES = 3 * 1024
 const OBJECT_BYTES = 32
 const MEMBER_BYTES = 16
+/** Members of a record share their names with other records, unless there are more, or longer names, than any record has. */
+const MAX_SHARED_NAMES = 64
+const MAX_SHARED_LENGTH = 32
 
 const textBytes = (text: string): number => MEMBER_BYTES + (/[^\0-\xff]/.test(text) ? 2 : 1) * text.length
 
@@ -26,11 +29,21 @@ export function approximateBytes(value: unknown): number {
         open.push(each)
       }
     } else if (isPlain(part)) {
+      bytes += nameBytes(Object.keys(part))
       for (const each of Object.values(part)) {
         bytes += MEMBER_BYTES
         open.push(each)
       }
     } else if (!(part instanceof Date)) bytes += OPAQUE_BYTES
+  }
+  return bytes
+}
+
+/** Where tenants choose the names, each may take as much as a value. */
+function nameBytes(names: readonly string[]): number {
+  let bytes = 0
+  for (const name of names) {
+    if (names.length > MAX_SHARED_NAMES || name.length > MAX_SHARED_LENGTH) bytes += MEMBER_BYTES + textBytes(name)
   }
   return bytes
 }

@@ -3,6 +3,7 @@
 // record and any load in progress, whose result may be stale: a load that starts after the drop sees the committed change.
 import { createCache } from '../base/cache.ts'
 import type { Cache } from '../base/cache.ts'
+import { approximateBytes } from '../base/size.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { SigningKeyRecord } from '../model/tokens/signing-key.ts'
@@ -57,8 +58,12 @@ const keyInZone = (zoneId: string, key: string): string => `${zoneId}\0${key}`
 /** The zone of such a key. */
 const zoneOf = (key: string): string => key.slice(0, key.indexOf('\0'))
 
-/** The providers of one zone may take 16 MiB. */
 const PROVIDER_BYTES = 64 * 1024 * 1024
+/**
+ * The settings of one zone's providers, which are bounded where they are written, may take several times as much in memory as there.
+ * They are kept in any case: every sign-in would read them again.
+ */
+const MAX_PROVIDER_BYTES = PROVIDER_BYTES / 2 - 1024
 
 /** Makes the empty caches of one store. */
 export function createCaches(): Caches {
@@ -67,7 +72,11 @@ export function createCaches(): Caches {
     subdomains: createCache<{ readonly id: string }>({ capacity: 1000 }),
     clients: createCache<Client>({ capacity: 10_000, ownerOf: zoneOf }),
     clientOutlines: createCache<Outline>({ capacity: 100 }), // of up to 200 kB each, which grow later
-    providers: createCache<ZoneProviders>({ capacity: 1000, bytes: PROVIDER_BYTES }),
+    providers: createCache<ZoneProviders>({
+      capacity: 1000,
+      bytes: PROVIDER_BYTES,
+      sizeOf: providers => Math.min(approximateBytes(providers), MAX_PROVIDER_BYTES),
+    }),
     keys: createCache<readonly SigningKeyRecord[]>({ capacity: 1000 }),
   }
   return {

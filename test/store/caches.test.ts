@@ -39,6 +39,22 @@ describe('the caches of the store', () => {
     assert.ok(bytes >= 3 * 16 * MIB && bytes <= 64 * MIB, `${bytes}`)
   })
 
+  it('keep the providers of a zone whose settings take more in memory than as text', async () => {
+    const { providers } = createCaches()
+    const one = provider({ config: { lists: Array.from({ length: 800_000 }, () => []) } })
+    assert.ok(approximateBytes(one) > 32 * MIB)
+    const load = () => Promise.resolve({ byOrigin: new Map([['one', one]]), active: [one], deleted: new Set<string>() })
+    await providers.get('zone', load)
+    assert.ok(providers.peek('zone'))
+  })
+
+  it('count the names that administrators choose', async () => {
+    const { clients } = createCaches()
+    const make = (key: string) => client({ clientId: key, additional: { [filler(key, 60_000)]: 1 } })
+    const bytes = await keptBytes(clients, make, 2000)
+    assert.ok(clients.size < 700 && bytes > 24 * MIB, `${clients.size} clients of ${bytes} bytes`)
+  })
+
   it('keep 10,000 usual clients', async () => {
     const { clients } = createCaches()
     await keptBytes(clients, key => client({ clientId: key, name: filler(key, 500) }), 10_000)
