@@ -17,8 +17,9 @@ const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 /** The text without control and direction characters, truncated to `limit` UTF-16 units; for titles and attributes. */
 export function plain(text: string, limit = 200): string {
   if (text.length <= limit && PRINTABLE.test(text)) return text
-  const clean = text.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
-  if (clean.length <= limit) return clean
+  const start = text.trimStart().slice(0, 4 * limit) // texts of a zone may have a megabyte, which every page would read
+  const clean = start.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
+  if (clean.length <= limit && start.length < 4 * limit) return clean
   const half = /[\ud800-\udbff]$/ // a cut through a pair leaves its first half
   return `${clean.slice(0, limit).replace(half, '').trimEnd()}…`
 }
