@@ -49,6 +49,16 @@ for (const mode of MODES) {
         })
       }
 
+      it('has nothing below /password/, where uaac posts passwords to have them judged', async () => {
+        for (const method of ['GET', 'POST']) {
+          const form = method === 'POST' ? { password: 'x' } : undefined
+          const headers = { accept: 'application/json;charset=utf-8' }
+          const answer = await server.send(`${path}/password/score`, { method, headers, ...(form && { form }) })
+          assert.equal(answer.status, 404, method)
+          assert.deepEqual(answer.cookies, {})
+        }
+      })
+
       const logos = [
         { host: 'localhost:8080', of: 'the default zone', want: SHARED },
         { host: 'plain.localhost:8080', of: 'a zone without one', want: SHARED },

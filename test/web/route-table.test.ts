@@ -71,6 +71,7 @@ for (const mode of MODES) {
         '/reset_password.do',
         '/square-logo.png',
         '/vendor/*',
+        '/password/*',
         '/error*',
         '/error404',
         '/error429',
