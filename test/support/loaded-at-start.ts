@@ -2,15 +2,18 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const MAIN = pathToFileURL(join(import.meta.dirname, '../../src/main.ts')).href
+const urlOf = (source: string): string => pathToFileURL(join(import.meta.dirname, '../../src', source)).href
 
-/** The addresses of all modules that the server loads at its start. */
-export function loadedAtStart(): readonly string[] {
+/** What starts the server, and what the first request for a page or a management API loads to register their routes. */
+const STARTS = ['main.ts', 'app/login.ts', 'app/admin.ts']
+
+/** The addresses of all modules that these load; unless given, those of a server of which every route is registered and none used. */
+export function loadedAtStart(sources: readonly string[] = STARTS): readonly string[] {
   const code = `
     import { registerHooks } from 'node:module'
     const loaded = []
     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) })
-    await import(${JSON.stringify(MAIN)})
+    for (const url of ${JSON.stringify(sources.map(urlOf))}) await import(url)
     process.stdout.write(JSON.stringify(loaded))`
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
   return JSON.parse(output) as readonly string[]

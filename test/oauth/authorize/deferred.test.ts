@@ -25,4 +25,13 @@ describe('a server that only issues tokens to programs', () => {
     for (const folder of ['oauth/authorize', 'oauth/logout', 'login']) assert.ok(loaded.has(`${folder}/routes.ts`))
     for (const file of LATER) assert.deepEqual([existsSync(join(SOURCES, file)), loaded.has(file)], [true, false], file)
   })
+
+  it('does not even register the routes of pages and management APIs', () => {
+    const loaded = loadedAtStart(['main.ts'])
+    assert.ok(loaded.some(url => url.endsWith('/src/app/oauth.ts')))
+    assert.deepEqual(
+      loaded.filter(url => /\/src\/(?:app\/(?:login|admin)|(?:login|admin)\/.*routes)\.ts$/.test(url)),
+      [],
+    )
+  })
 })
