@@ -293,6 +293,23 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
+    attack: 'asks for lists of hundreds of groups with many members',
+    outcome: 'gets them, made while others are served',
+    attempt: inBothModes(async scim => {
+      const { groups } = scim.server.store
+      const now = new Date()
+      const ids = Array.from({ length: 200 }, (_, n) => `many${n}`)
+      await groups.insertMissing(
+        'svc',
+        ids.map(id => ({ zoneId: 'svc', id, displayName: id, version: 0, createdAt: now, updatedAt: now })),
+      )
+      const list = scim.send('GET', '/Groups?filter=displayName%20sw%20%22many%22&count=500')
+      const { answer, turns } = await eventLoopTurnsDuring(list)
+      assert.equal(answer.json<{ totalResults: number }>().totalResults, 200)
+      assert.ok(turns > 10, `${turns} turns of the event loop`)
+    }),
+  },
+  {
     attack: 'nests 200 groups in one that is in 200 others, and removes one or the other again and again',
     outcome: 'takes little time, in groups and by users who leave them',
     async attempt() {

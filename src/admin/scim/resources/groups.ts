@@ -1,5 +1,6 @@
 // The groups of SCIM, over the records and rules that every API of groups shares. Members are read and changed by their ids,
 // and never all of them unless the request concerns all.
+import { mapInBatches } from '../../../base/concurrency/in-batches.ts'
 import type { Group } from '../../../model/users/group.ts'
 import type { CursorPage, Page } from '../../../store/store.ts'
 import { findGroup } from '../../../users/groups/group-changes.ts'
@@ -16,6 +17,9 @@ import type { Context, Resource, Resources } from './resources.ts'
 import { GROUP } from '../schemas/schemas.ts'
 import type { Selection } from '../requests/selection.ts'
 import type { AdminDeps } from '../../deps.ts'
+
+/** Groups made into resources at once: each may have hundreds of members. */
+const BATCH = 16
 
 /** One instance serves every zone. */
 export function createScimGroups({ store, groups, service }: AdminDeps): Resources {
@@ -40,11 +44,12 @@ export function createScimGroups({ store, groups, service }: AdminDeps): Resourc
     selection: Selection,
   ): Promise<readonly Resource[]> {
     const byGroup = selection.wants('members') ? await members.ofGroups(zone, records) : undefined
-    return records.map(group => {
+    const show = async (group: Group): Promise<Resource> => {
       const own = byGroup?.get(group.id)?.map(member => memberToJson({ member }, base))
       const json = { ...groupToJson(group, base), ...(own && { members: own }) }
       return { id: group.id, version: group.version, json: selection.of(json), isOfVersion: own === undefined }
-    })
+    }
+    return mapInBatches(records, show, BATCH)
   }
 
   return {
