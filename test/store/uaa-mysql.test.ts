@@ -219,7 +219,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
       await assert.rejects(openUaaDatabase(url), { message: /Access denied for user 'reader'@'%' to database/ })
       await administration.query(`grant insert on ${database}.* to reader@'%'`)
       await assert.rejects(openUaaDatabase(url), {
-        message: /^UAA's database: its user may not read authz_approvals, .*users: grant it select on them$/,
+        message: /^UAA's database: its user may not read the tables authz_approvals, .*users: grant it select on them$/,
       })
       await administration.query(`grant select on ${database}.* to reader@'%'`)
       assert.equal((await rowsOf(url, 'users')).length, 1)

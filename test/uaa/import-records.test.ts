@@ -963,7 +963,7 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
       await (await openUaaDatabase(url.href)).close()
       await uaa.run(`revoke select on groups, user_info from ${role}`)
       await assert.rejects(openUaaDatabase(url.href), {
-        message: "UAA's database: its user may not read groups, user_info: grant it select on them",
+        message: "UAA's database: its user may not read the tables groups, user_info: grant it select on them",
       })
     } finally {
       await uaa.run(`drop owned by ${role}`)

@@ -55,7 +55,7 @@ async function refuseOther(engine: UaaEngine): Promise<void> {
   const closed = new Set(found.filter(({ isReadable }) => !isReadable).map(({ table }) => table))
   if (closed.size === 0) return
   const names = [...closed].sort().join(', ')
-  throw new StoreUnavailable(`UAA's database: its user may not read ${names}: grant it select on them`)
+  throw new StoreUnavailable(`UAA's database: its user may not read the tables ${names}: grant it select on them`)
 }
 
 /** An import that still writes after another has finished would restore what users delete meanwhile. */
