@@ -19,6 +19,8 @@ const SETTINGS = `set session time_zone = '+00:00', sql_mode = '', sql_select_li
   /*!50708 , max_execution_time = 0 */
   /*M!100300 , max_statement_time = 0, idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0 */`
 
+const CLAIM_SECONDS = 2
+
 const MAX_CA_BYTES = 4 * 1024 * 1024
 
 const DIALECT: UaaDialect = {
@@ -75,7 +77,8 @@ export async function openMysql(url: string): Promise<UaaEngine> {
       }))
     },
     async claim() {
-      const [row] = await query(`select get_lock(concat('latchkey import-uaa ', md5(database())), 0)`)
+      // The server takes a moment to notice that an import has ended.
+      const [row] = await query(`select get_lock(concat('latchkey import-uaa ', md5(database())), ${CLAIM_SECONDS})`)
       return row?.[0] === 1
     },
     async *rows(table) {
