@@ -21,20 +21,20 @@ export interface FoundColumn {
 /** What differs in the SQL of an engine. */
 export interface UaaDialect {
   readonly quoted: (name: string) => string
-  /** Casts an expression to what the connection returns for the kind. */
-  readonly cast: (kind: UaaColumn['kind'], expression: string) => string
+  /** For each kind, an expression cast to what the connection returns. */
+  readonly casts: Readonly<Record<UaaColumn['kind'], (expression: string) => string>>
 }
 
 /** Time to open the connection. */
 export const CONNECT_MS = 10_000
 
 /** Selects a table's members in their order. */
-export function selectFrom({ name, columns, key }: UaaTable, { quoted, cast }: UaaDialect): string {
+export function selectFrom({ name, columns, key }: UaaTable, { quoted, casts }: UaaDialect): string {
   const own = (column: string): string => `${quoted(name)}.${quoted(column)}`
   const selected = Object.entries(columns).map(([member, { kind, column, of }]) => {
-    if (!of) return `${cast(kind, own(column))} as ${quoted(member)}`
+    if (!of) return `${casts[kind](own(column))} as ${quoted(member)}`
     const other = quoted(of.table)
-    const value = cast(kind, `${other}.${quoted(column)}`)
+    const value = casts[kind](`${other}.${quoted(column)}`)
     return `(select ${value} from ${other} where ${other}.${quoted(of.key)} = ${own(of.is)} limit 1) as ${quoted(member)}`
   })
   return `select ${selected.join(', ')} from ${quoted(name)} order by ${key.map(own).join(', ')}`

@@ -25,15 +25,14 @@ const MAX_CA_BYTES = 4 * 1024 * 1024
 
 const DIALECT: UaaDialect = {
   quoted: name => `\`${name}\``,
-  cast: (kind, expression) => CASTS[kind](expression),
-}
-const CASTS: Readonly<Record<Parameters<UaaDialect['cast']>[0], (expression: string) => string>> = {
-  text: expression => `convert(${expression} using utf8mb4)`,
-  base64: expression => `to_base64(${expression})`,
-  flag: expression => `${expression} + 0e0`, // there is no boolean type; a decimal would arrive as text
-  number: expression => `${expression} + 0e0`,
-  // Not `unix_timestamp`, which ends in 2038. The dates 0000-00-00 of old rows become null.
-  time: expression => `floor(timestampdiff(microsecond, '1970-01-01', ${expression}) / 1000) + 0e0`,
+  casts: {
+    text: expression => `convert(${expression} using utf8mb4)`,
+    base64: expression => `to_base64(${expression})`,
+    flag: expression => `${expression} + 0e0`, // there is no boolean type; a decimal would arrive as text
+    number: expression => `${expression} + 0e0`,
+    // Not `unix_timestamp`, which ends in 2038. The dates 0000-00-00 of old rows become null.
+    time: expression => `floor(timestampdiff(microsecond, '1970-01-01', ${expression}) / 1000) + 0e0`,
+  },
 }
 
 /**

@@ -11,14 +11,13 @@ const QUERY_MS = 600_000
 
 const DIALECT: UaaDialect = {
   quoted: name => `"${name}"`,
-  cast: (kind, expression) => CASTS[kind](expression),
-}
-const CASTS: Readonly<Record<Parameters<UaaDialect['cast']>[0], (expression: string) => string>> = {
-  text: expression => `cast(${expression} as text)`,
-  base64: expression => `encode(${expression}, 'base64')`,
-  flag: expression => `cast(${expression} as boolean)`,
-  number: expression => `cast(${expression} as double precision)`,
-  time: expression => `cast(floor(extract(epoch from ${expression}) * 1000) as double precision)`,
+  casts: {
+    text: expression => `cast(${expression} as text)`,
+    base64: expression => `encode(${expression}, 'base64')`,
+    flag: expression => `cast(${expression} as boolean)`,
+    number: expression => `cast(${expression} as double precision)`,
+    time: expression => `cast(floor(extract(epoch from ${expression}) * 1000) as double precision)`,
+  },
 }
 
 /** Connects to the `postgres://` URL. Throws `StoreUnavailable`. */
