@@ -13,6 +13,15 @@ import type { Attack } from './attack.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
+/** A client that presents assertions. */
+export const PORTER = {
+  client_id: 'porter',
+  client_secret: 'secret',
+  authorized_grant_types: ['urn:ietf:params:oauth:grant-type:jwt-bearer'],
+  scope: ['openid'],
+  autoapprove: true,
+}
+
 /** A server whose users come from `corp`, and what an attacker has: accounts there, and browsers. */
 export interface Scene {
   readonly mode: CompatibilityMode

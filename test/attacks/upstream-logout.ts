@@ -14,6 +14,7 @@ import type { Upstream } from '../support/upstream.ts'
 import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstream.ts'
 import { SignJWT } from 'jose'
 import type { Attack } from './attack.ts'
+import { PORTER } from './identity.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -34,13 +35,6 @@ interface Scene {
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const VICTIM = { sub: 'victim', sid: 'victims-session' }
-const PORTER = {
-  client_id: 'porter',
-  client_secret: 'secret',
-  authorized_grant_types: [JWT_BEARER],
-  scope: ['openid'],
-  autoapprove: true,
-}
 
 let count = 0
 /** The claims of a good logout token of the provider. */

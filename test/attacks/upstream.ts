@@ -11,7 +11,7 @@ import { RELYING_PARTY } from '../support/oidc-provider.ts'
 import { signInUpstream, startUpstream } from '../support/upstream.ts'
 import type { Upstream } from '../support/upstream.ts'
 import type { Attack } from './attack.ts'
-import { inBothModes, providerAt } from './identity.ts'
+import { inBothModes, PORTER, providerAt } from './identity.ts'
 
 const GROUPS = { attributeMappings: { external_groups: 'groups' } }
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -20,15 +20,6 @@ const mapped = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`user.attribute.${index}`, 'values']))
 
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
-
-/** A client that presents assertions. */
-const PORTER = {
-  client_id: 'porter',
-  client_secret: 'secret',
-  authorized_grant_types: [JWT_BEARER],
-  scope: ['openid'],
-  autoapprove: true,
-}
 
 /** The record of a provider, with everything else in its discovery document. */
 function discoveredAt(upstream: Upstream, originKey: string) {
