@@ -140,6 +140,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
     resolveZone,
     bearerGate,
     sessions,
+    csrf,
     denial,
     signInDemands,
     checkOwnAccounts: request => checkOwnAccounts(request, parts),

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../web/deferred-routes.ts'
-import { open, own } from './access.ts'
+import { checkedByHandler, open, own, ownForm } from './access.ts'
 import type { LoginDeps } from './deps.ts'
 
 const signIn = open('it is a sign-in page')
@@ -10,9 +10,9 @@ const step = open('it is a step of signing in')
 
 const ROUTES = {
   'GET /login': signIn,
-  'POST /login.do': signIn,
-  'POST /login/idp_discovery': step,
-  'POST /origin-chooser': step,
+  'POST /login.do': { ...signIn, ...checkedByHandler('it shows an expired page again, with what was typed') },
+  'POST /login/idp_discovery': { ...step, ...ownForm },
+  'POST /origin-chooser': { ...step, ...ownForm },
   'GET /': own,
   'GET /home': own,
   'GET /zone.css': { ...open('colours are public'), audience: 'open' },

@@ -1,5 +1,5 @@
-// Runs before every handler: sets the fixed headers, resolves the zone, and authorizes the caller. Attached when a route is
-// registered, from the route's config; no handler can run without it.
+// Runs before every handler: sets the fixed headers, resolves the zone, authorizes the caller, and refuses forged forms. Attached
+// when a route is registered, from the route's config; no handler can run without it.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
@@ -9,6 +9,7 @@ import { StoreUnreachable } from '../store/store.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
 import { mentionsDpop } from '../token/sender/dpop.ts'
 import type { BearerGate } from './callers/bearer.ts'
+import type { Csrf } from './sessions/csrf.ts'
 import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
 import { takesForm } from './route.ts'
@@ -25,6 +26,7 @@ export function createGates(deps: {
   resolveZone: (request: FastifyRequest) => Promise<void>
   bearerGate: BearerGate
   sessions: Sessions
+  csrf: Csrf
   denial: Denial
   signInDemands: SignInDemands
   checkOwnAccounts: (request: FastifyRequest) => Promise<void>
@@ -33,7 +35,7 @@ export function createGates(deps: {
   nonces: DpopNonces
   store: Pick<Store, 'isUnreachable'>
 }): (route: RouteOptions, config: RouteConfig) => void {
-  const { resolveZone, bearerGate, sessions, denial, signInDemands, checkOwnAccounts } = deps
+  const { resolveZone, bearerGate, sessions, csrf, denial, signInDemands, checkOwnAccounts } = deps
   const { urls, behaviour, nonces, store } = deps
 
   async function requireSession(
@@ -50,6 +52,9 @@ export function createGates(deps: {
     return demand && signInDemands.raise(request, reply, demand, path)
   }
 
+  const refuseForgery: Hook = async (request, reply) =>
+    (await csrf.isGenuine(request)) ? undefined : denial.refuseForgery(request, reply)
+
   function gateFor(access: Access): Hook | undefined {
     switch (access.by) {
       case 'anyone':
@@ -62,7 +67,7 @@ export function createGates(deps: {
     }
   }
 
-  return (route, { access, audience, zone, body, withoutDatabase, ownAccounts }) => {
+  return (route, { access, audience, antiForgery, zone, body, withoutDatabase, ownAccounts }) => {
     const headers = securityHeaders(audience, urls.isHttps)
     const gate = gateFor(access)
     // Authorize before reading the body, except where the form may carry the token.
@@ -83,6 +88,6 @@ export function createGates(deps: {
       if (ownAccounts) await checkOwnAccounts(request)
       if (early) await gate(request, reply)
     }
-    if (gate && !early) route.preHandler = [gate]
+    route.preHandler = [...(gate && !early ? [gate] : []), ...(antiForgery?.by === 'gate' ? [refuseForgery] : [])]
   }
 }

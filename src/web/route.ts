@@ -49,6 +49,12 @@ export interface Rights {
   readonly ofDefaultZone?: readonly string[]
 }
 
+/**
+ * Who checks that the form is of one of our own pages: the gate, which refuses others before the handler runs; or, for a reason,
+ * the handler, or nobody because other sites may post.
+ */
+type AntiForgery = { readonly by: 'gate' } | { readonly by: 'handler' | 'nobody'; readonly because: string }
+
 /** Programs (`api`) get JSON errors, users (`page`) get pages; `open` answers may be framed and cached. */
 export type Audience = 'api' | 'page' | 'open'
 
@@ -56,6 +62,8 @@ export type Audience = 'api' | 'page' | 'open'
 export interface RouteConfig {
   readonly access: Access
   readonly audience: Audience
+  /** Required of routes that browsers post to: pages, and those for signed-in users. */
+  readonly antiForgery?: AntiForgery
   /** Kind of body that is accepted; a form by default. `text` is a bare string of any content type. */
   readonly body?: 'form' | 'json' | 'json list' | 'scim' | 'text' | 'form or json'
   /** False for routes that belong to no zone. */
@@ -112,18 +120,26 @@ export interface RegisteredRoute extends RouteConfig {
   readonly url: string
 }
 
-/** Adds to the route table, and HEAD to GET; throws for a route that does not declare its access and audience. */
+/**
+ * Adds to the route table, and HEAD to GET; throws for a route that does not declare its access and audience, or for a form its
+ * protection against forgery.
+ */
 export function watchRoutes(
   app: FastifyInstance,
   table: RegisteredRoute[],
   prepare: (route: RouteOptions, config: RouteConfig) => void,
 ): void {
   app.addHook('onRoute', route => {
-    const { access, audience, zone, body, withoutDatabase, ownAccounts, refuses, answerUnrouted } = route.config ?? {}
+    const { access, audience, antiForgery, zone, body, withoutDatabase, ownAccounts, refuses, answerUnrouted } =
+      route.config ?? {}
     if (!access || !audience) {
       throw new Error(`${String(route.method)} ${route.url} does not declare its access and audience`)
     }
     const methods = new Set([route.method].flat())
+    const takesForms = audience === 'page' || access.by === 'session'
+    if (takesForms && !refuses && !antiForgery && [...methods].some(method => !isSafe(method))) {
+      throw new Error(`${String(route.method)} ${route.url} does not declare its protection against forged forms`)
+    }
     if (methods.has('GET') && route.exposeHeadRoute !== false) {
       // Fastify would add a route for HEAD, which took a quarter of the time of registration.
       methods.add('HEAD')
@@ -132,6 +148,7 @@ export function watchRoutes(
     const config = {
       access,
       audience,
+      ...(antiForgery && { antiForgery }),
       ...(zone === false && { zone }),
       ...(body && { body }),
       ...(withoutDatabase && { withoutDatabase }),
@@ -142,6 +159,9 @@ export function watchRoutes(
     prepare(route, config)
   })
 }
+
+/** Whether the method changes nothing, so that it needs no anti-forgery value. */
+export const isSafe = (method: string): boolean => ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)
 
 /** Whether the route takes a form, which is the default. */
 export const takesForm = ({ body = 'form' }: Partial<RouteConfig>): boolean => body === 'form'

@@ -140,6 +140,48 @@ for (const mode of MODES) {
       }
     })
 
+    it('refuses forms without an anti-forgery value of ours before the handler runs', async () => {
+      const forms = (await routes()).filter(({ antiForgery }) => antiForgery?.by === 'gate')
+      assert.ok(forms.length > 10)
+      const browser = await signedIn(server)
+      const location = 'http://localhost:8080/login?error=invalid_login_request'
+      for (const { method, url, access } of forms) {
+        const foreign = { method, form: { 'X-Svc-Csrf': 'x'.repeat(22) }, headers: { accept: 'text/html' } }
+        const answer = await browser.send(url, foreign)
+        assert.equal(answer.status, 403, `${method} ${url}`)
+        if (access.by === 'session') continue
+        const anonymous = await server.send(url, foreign)
+        assert.equal(anonymous.status, 302, `${method} ${url}`)
+        assert.equal(anonymous.headers['location'], location, `${method} ${url}`)
+      }
+    })
+
+    it('leaves to few handlers whether a form of another site is refused', async () => {
+      const declared = (await routes()).filter(({ method }) => method !== 'GET' && method !== 'HEAD')
+      const by = (who: string): readonly string[] =>
+        declared.flatMap(({ url, antiForgery }) => (antiForgery?.by === who ? [url] : [])).toSorted()
+      assert.deepEqual(by('handler'), [
+        '/device',
+        '/device/decision',
+        '/login.do',
+        '/login/passkey',
+        '/login/passkey/options',
+        '/logout.do',
+        '/oauth/authorize',
+        '/second_factor',
+        '/second_factor/app',
+        '/second_factor/passkey',
+      ])
+      assert.deepEqual(by('nobody'), [
+        '/delete_saved_account',
+        '/forgot_password.do',
+        '/login/callback/:origin',
+        '/saml/SSO',
+        '/saml/SSO/alias/:alias',
+        '/saml/SingleLogout/alias/:alias',
+      ])
+    })
+
     it('refuses a missing, a broken and a foreign token on every route for bearers', async () => {
       const guarded = (await routes()).filter(({ access }) => access.by === 'bearer')
       assert.ok(guarded.length > 0)
@@ -180,19 +222,30 @@ for (const mode of MODES) {
 }
 
 describe('a route that does not declare its access and audience', () => {
-  const say = (config: Partial<RouteConfig>) => () => {
-    const app = fastify({ exposeHeadRoutes: false })
-    const table: RegisteredRoute[] = []
-    watchRoutes(app, table, () => {})
-    app.get('/planted', { config }, () => 'secret')
-    return table
-  }
+  const say =
+    (config: Partial<RouteConfig>, method = 'GET') =>
+    () => {
+      const app = fastify({ exposeHeadRoutes: false })
+      const table: RegisteredRoute[] = []
+      watchRoutes(app, table, () => {})
+      app.route({ method, url: '/planted', config, handler: () => 'secret' })
+      return table
+    }
   const access = { by: 'anyone', because: 'it is a test' } as const
 
   it('stops the start', () => {
     assert.throws(say({}), /GET \/planted does not declare its access and audience/)
     assert.throws(say({ access }), /does not declare its access and audience/)
     assert.throws(say({ audience: 'page' }), /does not declare its access and audience/)
+  })
+
+  it('stops it too where browsers post to it without declared protection against forged forms', () => {
+    const missing = /(?:POST|DELETE) \/planted does not declare its protection against forged forms/
+    const bySession = { access: { by: 'session' }, audience: 'api' } as const
+    assert.throws(say({ access, audience: 'page' }, 'POST'), missing)
+    assert.throws(say(bySession, 'DELETE'), missing)
+    assert.equal(say({ access, audience: 'page', antiForgery: { by: 'gate' } }, 'POST')().length, 1)
+    assert.equal(say({ access, audience: 'api' }, 'POST')().length, 1)
   })
 
   it('stops it in a whole server too', async () => {

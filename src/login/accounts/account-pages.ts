@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
-import { demanded, formOf, open, own } from '../access.ts'
+import { demanded, formOf, open, otherSitesMayPost, own, ownForm } from '../access.ts'
 import type { LoginDeps } from '../deps.ts'
 
 const keptHere = { ownAccounts: true } as const
@@ -11,28 +11,33 @@ const byCode = open('the code identifies the user')
 
 const ROUTES = {
   'GET /create_account': { ...anonymous, ...keptHere },
-  'POST /create_account.do': { ...anonymous, ...keptHere },
+  'POST /create_account.do': { ...anonymous, ...ownForm, ...keptHere },
   'GET /accounts/email_sent': { ...anonymous, ...keptHere },
   'HEAD /verify_user': byCode,
   'GET /verify_user': { ...byCode, ...keptHere, exposeHeadRoute: false },
-  'POST /verify_user': { ...byCode, ...keptHere },
+  'POST /verify_user': { ...byCode, ...ownForm, ...keptHere },
   'GET /forgot_password': { ...anonymous, ...keptHere },
-  'POST /forgot_password.do': { ...anonymous, ...keptHere },
+  'POST /forgot_password.do': {
+    ...anonymous,
+    // UAA: without an anti-forgery value.
+    ...otherSitesMayPost('it only sends a mail, which anyone can cause from anywhere'),
+    ...keptHere,
+  },
   'GET /email_sent': { ...anonymous, ...keptHere },
   'GET /reset_password': { ...byCode, ...keptHere },
-  'POST /reset_password.do': { ...byCode, ...keptHere },
+  'POST /reset_password.do': { ...byCode, ...ownForm, ...keptHere },
   'GET /verify_email': { ...byCode, ...keptHere },
-  'POST /verify_email': { ...byCode, ...keptHere },
+  'POST /verify_email': { ...byCode, ...ownForm, ...keptHere },
   'GET /invitations/accept': byCode,
-  'POST /invitations/accept.do': byCode,
-  'POST /invitations/accept_enterprise.do': byCode,
+  'POST /invitations/accept.do': { ...byCode, ...ownForm },
+  'POST /invitations/accept_enterprise.do': { ...byCode, ...ownForm },
   'GET /continue': open('it redirects only to URLs that clients have registered'),
   'GET /change_email': { ...own, ...keptHere },
   'POST /change_email.do': { ...formOf('/change_email'), ...keptHere },
   'GET /change_password': { ...own, ...keptHere },
   'POST /change_password.do': { ...formOf('/change_password'), ...keptHere },
   'GET /force_password_change': demanded,
-  'POST /force_password_change': demanded,
+  'POST /force_password_change': { ...demanded, ...ownForm },
   'GET /force_password_change_completed': demanded,
   'GET /profile': own,
   'POST /profile': formOf('/profile'),

@@ -36,7 +36,7 @@ function formPath({ clientId, redirectUri }: RequestedReturn): string {
 
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
 export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { sessions, denial, csrf, pages, urls, service } = deps
+  const { sessions, pages, urls, service } = deps
   // Access to the mail of the account is enough to reset its password.
   const afterFreshSignIn = createFreshSignIn(deps)
 
@@ -62,7 +62,6 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
   })
 
   on('POST /change_email.do', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const signedIn = await ownerIn(request)
     if (!signedIn) return keptElsewhere(request, reply)
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -140,7 +139,7 @@ async function sendChangeMails(
 
 /** `/verify_email`: only the POST changes anything, because programs open the links of mails, too. */
 function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { sessions, denial, csrf, pages, urls } = deps
+  const { sessions, pages, urls } = deps
 
   async function refuseCode(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     if (!(await sessions.signedIn(request))) {
@@ -165,7 +164,6 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   })
 
   on('POST /verify_email', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { zone } = request
     const code = requiredField(bodyForm(request) ?? EMPTY_FORM, 'code')
     const signedIn = await sessions.signedIn(request)

@@ -46,7 +46,6 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: LoginDeps): vo
   on('GET /change_password', async (request, reply) => showForm(request, reply, await owner(request)))
 
   on('POST /change_password.do', async (request, reply) => {
-    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const { user, session } = await owner(request)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM

@@ -48,7 +48,6 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
   })
 
   on('POST /create_account.do', async (request, reply) => {
-    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     if (await sessions.signedIn(request)) return goTo(request, reply, '/home')
     await checkSelfService(request, deps)
     const { zone } = request
@@ -107,7 +106,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
 
 /** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */
 function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { csrf, denial, pages, urls, limits } = deps
+  const { csrf, pages, urls, limits } = deps
 
   on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
 
@@ -124,7 +123,6 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   })
 
   on('POST /verify_user', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = requiredField(form, 'code')

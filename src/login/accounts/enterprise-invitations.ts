@@ -17,10 +17,9 @@ export function enterpriseInvitationHandler(
   { show, refuse, leadToSignIn }: InvitationAnswers,
   deps: LoginDeps,
 ): void {
-  const { csrf, denial, identity, limits } = deps
+  const { identity, limits } = deps
 
   on('POST /invitations/accept_enterprise.do', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = form.get('code') ?? ''

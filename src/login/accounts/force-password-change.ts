@@ -19,7 +19,7 @@ const COMPLETED_PATH = '/force_password_change_completed'
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
 export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { store, sessions, denial, csrf, pages, urls, behaviour, signInDemands } = deps
+  const { store, sessions, denial, pages, urls, behaviour, signInDemands } = deps
 
   /** The signed-in user, if a password change is required of them; undefined otherwise. */
   async function demanded(request: FastifyRequest): Promise<SignedInUser | undefined> {
@@ -61,7 +61,6 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
   })
 
   on('POST /force_password_change', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const signedIn = await demanded(request)
     if (!signedIn) return goTo(request, reply, '/')
     if (!mayChange(signedIn)) return askAgain(request, reply)

@@ -40,7 +40,6 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
     return showForgotten(request, reply, readRequestedReturn(queryForm(request)))
   })
 
-  // UAA: without an anti-forgery value. It only sends a mail, which anyone can cause from anywhere.
   on('POST /forgot_password.do', async (request, reply) => {
     await checkSelfService(request, deps)
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -93,7 +92,6 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
   })
 
   on('POST /reset_password.do', async (request, reply) => {
-    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = requiredField(form, 'code')

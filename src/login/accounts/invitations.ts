@@ -21,7 +21,7 @@ const PATH = '/invitations/accept'
 
 /** `GET /invitations/accept`, and what its forms are posted to. */
 export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { denial, csrf, pages, urls, external } = deps
+  const { pages, urls, external } = deps
   const answers = createInvitationAnswers(PATH, deps)
   const { show, refuse, leadToSignIn } = answers
 
@@ -50,7 +50,6 @@ export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   }
 
   on('POST /invitations/accept.do', async (request, reply) => {
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
     const code = form.get('code') ?? ''

@@ -26,7 +26,6 @@ type Change = (request: FastifyRequest, form: Form, deps: LoginDeps) => Promise<
  */
 export function profileHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const accept = async (request: FastifyRequest, reply: FastifyReply, change: Change): Promise<FastifyReply> => {
-    if (!(await deps.csrf.isGenuine(request))) return deps.denial.refuseForgery(request, reply)
     const query = await change(request, bodyForm(request) ?? EMPTY_FORM, deps)
     const suffix = query === undefined ? '' : `?${query}`
     return reply.redirect(deps.urls.ofZone(request.zone) + PATH + suffix, 302)

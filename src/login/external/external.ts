@@ -144,6 +144,7 @@ export function externalEndpoints(
 
   const config = {
     access: { by: 'anyone', because: 'the state proves that this browser was sent to the provider' },
+    antiForgery: { by: 'nobody', because: 'providers post to it' },
     audience,
   } as const
 

@@ -2,19 +2,25 @@
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, On, RouteName } from '../../web/deferred-routes.ts'
-import { demanded, formOf, open, own } from '../access.ts'
+import { checkedByHandler, demanded, formOf, open, own, ownForm } from '../access.ts'
 import type { LoginDeps } from '../deps.ts'
 
 const anyone = open('it is a sign-in page')
+const step = { ...demanded, ...checkedByHandler('a step that was completed in another tab continues') } as const
 
 const ROUTES = {
   'GET /second_factor': demanded,
-  'POST /second_factor': demanded,
+  'POST /second_factor': step,
   'GET /second_factor/app': demanded,
-  'POST /second_factor/app': demanded,
-  'POST /second_factor/passkey': demanded,
-  'POST /login/passkey/options': { ...anyone, audience: 'api', body: 'form' },
-  'POST /login/passkey': anyone,
+  'POST /second_factor/app': step,
+  'POST /second_factor/passkey': step,
+  'POST /login/passkey/options': {
+    ...anyone,
+    ...checkedByHandler('it asks scripts to load the page again'),
+    audience: 'api',
+    body: 'form',
+  },
+  'POST /login/passkey': { ...anyone, ...checkedByHandler('it shows an expired page again') },
   'GET /profile/security': own,
   'GET /profile/security/passkey': own,
   'POST /profile/security/passkey': formOf('/profile/security/passkey'),
@@ -28,7 +34,7 @@ const ROUTES = {
   'POST /profile/security/remove': formOf('/profile/security'),
   'POST /profile/security/devices': formOf('/profile/security'),
   'GET /profile/security/offer': own,
-  'POST /profile/security/offer': own,
+  'POST /profile/security/offer': { ...own, ...ownForm },
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** One of these pages, or what its form is posted to. */

@@ -52,7 +52,7 @@ interface NewCodes {
 
 /** One instance serves every zone. */
 export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
-  const { sessions, denial, csrf, limits, pages, urls } = deps
+  const { sessions, limits, pages, urls } = deps
   const afterFreshSignIn = createFreshSignIn(deps)
 
   const pathOf = ({ zone }: FastifyRequest, path = ''): string => `${urls.pathOf(zone)}${PATH}${path}`
@@ -72,10 +72,8 @@ export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
     return { signedIn, policy }
   }
 
-  const entered = (answer: Answer) => async (request: FastifyRequest, reply: FastifyReply) => {
-    if (request.method === 'POST' && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
-    return answer(request, reply, await entryOf(request))
-  }
+  const entered = (answer: Answer) => async (request: FastifyRequest, reply: FastifyReply) =>
+    answer(request, reply, await entryOf(request))
 
   const fresh = (answer: Answer) =>
     entered(async (request, reply, entry) => {

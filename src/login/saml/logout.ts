@@ -42,6 +42,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void 
     bodyLimit: MAX_BODY_BYTES,
     config: {
       access: { by: 'anyone', because: 'requests are signed by the provider, and responses end nothing' },
+      antiForgery: { by: 'nobody', because: 'providers post to it' },
       audience: 'page',
     },
     async handler(request, reply) {

@@ -20,6 +20,7 @@ const start = {
 } as const
 const consumer = {
   access: { by: 'anyone', because: 'the signature proves the sender' },
+  antiForgery: { by: 'nobody', because: 'providers post to it' },
   audience,
   bodyLimit: MAX_ANSWER_BYTES,
   exposeHeadRoute: false,

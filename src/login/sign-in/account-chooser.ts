@@ -10,6 +10,7 @@ import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
+import { open, otherSitesMayPost } from '../access.ts'
 import type { LoginParts } from '../parts.ts'
 import type { SavedAccount } from './saved-accounts.ts'
 
@@ -53,7 +54,7 @@ export function savedAccountEndpoint(app: FastifyInstance, { savedAccounts, urls
   app.route({
     method: ['GET', 'POST'],
     url: '/delete_saved_account',
-    config: { access: { by: 'anyone', because: 'it only deletes a cookie' }, audience: 'page' },
+    config: { ...open('it only deletes a cookie'), ...otherSitesMayPost('links work as well, as in UAA') },
     handler(request, reply) {
       const query = queryForm(request)
       const userId = query.get('userId') ?? bodyForm(request)?.get('userId')

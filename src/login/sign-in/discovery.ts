@@ -19,11 +19,10 @@ const MAX_PARAMETER_LENGTH = 255
 
 /** `POST /login/idp_discovery` and `POST /origin-chooser`. */
 export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void {
-  const { identity, external, signInTargets, pages, csrf, denial, urls, service } = deps
+  const { identity, external, signInTargets, pages, urls, service } = deps
 
   on('POST /login/idp_discovery', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const email = short(form, 'email')?.trim()
     const username = short(form, 'username')
     const loginHint = short(form, 'login_hint')
@@ -58,7 +57,6 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
 
   on('POST /origin-chooser', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
-    if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const origin = short(form, 'login_hint')?.trim()
     await signInTargets.keep(request, reply, await signInTargets.of(request, form))
     const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })

@@ -12,7 +12,10 @@ const open = {
 const ROUTES = {
   // No HEAD, which would issue a code.
   'GET /oauth/authorize': { ...open, exposeHeadRoute: false },
-  'POST /oauth/authorize': open,
+  'POST /oauth/authorize': {
+    ...open,
+    antiForgery: { by: 'handler', because: 'applications may post requests, and only users approvals' },
+  },
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** A route of the authorization endpoint. */

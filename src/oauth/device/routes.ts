@@ -17,11 +17,16 @@ const page = {
   audience: 'page',
 } as const
 
+const form = {
+  ...page,
+  antiForgery: { by: 'handler', because: 'a user who is not signed in is asked to sign in first' },
+} as const
+
 const ROUTES = {
   'POST /oauth/device_authorization': { access: { by: 'client' } },
   'GET /device': page,
-  'POST /device': page,
-  'POST /device/decision': page,
+  'POST /device': form,
+  'POST /device/decision': form,
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** A route of the device grant. */

@@ -11,7 +11,7 @@ const ends = {
 
 const ROUTES = {
   'GET /logout.do': { ...ends, exposeHeadRoute: false }, // it would end the session
-  'POST /logout.do': ends,
+  'POST /logout.do': { ...ends, antiForgery: { by: 'handler', because: 'applications post to it, too' } },
 } as const satisfies Record<RouteName, DeferredRoute>
 
 /** A route of the logout. */

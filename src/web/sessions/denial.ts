@@ -4,6 +4,7 @@ import type { Behaviour } from '../../model/compatibility.ts'
 import type { Urls } from '../../model/urls.ts'
 import { sendJson } from '../requests/json.ts'
 import { FORGED, PageError, wantsJson } from '../answers.ts'
+import { isSafe } from '../route.ts'
 import type { Sessions } from './session.ts'
 
 /** Redirects anonymous visitors to sign-in, and refuses forged forms. */
@@ -40,7 +41,7 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
     async refuseUnknownPath(request, reply) {
       // UAA: an unknown path counts as a page, which requires a session. See docs/compatibility.md, M7.
       if (!behaviour.unknownPathIsNotFound && !(await sessions.signedIn(request))) {
-        return isSafe(request) ? askToSignIn(request, reply) : reply.redirect(failedSignInUrl(request), 302)
+        return isSafe(request.method) ? askToSignIn(request, reply) : reply.redirect(failedSignInUrl(request), 302)
       }
       throw new PageError(404, 'The address may be mistyped, or the page has moved.')
     },
@@ -51,9 +52,6 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
     },
   }
 }
-
-/** Whether the method changes nothing, so that it needs no anti-forgery value. */
-const isSafe = ({ method }: FastifyRequest): boolean => ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)
 
 /** Answers 403 as JSON. UAA: `error` holds the sentence instead of a code. */
 export const refuseProgram = (reply: FastifyReply, sentence: string): FastifyReply =>
