@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { hash as bcryptHash } from '@node-rs/bcrypt'
 import fc from 'fast-check'
 import { createPasswords, TooManyHashes } from '../../src/base/passwords.ts'
-import type { Passwords } from '../../src/base/passwords.ts'
+import type { HashCost, Passwords } from '../../src/base/passwords.ts'
 import { anyCodePoint } from '../support/code-points.ts'
 
 const CHEAP = { memoryKib: 64, passes: 1 }
@@ -114,6 +114,43 @@ describe('a refusal', () => {
     assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), true)
     assert.equal(await isSlow(made, made.verify(argon2, 'koala')), false)
     assert.equal(await made.verify(argon2, 'koala'), true)
+  })
+
+  /** Hashes with argon2id at this cost. */
+  const argon2Of = (cost: HashCost): Promise<string> => createPasswords({ concurrency: 1, cost }).hash('koala')
+  const SLOW = { memoryKib: 65_536, passes: 3 }
+
+  it('lasts as long for a hash that was made when hashes were cheaper as for an unknown name', async () => {
+    const made = createPasswords({ concurrency: 2, cost: SLOW })
+    const beside = createPasswords({ concurrency: 2, cost: CHEAP })
+    const old = await argon2Of(CHEAP)
+    assert.equal(await isSlow(beside, made.verifyPlaceholder('wrong')), true)
+    assert.equal(await isSlow(beside, made.verify(old, 'wrong')), true)
+    assert.equal(await isSlow(beside, made.verify(old, 'koala')), false)
+  })
+
+  it('lasts as long as one of an imported argon2id hash that is slower than new ones, once it was seen', async () => {
+    const made = createPasswords({ concurrency: 2, cost: CHEAP })
+    const [own, slow] = [await made.hash('koala'), await argon2Of(SLOW)]
+    assert.equal(await isSlow(made, made.verify(own, 'wrong')), false, 'before the slow one was seen')
+    assert.equal(await isSlow(made, made.verify(slow, 'wrong')), true)
+    assert.equal(await isSlow(made, made.verify(own, 'wrong')), true)
+    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), true)
+    assert.equal(await isSlow(made, made.verify(own, 'koala')), false)
+  })
+
+  it('lasts as long for a bcrypt hash of a low cost as for one of the highest that was seen', async () => {
+    const made = createPasswords({ concurrency: 2, cost: CHEAP })
+    const low = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
+    assert.equal(await isSlow(made, made.verify(stored, 'wrong')), true)
+    assert.equal(await isSlow(made, made.verify(low, 'wrong')), true)
+  })
+
+  it('lasts no longer because of argon2id hashes that together take more than a quarter of a second', async () => {
+    const made = createPasswords({ concurrency: 2, cost: CHEAP })
+    const beyond = (await argon2Of(SLOW)).replace('t=3', 't=9')
+    await made.verify(beyond, 'wrong')
+    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false)
   })
 
   it('lasts no longer for an account whose hash is slow beyond measure', async () => {

@@ -1,4 +1,5 @@
 // Validates imported password hashes. Limits their cost, because every sign-in with one pays it.
+import { HIGHEST_ARGON2_WORK } from '../../base/passwords.ts'
 
 /** A bcrypt hash of a password: version, cost, 22 characters of salt and 31 of hash. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
@@ -8,8 +9,6 @@ const BCRYPT_COSTS = { min: 4, max: 12 } as const
 const ARGON2ID =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,6}),t=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 const ARGON2ID_LIMITS = { memoryKib: 65_536, passes: 10, lanes: 8 } as const
-/** Memory times passes: about a quarter of a second. */
-const MAX_ARGON2ID_WORK = 262_144
 
 /** The problem of an imported hash, as the end of a sentence; undefined if valid. */
 export function passwordHashProblem(hash: string): string | undefined {
@@ -29,10 +28,10 @@ export function passwordHashProblem(hash: string): string | undefined {
     memoryKib >= 8 * laneCount && // RFC 9106 §3.1
     passCount <= mostPasses &&
     laneCount <= mostLanes &&
-    memoryKib * passCount <= MAX_ARGON2ID_WORK
+    memoryKib * passCount <= HIGHEST_ARGON2_WORK
   return isBounded
     ? undefined
-    : `must have m of at most ${mostMemory}, t of at most ${mostPasses} and m·t of at most ${MAX_ARGON2ID_WORK}`
+    : `must have m of at most ${mostMemory}, t of at most ${mostPasses} and m·t of at most ${HIGHEST_ARGON2_WORK}`
 }
 
 /** Whether the text is canonical base64 without padding. */
