@@ -1,27 +1,15 @@
 import type { DescribeServer } from './info.ts'
-import type { Clock } from '../base/clock.ts'
 import type { OutboundByPurpose } from '../base/outbound.ts'
 import type { Passwords } from '../base/passwords.ts'
-import type { Random } from '../base/random.ts'
-import type { Vault } from '../base/secrets.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Directories } from '../identity/directory/directory.ts'
 import type { GroupsOf } from '../identity/user-groups.ts'
 import type { Mailer } from '../mail/mailer.ts'
-import type { Behaviour } from '../model/compatibility.ts'
-import type { Audit } from '../model/audit/event.ts'
-import type { Service } from '../model/service.ts'
-import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
-import type { Urls } from '../model/urls.ts'
 import type { AuditTrail } from '../ops/audit/trail.ts'
 import type { Log } from '../ops/log.ts'
-import type { Store } from '../store/store.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { CommonPasswords } from '../users/common-passwords.ts'
 import type { Users } from '../users/users.ts'
-import type { Assets } from '../web/assets.ts'
-import type { Limits } from '../web/limits/limits.ts'
-import type { PageWriter } from '../web/pages.ts'
+import type { WebDeps } from '../web/deps.ts'
 import type { RegisteredRoute } from '../web/route.ts'
 import type { GlobalPolicies } from '../model/zones/identity-provider.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
@@ -30,26 +18,14 @@ import type { GroupsShown } from '../users/groups/default-groups.ts'
 import type { DefaultGroupFilter } from '../users/groups/default-group-filter.ts'
 
 /** The parts of the server that this API uses; each endpoint takes from it what it uses. */
-export interface AdminDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly vault: Vault
+export interface AdminDeps extends WebDeps {
   readonly log: Log
   /** Version of this program. */
   readonly version: string
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: TokenSettings
   /** The server's policies, for internal providers without their own. */
   readonly policies: GlobalPolicies
   /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
-  readonly pageSettings: PageSettings
-  readonly audit: Audit
   /** Absent if the audit trail is only in the log. */
   readonly trail: Pick<AuditTrail, 'flush'> | undefined
   readonly defaultZoneId: string
@@ -65,10 +41,6 @@ export interface AdminDeps {
   readonly groupsShown: GroupsShown
   readonly inDefaultGroups: DefaultGroupFilter
   readonly groupsOf: GroupsOf
-  readonly authenticator: ClientAuthenticator
-  readonly assets: Assets
-  readonly limits: Limits
-  readonly pages: PageWriter
   readonly serverInfo: DescribeServer
   /** Every route of the server, which the API describes. */
   readonly routes: readonly RegisteredRoute[]

@@ -1,29 +1,17 @@
 import type { Background } from '../base/concurrency/background.ts'
-import type { Clock } from '../base/clock.ts'
 import type { Passwords } from '../base/passwords.ts'
-import type { Random } from '../base/random.ts'
-import type { Vault } from '../base/secrets.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { ServiceProviders } from '../identity/saml/service-provider.ts'
 import type { GroupsOf } from '../identity/user-groups.ts'
 import type { Vouching } from '../identity/vouched.ts'
 import type { Mailer } from '../mail/mailer.ts'
-import type { Audit } from '../model/audit/event.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import type { AddressedZone } from '../model/request.ts'
-import type { Service } from '../model/service.ts'
-import type { Urls } from '../model/urls.ts'
-import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
 import type { Log } from '../ops/log.ts'
-import type { Store } from '../store/store.ts'
 import type { AccountHistory } from '../users/account-history.ts'
 import type { CommonPasswords } from '../users/common-passwords.ts'
 import type { Users } from '../users/users.ts'
-import type { Assets } from '../web/assets.ts'
 import type { BearerGate } from '../web/callers/bearer.ts'
-import type { Limits } from '../web/limits/limits.ts'
-import type { PageWriter } from '../web/pages.ts'
+import type { WebDeps } from '../web/deps.ts'
 import type { Form } from '../web/requests/form.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
 import type { Denial } from '../web/sessions/denial.ts'
@@ -33,23 +21,11 @@ import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { SavedAccounts } from './sign-in/saved-accounts.ts'
 
 /** The parts of the server that the pages use. */
-export interface LoginParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly vault: Vault
+export interface LoginParts extends WebDeps {
   readonly log: Log
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: TokenSettings
-  readonly pageSettings: PageSettings
   /** Root certificates in DER for attestations of passkeys; absent: no attestation is requested. */
   readonly attestationRoots?: readonly Uint8Array[]
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
   readonly defaultZoneId: string
-  readonly audit: Audit
   readonly passwords: Passwords
   readonly commonPasswords: CommonPasswords
   readonly background: Background
@@ -60,13 +36,9 @@ export interface LoginParts {
   readonly users: Users
   readonly groupsOf: GroupsOf
   readonly vouching: Vouching
-  readonly authenticator: ClientAuthenticator
   readonly bearerGate: BearerGate
-  readonly assets: Assets
   readonly csrf: Csrf
   readonly denial: Denial
-  readonly limits: Limits
-  readonly pages: PageWriter
   readonly sessions: Sessions
   readonly savedAccounts: SavedAccounts
   readonly remembered: RememberedDevices

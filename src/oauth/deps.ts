@@ -1,59 +1,36 @@
 import type { Background } from '../base/concurrency/background.ts'
-import type { Clock } from '../base/clock.ts'
 import type { OutboundByPurpose } from '../base/outbound.ts'
 import type { Passwords } from '../base/passwords.ts'
-import type { Random } from '../base/random.ts'
-import type { Vault } from '../base/secrets.ts'
-import type { ClientAuthenticator } from '../clients/authentication/authentication.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { DemandFinder } from '../identity/outstanding-demand.ts'
 import type { GroupsOf } from '../identity/user-groups.ts'
 import type { Vouching } from '../identity/vouched.ts'
-import type { Behaviour } from '../model/compatibility.ts'
 import type { Audit } from '../model/audit/event.ts'
-import type { Service } from '../model/service.ts'
-import type { PageSettings, TokenSettings } from '../model/zones/settings.ts'
 import type { Subjects } from '../model/tokens/subject.ts'
-import type { Urls } from '../model/urls.ts'
 import type { AuditTrail } from '../ops/audit/trail.ts'
 import type { Log } from '../ops/log.ts'
-import type { Store } from '../store/store.ts'
 import type { ForeignKeys } from '../token/foreign-keys.ts'
 import type { TokenIssuer } from '../token/issuer.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { TokenReader } from '../token/reader.ts'
 import type { Senders } from '../token/sender/sender.ts'
 import type { Verifications } from '../token/verifications.ts'
-import type { Assets } from '../web/assets.ts'
 import type { BearerGate } from '../web/callers/bearer.ts'
+import type { WebDeps } from '../web/deps.ts'
 import type { Csrf } from '../web/sessions/csrf.ts'
 import type { Denial } from '../web/sessions/denial.ts'
-import type { Limits } from '../web/limits/limits.ts'
-import type { PageWriter } from '../web/pages.ts'
 import type { Sessions } from '../web/sessions/session.ts'
 import type { SignInDemands } from '../web/sessions/sign-in-demands.ts'
 import type { Cache } from '../base/cache.ts'
 import type { MutualTlsSettings } from '../model/clients/mutual-tls.ts'
 
 /** The parts of the server that these endpoints use; each takes from it what it uses. */
-export interface OAuthDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly random: Random
-  readonly vault: Vault
+export interface OAuthDeps extends WebDeps {
   readonly log: Log
-  readonly urls: Urls
-  readonly service: Service
-  readonly behaviour: Behaviour
-  readonly settings: TokenSettings
   /** Absent if client certificates are not read. */
   readonly mutualTls?: MutualTlsSettings | undefined
-  /** The SAML entity id of the default zone. */
-  readonly samlEntityId: string
   /** Whether passkeys can be attested as hardware-bound (`phrh`). */
   readonly verifiesAttestation: boolean
-  readonly pageSettings: PageSettings
-  readonly audit: Audit
   /** Absent if the audit trail is only in the log. */
   readonly trail: Pick<AuditTrail, 'flush'> | undefined
   /** Absent where the trail is not stored. */
@@ -70,17 +47,13 @@ export interface OAuthDeps {
   readonly subjects: Subjects
   readonly issuer: TokenIssuer
   readonly reader: TokenReader
-  readonly authenticator: ClientAuthenticator
   readonly identity: Identity
   readonly groupsOf: GroupsOf
   readonly findOutstandingDemand: DemandFinder
   readonly vouching: Vouching
   readonly bearerGate: BearerGate
-  readonly assets: Assets
   readonly csrf: Csrf
   readonly denial: Denial
-  readonly limits: Limits
-  readonly pages: PageWriter
   readonly sessions: Sessions
   readonly signInDemands: SignInDemands
 }
