@@ -6,9 +6,9 @@ import { loadOnce } from './concurrency/load-once.ts'
 
 /** Thrown when the hashing queue is full: the caller answers 503 with `Retry-After`. */
 export class TooManyHashes extends QueueFull {
+  override name = 'TooManyHashes'
   constructor() {
     super('too many passwords are being verified')
-    this.name = 'TooManyHashes'
   }
 }
 

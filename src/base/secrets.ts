@@ -55,10 +55,10 @@ export interface MasterVault extends Vault {
 
 /** Thrown for a value sealed with a missing master key. */
 export class MissingMasterKey extends Error {
+  override name = 'MissingMasterKey'
   readonly keyId: string
   constructor(keyId: string) {
     super(`a value is encrypted with the master key ${keyId}, which this server does not have`)
-    this.name = 'MissingMasterKey'
     this.keyId = keyId
   }
 }

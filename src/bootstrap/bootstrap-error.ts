@@ -1,7 +1,4 @@
 /** Thrown when the database does not belong to this configuration; the message is for the operator. */
 export class BootstrapError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'BootstrapError'
-  }
+  override name = 'BootstrapError'
 }

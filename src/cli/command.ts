@@ -14,26 +14,17 @@ export interface Command {
 
 /** Thrown for an invalid command line. */
 export class UsageError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'UsageError'
-  }
+  override name = 'UsageError'
 }
 
 /** Thrown when an external cause prevents the start; printed as its message only. */
 export class StartFailure extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'StartFailure'
-  }
+  override name = 'StartFailure'
 }
 
 /** Thrown when the state of the database or a file prevents a command; printed as its message only. */
 export class CommandFailure extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'CommandFailure'
-  }
+  override name = 'CommandFailure'
 }
 
 /** Whether each option takes a value. */

@@ -6,11 +6,11 @@ export interface Problem {
 
 /** Thrown for an invalid configuration, with all problems. */
 export class ConfigError extends Error {
+  override name = 'ConfigError'
   readonly problems: readonly Problem[]
 
   constructor(problems: readonly Problem[]) {
     super(problems.map(({ key, message }) => `${key}: ${message}`).join('\n'))
-    this.name = 'ConfigError'
     this.problems = problems
   }
 }

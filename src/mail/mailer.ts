@@ -37,9 +37,9 @@ export interface Mailer {
 
 /** Thrown for an address to which no mail can be sent; the message contains no part of it. */
 export class UnusableAddress extends Error {
+  override name = 'UnusableAddress'
   constructor() {
     super('no mail can be sent to this address')
-    this.name = 'UnusableAddress'
   }
 }
 

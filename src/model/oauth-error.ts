@@ -93,6 +93,7 @@ export type RefusalBody =
 
 /** An error response: code, status and a stable description; `detail` is for the log only. */
 export class OAuthError extends Error {
+  override name = 'OAuthError'
   readonly error: OAuthErrorCode
   readonly status: number
   readonly detail: string | undefined
@@ -119,7 +120,6 @@ export class OAuthError extends Error {
     } = {},
   ) {
     super(description, options.cause === undefined ? undefined : { cause: options.cause })
-    this.name = 'OAuthError'
     this.error = typeof refusal === 'string' ? refusal : refusal.error
     this.status = typeof refusal === 'string' ? OAUTH_ERROR_STATUS[refusal] : refusal.status
     this.detail = options.detail

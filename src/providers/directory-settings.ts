@@ -78,10 +78,7 @@ export interface DirectorySettings {
 
 /** Thrown for unusable settings; the message names members, never their values. */
 export class UnusableDirectory extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnusableDirectory'
-  }
+  override name = 'UnusableDirectory'
 }
 
 /** The timeout is divided among them. */

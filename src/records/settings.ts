@@ -7,9 +7,9 @@ import type { JsonSchema, Kind } from './kinds.ts'
 
 /** Thrown for a setting of the wrong type, and without `needed` for an unknown one; the message contains its path. */
 export class WrongShape extends Error {
+  override name = 'WrongShape'
   constructor(path: string, needed?: string) {
     super(needed === undefined ? `${path} is not a known member` : `${path} must be ${needed}`)
-    this.name = 'WrongShape'
   }
 }
 

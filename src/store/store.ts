@@ -42,35 +42,35 @@ export { MAX_DETAILS, MAX_GROUPS_OF_USER, MAX_UNBOUND, TooManyDetails } from './
 
 /** Thrown by `insert` when a record with the same natural key exists. */
 export class AlreadyExists extends Error {
+  override name = 'AlreadyExists'
   readonly what: string
   constructor(what: string, options?: ErrorOptions) {
     super(`${what} already exists`, options)
-    this.name = 'AlreadyExists'
     this.what = what
   }
 }
 
 /** Thrown by a write that would make records that are read together exceed the size limit of one read. */
 export class TooLarge extends Error {
+  override name = 'TooLarge'
   constructor(what: string) {
     super(`${what} would be too large together`)
-    this.name = 'TooLarge'
   }
 }
 
 /** Thrown by a write of a request whose zone was deleted after the request began. */
 export class ZoneDeleted extends Error {
+  override name = 'ZoneDeleted'
   constructor() {
     super('The identity zone was deleted meanwhile.')
-    this.name = 'ZoneDeleted'
   }
 }
 
 /** Thrown by a write when the record was changed or deleted after it was read: the caller answers 409. */
 export class ChangedMeanwhile extends Error {
+  override name = 'ChangedMeanwhile'
   constructor(what: string) {
     super(`${what} was changed concurrently`)
-    this.name = 'ChangedMeanwhile'
   }
 }
 

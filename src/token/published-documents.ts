@@ -11,10 +11,7 @@ import { createWaitingCallers } from '../base/outbound/waiting-callers.ts'
 
 /** Thrown when a document cannot be fetched or is invalid. */
 export class UnusableDocument extends Error {
-  constructor(reason: string) {
-    super(reason)
-    this.name = 'UnusableDocument'
-  }
+  override name = 'UnusableDocument'
 }
 
 /** Where a document is. */

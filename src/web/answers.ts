@@ -19,11 +19,11 @@ import { TooManyRequests } from './limits/too-many-requests.ts'
 
 /** A refusal shown to a user: status and sentence, with the protocol's error code where there is one. */
 export class PageError extends Error {
+  override name = 'PageError'
   readonly status: number
   readonly code: OAuthErrorCode | undefined
   constructor(status: number, description: string, options: { code?: OAuthErrorCode; cause?: unknown } = {}) {
     super(description, options.cause === undefined ? undefined : { cause: options.cause })
-    this.name = 'PageError'
     this.status = status
     this.code = options.code
   }

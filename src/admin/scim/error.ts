@@ -20,11 +20,11 @@ const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
 
 /** A refusal: the status that goes with the keyword, or a status alone. */
 export class ScimError extends Error {
+  override name = 'ScimError'
   readonly status: number
   readonly scimType: ScimType | undefined
   constructor(kind: ScimType | number, detail: string, options?: ErrorOptions) {
     super(detail, options)
-    this.name = 'ScimError'
     this.scimType = typeof kind === 'number' ? undefined : kind
     this.status = typeof kind === 'number' ? kind : kind === 'uniqueness' ? 409 : 400
   }

@@ -11,9 +11,9 @@ export interface Requester {
 
 /** Thrown when a requester's share of the queue is full: the caller answers 503 with `Retry-After`. */
 export class QueueFull extends Error {
+  override name = 'QueueFull'
   constructor(message = 'too many operations of this kind are in progress') {
     super(message)
-    this.name = 'QueueFull'
   }
 }
 

@@ -12,10 +12,10 @@ export type OutboundFailure =
 
 /** The failure of a request. Its message names scheme, host and port only, so it is safe to log. */
 export class OutboundError extends Error {
+  override name = 'OutboundError'
   readonly failure: OutboundFailure
   constructor(failure: OutboundFailure, message: string) {
     super(message)
-    this.name = 'OutboundError'
     this.failure = failure
   }
 }
@@ -25,9 +25,9 @@ export class OutboundError extends Error {
  * Not an `OutboundError`, so that it is not mistaken for a failure of the other server, or of what the server was to confirm.
  */
 export class OutboundBusy extends Error {
+  override name = 'OutboundBusy'
   constructor(label: string) {
     super(`${label}: too many requests are in progress`)
-    this.name = 'OutboundBusy'
   }
 }
 

@@ -16,10 +16,7 @@ interface Search {
 
 /** Thrown for a pattern that is malformed, too large, or uses syntax that RE2 does not support. */
 export class PatternError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'PatternError'
-  }
+  override name = 'PatternError'
 }
 
 const MAX_LENGTH = 500

@@ -49,10 +49,7 @@ export interface MasterKeyFile {
 
 /** Thrown when the master keys cannot be read; the message contains no part of them. */
 export class MasterKeyUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'MasterKeyUnavailable'
-  }
+  override name = 'MasterKeyUnavailable'
 }
 
 /** JSON Schema of the keys. */

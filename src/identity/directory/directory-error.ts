@@ -5,10 +5,10 @@ export type DirectoryFailure = 'refused' | 'missing' | 'misconfigured' | 'untrus
 
 /** The only error of a session. Its message contains no name, password or text from the directory. */
 export class DirectoryError extends Error {
+  override name = 'DirectoryError'
   readonly failure: DirectoryFailure
   constructor(failure: DirectoryFailure, message: string) {
     super(message)
-    this.name = 'DirectoryError'
     this.failure = failure
   }
 }

@@ -28,9 +28,9 @@ interface Element {
 
 /** Thrown for bytes that are not a valid LDAP response. */
 export class NotLdap extends Error {
+  override name = 'NotLdap'
   constructor(message = 'sent data that is not LDAP') {
     super(message)
-    this.name = 'NotLdap'
   }
 }
 

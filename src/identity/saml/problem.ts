@@ -26,12 +26,12 @@ export type SamlReason =
 
 /** Thrown for SAML that is refused. The message is for the log, and repeats nothing secret. */
 export class SamlProblem extends Error {
+  override name = 'SamlProblem'
   readonly reason: SamlReason
   /** The provider's code for its own refusal (SAML Core §3.2.2.2); not validated. */
   readonly code?: string
   constructor(reason: SamlReason, detail: string, code?: string) {
     super(detail)
-    this.name = 'SamlProblem'
     this.reason = reason
     if (code !== undefined) this.code = code
   }

@@ -64,10 +64,7 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** The key of the record, or of the zone, cannot be used; the message is for the log. */
 class UnusableKey extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnusableKey'
-  }
+  override name = 'UnusableKey'
 }
 
 /** See `ClientAuthentication`. */

@@ -5,18 +5,12 @@ export type FilterDialect = 'uaa' | 'scim'
 
 /** Thrown for a filter that is malformed, too large, or unsupported; the message says what is wrong. */
 export class InvalidFilter extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'InvalidFilter'
-  }
+  override name = 'InvalidFilter'
 }
 
 /** Thrown for attributes that nothing can be sorted by; UAA refuses these as it refuses filters. */
 export class InvalidOrder extends InvalidFilter {
-  constructor(message: string) {
-    super(message)
-    this.name = 'InvalidOrder'
-  }
+  override name = 'InvalidOrder'
 }
 
 /** A piece of the text; a string has its quotes and escapes resolved already. */

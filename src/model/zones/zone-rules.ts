@@ -12,10 +12,7 @@ import type { Branding, SamlConfig, UserConfig, ZoneConfig, ZoneLinks } from './
 
 /** Thrown for invalid settings, with UAA's message. */
 export class InvalidZoneConfig extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'InvalidZoneConfig'
-  }
+  override name = 'InvalidZoneConfig'
 }
 
 const IS_COLOUR = new RegExp(COLOUR)

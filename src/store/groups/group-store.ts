@@ -5,22 +5,22 @@ import type { CursorPage, CursorQuery, ListQuery, NamedAttributes, Page } from '
 
 /** Thrown by a write that would add a member which the zone does not have, or not as this type. */
 export class NoSuchMember extends Error {
+  override name = 'NoSuchMember'
   readonly member: Pick<Member, 'memberId' | 'memberType'>
   constructor({ memberId, memberType }: Pick<Member, 'memberId' | 'memberType'>) {
     super(`there is no ${memberType} with the id ${memberId}`)
-    this.name = 'NoSuchMember'
     this.member = { memberId, memberType }
   }
 }
 
 /** Thrown by a write that would put a group where it cannot be. */
 export class InvalidNesting extends Error {
+  override name = 'InvalidNesting'
   readonly problem: 'itself' | 'cycle' | 'too deep' | 'too many'
   /** The group that was to be a member. */
   readonly memberId: string
   constructor(problem: InvalidNesting['problem'], memberId: string) {
     super(`the group ${memberId} cannot be a member: ${problem}`)
-    this.name = 'InvalidNesting'
     this.problem = problem
     this.memberId = memberId
   }

@@ -12,10 +12,10 @@ export const MAX_UNBOUND = 3
 
 /** Thrown when the groups or decisions of users are read and are more than that; a few at once or none of them can be read. */
 export class TooManyDetails extends Error {
+  override name = 'TooManyDetails'
   constructor(ofWhom: 'user' | 'list', what: 'groups' | 'approvals' = 'groups') {
     const whose = ofWhom === 'user' ? 'The user has' : 'These users together have'
     super(`${whose} too many ${what} to read`)
-    this.name = 'TooManyDetails'
   }
 }
 

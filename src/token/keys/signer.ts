@@ -5,10 +5,7 @@ export type Signer = (data: string) => Promise<Buffer>
 
 /** Thrown when a key cannot sign at the moment: the caller answers 503. */
 export class SigningUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'SigningUnavailable'
-  }
+  override name = 'SigningUnavailable'
 }
 
 /** The keys of the configuration that are in tokens, by their id. */

@@ -1,10 +1,10 @@
 /** Thrown when the token refuses or fails; the message has no secret. */
 export class TokenFailure extends Error {
+  override name = 'TokenFailure'
   /** CK_RV. */
   readonly code: number | undefined
   constructor(message: string, code?: number) {
     super(message)
-    this.name = 'TokenFailure'
     this.code = code
   }
 }

@@ -49,10 +49,10 @@ export interface Proof {
 
 /** Thrown for an invalid proof; the endpoint chooses status and challenge. */
 export class ProofProblem extends Error {
+  override name = 'ProofProblem'
   readonly error: 'invalid_dpop_proof' | 'use_dpop_nonce'
   constructor(error: ProofProblem['error'], description: string, cause?: unknown) {
     super(description, cause === undefined ? undefined : { cause })
-    this.name = 'ProofProblem'
     this.error = error
   }
 }

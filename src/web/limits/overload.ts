@@ -4,9 +4,9 @@ import { subnetOf } from '../../base/network-address.ts'
 
 /** Thrown while too many requests are under way; answered with 503 and `Retry-After`. */
 export class Overloaded extends Error {
+  override name = 'Overloaded'
   constructor() {
     super('too many requests are in progress')
-    this.name = 'Overloaded'
   }
 }
 

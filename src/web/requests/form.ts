@@ -15,10 +15,7 @@ export interface Form {
 
 /** Thrown for a malformed body or query; the message is for the caller. */
 export class MalformedInput extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'MalformedInput'
-  }
+  override name = 'MalformedInput'
 }
 
 /** Thrown for input that is not valid in its encoding. */

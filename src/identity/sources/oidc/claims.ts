@@ -10,10 +10,7 @@ export type ForeignClaims = Readonly<Record<string, unknown>>
 
 /** Thrown for claims that cannot be mapped; the message is for the caller. */
 export class UnmappableClaims extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'UnmappableClaims'
-  }
+  override name = 'UnmappableClaims'
 }
 
 const MAX_STRING_LENGTH = 255

@@ -23,13 +23,13 @@ type LocationMode = Exclude<ResponseMode, 'form_post'>
 
 /** A refusal that goes to the client by a redirect (RFC 6749 §4.1.2.1). */
 export class RedirectRefusal extends Error {
+  override name = 'RedirectRefusal'
   readonly target: ResponseTarget
   readonly refusal: OAuthError
   /** How it is returned, if not in the target's default way for errors. */
   readonly mode: LocationMode | undefined
   constructor(target: ResponseTarget, refusal: OAuthError, mode?: LocationMode) {
     super(refusal.message, { cause: refusal })
-    this.name = 'RedirectRefusal'
     this.target = target
     this.refusal = refusal
     this.mode = mode
