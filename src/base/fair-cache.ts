@@ -29,7 +29,7 @@ export interface CacheBounds<V> {
 }
 
 /** Tenants choose how large most of what is cached is. */
-const USUAL_BYTES = 32 * 1024 * 1024
+const DEFAULT_BYTES = 32 * 1024 * 1024
 /** Of the cache itself. */
 const ENTRY_BYTES = 200
 
@@ -45,7 +45,7 @@ interface Share {
  * recently.
  */
 export function createFairCache<V>(bounds: CacheBounds<V>): FairCache<V> {
-  const { capacity, bytes: maxBytes = USUAL_BYTES, sizeOf = approximateBytes } = bounds
+  const { capacity, bytes: maxBytes = DEFAULT_BYTES, sizeOf = approximateBytes } = bounds
   const entries = new Map<string, { readonly owner: string; readonly value: V; readonly bytes: number }>()
   /** The owner that was served least recently first. */
   const shares = new Map<string, Share>()

@@ -46,7 +46,7 @@ const NEVER_V6: readonly Block[] = [
   ['2002::', 16], // 6to4
   ['2620:4f:8000::', 48],
   ['3fff::', 20],
-  // Of clouds: metadata, and in the first block the credentials of pods, too.
+  // Clouds: metadata, and in the first block the credentials of pods, too.
   ['fd00:ec2::', 32],
   ['fd20:ce::254', 128],
   ['fd00:c1::a9fe:a9fe', 128],

@@ -90,7 +90,7 @@ const EXPECTED = [
   CommandFailure,
 ]
 
-/** Of an error of the file system, a sentence instead of the name of a system call. */
+/** For an error of the file system, a sentence instead of the name of a system call. */
 function messageOf(error: Error): string {
   if (!('syscall' in error) || !('path' in error)) return error.message
   const reason = reasonOf(error)

@@ -63,7 +63,7 @@ export interface Config {
   readonly cors: SystemCors
   readonly settings: TokenSettings
   readonly pageSettings: PageSettings
-  /** Of zones whose internal provider has no policy of its own. */
+  /** For zones whose internal provider has no policy of its own. */
   readonly policies: GlobalPolicies
   /** If absent, only the built-in limits apply. */
   readonly rateLimit?: RateLimitSettings

@@ -19,7 +19,7 @@ export const SECRETS_IN_FILES: readonly string[] = [
 
 const SECRET_MEMBERS: ReadonlySet<string> = new Set([...SECRETS_IN_FILES, 'headers', 'key', 'master_key', 'signingKey'])
 
-/** Those of the server itself, and that of its PostgreSQL driver. */
+/** Secrets of the server itself and of its PostgreSQL driver. */
 const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
 
 /**

@@ -19,7 +19,7 @@ export interface DelivererDeps {
   readonly clock: Clock
   /** Decides when mails expire: not this process's clock if that is ahead. */
   readonly expiryTime: () => Promise<Date>
-  /** Of the database: by it mails are due and claimed for all nodes. */
+  /** Time of the database, by which mails are due and claimed for all nodes. */
   readonly sharedTime: () => Promise<Date>
   readonly random: Random
   readonly log: {

@@ -21,7 +21,7 @@ interface MailMeasurement {
   readonly value: number
 }
 
-/** Of one process. */
+/** Counts of one process. */
 export interface MailCounts {
   add(outcome: MailOutcome, count?: number): void
   /** Changes since the last report, and queued mails. */

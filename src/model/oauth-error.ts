@@ -55,13 +55,13 @@ export const OAUTH_ERROR_STATUS = {
   too_many_requests: 429,
   zone_exists: 409,
   invalid_identity_zone: 422,
-  /** Of the limited mode. */
+  /** In limited mode. */
   uaa_unavailable: 503,
-  /** Of approvals. */
+  /** By the API of approvals. */
   uaa: 400,
-  /** Of `/Codes`. */
+  /** By `/Codes`. */
   code_store: 400,
-  // Of users and groups (UAA's SCIM 1 API).
+  // By the API of users and groups (UAA's SCIM 1).
   scim: 400,
   invalid_scim_resource: 400,
   invalid_code: 422,

@@ -15,7 +15,7 @@ export interface LevelQuestion {
   readonly user: User
   /** The classes of the sign-in, with its level first. */
   readonly acr: readonly string[] | undefined
-  /** Of the request. */
+  /** As the request has them. */
   readonly acrValues?: string | undefined
 }
 

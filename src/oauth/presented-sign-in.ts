@@ -23,7 +23,7 @@ interface PresentedSignIn {
   readonly acr: readonly string[] | undefined
 }
 
-/** Of an access token of the zone, which contained no class before the zone had second factors. */
+/** Reads the sign-in from an access token of the zone, which contained no class before the zone had second factors. */
 export function signInOf(
   { amr, acr }: Readonly<Record<string, unknown>>,
   zone: Zone,

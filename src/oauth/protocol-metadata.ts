@@ -15,7 +15,7 @@ import { PUSH_PATH } from './pushed-requests.ts'
 interface Facts {
   /** The URL of the zone, without a slash at the end. */
   readonly base: string
-  /** Those of the zone's published keys; of the first key, as long as there is none. */
+  /** The algorithms of the zone's published keys; as long as there is none, that of its first key. */
   readonly algorithms: readonly string[]
   readonly urls: Urls
   readonly behaviour: Behaviour

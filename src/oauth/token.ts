@@ -38,7 +38,7 @@ import type { OAuthDeps } from './deps.ts'
 
 const ENDPOINT: AuthenticatingEndpoint = { path: '/oauth/token', allowsNone: true, allowsAssertion: true }
 
-/** Of the alias, in bytes: an assertion with the groups of its user, in base64, is longer than other forms. */
+/** Bytes of a form at the alias: an assertion with the groups of its user, in base64, is longer than other forms. */
 const ALIAS_BODY_LIMIT = 384 * 1024
 
 const ROUTE = { exposeHeadRoute: false, config: { access: { by: 'client' }, audience: 'api' } } as const

@@ -69,7 +69,7 @@ export function createRequestLog({
   const process = random.alphanumeric(ID_LENGTH) // no hyphen first, which a command would take for an option
   let count = 0
 
-  /** That of a trusted proxy, so that other callers cannot make two requests look like one. */
+  /** The id that a trusted proxy sent, so that other callers cannot make two requests look like one. */
   function idOf({ raw: { headers, socket } }: FastifyRequest): string {
     const given = headers['x-request-id']
     if (typeof given === 'string' && REQUEST_ID.test(given) && isTrusted(socket.remoteAddress)) return given

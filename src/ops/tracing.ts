@@ -31,7 +31,7 @@ export function createTracing({
   version,
   database,
 }: {
-  /** That of the base URL: proxies may pass on a header about it as the caller wrote it. */
+  /** From the base URL: proxies may pass on a header about it as the caller wrote it. */
   readonly scheme: string
   readonly basePath: string
   readonly version: string

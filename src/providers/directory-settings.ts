@@ -5,7 +5,7 @@ import type { JsonRecord } from '../base/json.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { LdapProviderConfig } from '../records/provider-ldap.ts'
 
-/** Of Active Directory; binary, and requested as such. */
+/** The identifier of Active Directory; binary, and requested as such. */
 export const OBJECT_GUID = 'objectGUID'
 
 /** Operational attributes that identify an entry permanently: RFC 4530, Active Directory, 389 Directory Server. */

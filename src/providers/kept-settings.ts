@@ -2,7 +2,7 @@
 import { isJsonRecord } from '../base/json.ts'
 import type { JsonRecord } from '../base/json.ts'
 
-/** Of any type. */
+/** Settings of providers of any type. */
 const KEPT = [
   'acrMapping',
   'allowIdpInitiated',
@@ -20,7 +20,7 @@ interface Change {
   readonly sent: JsonRecord
   /** The same as they are stored, without those that are null. */
   readonly config: JsonRecord
-  /** Of the replaced record, which has the same type. */
+  /** Settings of the replaced record, which has the same type. */
   readonly before: JsonRecord
 }
 

@@ -71,7 +71,7 @@ const MAX_ATTRIBUTES = 100
 const MAX_ELEMENTS = 10_000
 /** More keys than any provider has at a time; each must be parsed and tried on signatures. */
 const MAX_CERTIFICATES = 50
-/** Of each kind; a provider has one for each binding. */
+/** Endpoints of each kind; a provider has one for each binding. */
 const MAX_ENDPOINTS = 50
 
 /** The descriptor while it is read. */
@@ -93,9 +93,9 @@ function entityIn(text: string): SamlEntity {
   let entityId: string | undefined
   let provider: Draft | undefined
   let isInProvider = false
-  /** Of the key that is open, if it signs. */
+  /** Certificates of the open key element, if it is for signing. */
   let key: string[] | undefined
-  /** Of the certificate that is open. */
+  /** Text of the open certificate element. */
   let content: string | undefined
   const validUntil: string[] = []
   const cacheDuration: string[] = []

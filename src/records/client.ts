@@ -32,7 +32,7 @@ export interface ClientSecret {
 
 /** Registration data; only clients that registered themselves have it (RFC 7591). */
 export interface Registration {
-  /** Of the registration access token (RFC 7592); a client that is described by its document has none. */
+  /** Digest of the registration access token (RFC 7592); a client that is described by its document has none. */
   readonly tokenDigest?: string
   /** Its id is the address of the document that describes it; it is not stored. */
   readonly byDocument?: true

@@ -75,7 +75,7 @@ export const foreignAlgorithmsAmong = (allowed: readonly string[] | undefined): 
 const MAX_TEXTS = 500
 /** More than any realistic key set; both are cached in memory. */
 const MAX_KEYS = 500
-/** Of one party; each takes `OPENED_BYTES` outside of the heap. */
+/** Opened keys of one party; each takes `OPENED_BYTES` outside of the heap. */
 const MAX_OPENED = 50
 const OPENED_BYTES = 3 * 1024
 const MAX_TEXT_LENGTH = 64 * 1024 // as of published ones
@@ -196,7 +196,7 @@ const isPublic = (jwk: Jwk): boolean => !Object.hasOwn(jwk, 'd')
 
 const MEMBERS = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 
-/** Of the key's own certificate, which is the first (RFC 7517 §4.7). */
+/** Thumbprint of the key's own certificate, which is the first (RFC 7517 §4.7). */
 function thumbprintIn({ x5c }: Jwk): string | undefined {
   const own: unknown = Array.isArray(x5c) ? x5c[0] : undefined
   return typeof own === 'string' && own !== '' ? hash('sha256', Buffer.from(own, 'base64'), 'base64url') : undefined

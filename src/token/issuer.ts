@@ -30,7 +30,7 @@ export interface TokenResponse {
   readonly token_type: 'bearer' | 'DPoP'
   readonly id_token?: string | undefined
   readonly refresh_token?: string | undefined
-  /** Of an exchange (RFC 8693 §2.2.1). */
+  /** For an exchange (RFC 8693 §2.2.1). */
   readonly issued_token_type?: string | undefined
   /** Seconds until the access token expires. */
   readonly expires_in: number

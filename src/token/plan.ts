@@ -32,7 +32,7 @@ export interface PlanDeps {
 export interface TokenPlan {
   readonly facts: Facts
   readonly format: TokenFormat
-  /** Of the access token. */
+  /** Lifetime of the access token. */
   readonly seconds: number
   /** Whether the access token has a row, so that it can be revoked. */
   readonly isRevocable: boolean

@@ -43,7 +43,7 @@ const EARLY_PAUSE_SECONDS = 5
 const FRESH_SECONDS = { min: 5 * 60, usual: 10 * 60, max: 24 * 60 * 60 } as const
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
-/** Of all zones; the administrators of one, and those who register clients in it, displace only their own. */
+/** Documents of all zones; the administrators of one, and those who register clients in it, displace only their own. */
 const MAX_DOCUMENTS = 500
 
 /** The cached state of a URL. */
@@ -54,7 +54,7 @@ interface Published<T> {
   /** The document is not fetched again before this time, unless it lacks what is wanted. */
   freshUntil: Date
   triedAt: Date | undefined
-  /** Of the last fetch within `PAUSE_SECONDS` after another. */
+  /** Time of the last fetch within `PAUSE_SECONDS` after another. */
   earlyAt: Date | undefined
   /** Why the last fetch failed. */
   failure: string | undefined

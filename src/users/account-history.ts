@@ -20,7 +20,7 @@ export interface AccountHistory {
 
 /** Limit of pending events while the database is slow; more are dropped. */
 const MAX_WAITING = 10_000
-/** Of these, failed sign-ins, which anonymous callers can cause. */
+/** Limit for failed sign-ins among them, which anonymous callers can cause. */
 const MAX_WAITING_FAILURES = 1000
 
 /** One instance serves every zone. */

@@ -73,7 +73,7 @@ async function finish(owner: ApprovalOwner, change: Change, deps: ApprovalDeps):
   }
 }
 
-/** Of a line in the audit trail. */
+/** Characters of a line in the audit trail. */
 const MAX_DATA_LENGTH = 2000
 
 /** One event for each client whose approvals change. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { digest } from '../base/secrets.ts'
 
 const FILE = join(import.meta.dirname, 'common-passwords.bin')
-/** Of 50,000 digests, one in 20 million other passwords has the same. */
+/** With 50,000 digests, one in 20 million other passwords collides. */
 const DIGEST_BYTES = 5
 
 /** The first bytes of the password's SHA-256. */

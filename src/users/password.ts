@@ -96,7 +96,7 @@ export async function setNewPassword(
   }
 }
 
-/** Of an event of the audit trail about the password of the user. */
+/** Members of an audit event about the password of the user. */
 function factsOf({ zone, user, remoteAddress, userAgent, by }: Omit<ClaimedPassword, 'password' | 'countsFailures'>) {
   const from = originOf(user.id, { ...by, remoteAddress, ...(userAgent !== undefined && { userAgent }) })
   return { zoneId: zone.id, principal: user.id, origin: user.origin, ...from }
@@ -111,7 +111,7 @@ interface ClaimedPassword
 
 type ClaimDeps = Pick<NewPasswordDeps, 'store' | 'passwords' | 'clock' | 'audit'>
 
-/** Of the process: ids of accounts are unique. */
+/** One queue for the process: ids of accounts are unique. */
 const queued = createKeyedQueue()
 
 /**

@@ -125,7 +125,7 @@ async function hashOfNew(
 interface Attempt {
   readonly before: User
   readonly wanted: User
-  /** Of a new password. */
+  /** Hash of a new password. */
   readonly newHash: string | undefined
   readonly change: RecordChange
 }

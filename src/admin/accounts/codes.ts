@@ -13,7 +13,7 @@ import { refuseResource } from '../../users/refusal.ts'
 import type { CodeRoute } from './routes.ts'
 import type { AdminDeps } from '../deps.ts'
 
-/** Of `data`, in characters. */
+/** Characters of `data`. */
 export const MAX_DATA_LENGTH = 65_536
 /** Five years: a text that is never fetched is deleted eventually. */
 const MAX_LIFE_SECONDS = 5 * 366 * 24 * 60 * 60

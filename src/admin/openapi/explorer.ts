@@ -6,9 +6,9 @@ import type { FastifyInstance } from 'fastify'
 import { cachingOf } from '../../web/assets.ts'
 import { CORS_VARY } from '../../web/headers.ts'
 
-/** Of the package rapidoc. */
+/** Version of the package rapidoc. */
 export const EXPLORER_VERSION = '9.3.8'
-/** Of the script; scripts/explorer.ts and a test compare it. */
+/** Digest of its script; scripts/explorer.ts and a test compare it. */
 export const EXPLORER_SHA256 = 'affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d'
 /** The compressed script. */
 export const EXPLORER_FILE = join(import.meta.dirname, '../../../assets/explorer/rapidoc.js.gz')

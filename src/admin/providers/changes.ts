@@ -54,7 +54,7 @@ export function readProvider(
   if (malformed) throw new MalformedInput(`${malformed.key} ${malformed.message}`)
   const unreadable = problems.find(({ kind }) => kind === 'unreadable')
   if (unreadable) {
-    // Of the descriptions of the settings, so that no value is repeated.
+    // From the descriptions of the settings, so that no value is repeated.
     const reason = behaviour.namesBadSetting ? ` ${unreadable.key} ${unreadable.message}.` : ''
     throw refuseWith(400, `Invalid provider configuration.${reason}`)
   }

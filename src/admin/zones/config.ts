@@ -112,7 +112,7 @@ function refuseIssuer(issuer: string, activeKeyId: string | undefined): void {
   )
 }
 
-/** Beside `secondFactor`, which has rules of its own. */
+/** Settings that UAA does not have, besides `secondFactor`, which has rules of its own. */
 const KEPT = [
   'protocols',
   'requireDpopNonce',

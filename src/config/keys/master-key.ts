@@ -106,7 +106,7 @@ export function masterKeyOf(
   }: {
     readonly variable: string | undefined
     readonly folder: string
-    /** Of a command. */
+    /** Environment of a command. */
     readonly env: Environment
     readonly problems: Problems
   },
@@ -158,7 +158,7 @@ function missingProgram(
   return inPath ? `${program} is in no folder of the PATH` : `${program} does not exist`
 }
 
-/** That of the C library for a process without the variable. */
+/** The path that the C library uses for a process without the variable. */
 const DEFAULT_PATH = '/bin:/usr/bin'
 
 function isExecutable(path: string): boolean {

@@ -19,7 +19,7 @@ export function checkZoneIdentities(
     problems,
   }: {
     readonly urls: Urls
-    /** That of the default zone, if it is not the base URL. */
+    /** The issuer of the default zone, if it is not the base URL. */
     readonly issuer: string | undefined
     readonly samlEntityId: string
     readonly problems: Problems

@@ -125,7 +125,7 @@ export async function openSession(
   }
 }
 
-/** Of several users only one may be left, or of the groups some may be missing. */
+/** The remaining entry may be one of several users, and some groups may be missing. */
 const TRUNCATED = 'returned a part of the entries only, because of a size limit of its own'
 
 function readEntry({ dn, ...attributes }: Entry): DirectoryEntry {

@@ -17,13 +17,13 @@ const CONTENT_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2001/04/xmlenc#aes256-cbc',
 ])
 
-/** Of the key of the content. RSA 1.5 is vulnerable to Bleichenbacher's attack (XML Encryption 1.1 §5.5.1). */
+/** Algorithms for the key of the content. RSA 1.5 is vulnerable to Bleichenbacher's attack (XML Encryption 1.1 §5.5.1). */
 const KEY_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
   'http://www.w3.org/2009/xmlenc11#rsa-oaep',
 ])
 
-/** Of OAEP (XML Encryption 1.1 §5.5.2): those that the library knows; another one it would take for SHA-1. */
+/** Digests for OAEP (XML Encryption 1.1 §5.5.2) that the library knows; it would take another one for SHA-1. */
 const OAEP_DIGESTS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2000/09/xmldsig#sha1',
   'http://www.w3.org/2001/04/xmlenc#sha256',
@@ -58,7 +58,7 @@ interface Decrypted {
   readonly isAuthentic: boolean
 }
 
-/** Of one element: the key of the content, encrypted for each recipient. */
+/** Encrypted keys of one element: the key of the content, encrypted for each recipient. */
 const MAX_ENCRYPTED_KEYS = 4
 /** Each takes as long as a decryption with RSA; a zone has as many keys. */
 const MAX_ATTEMPTS = 20

@@ -14,7 +14,7 @@ import type { SamlNameId, SamlStatement } from './response.ts'
 export interface Mapping {
   readonly config: SamlProviderConfig
   readonly now: Date
-  /** Of the provider, and of ourselves. */
+  /** The entity id of the provider; below, our own. */
   readonly entityId: string
   readonly ownEntityId: string
   /** Whether a name of another format than the requested one is refused. */
@@ -25,9 +25,9 @@ export interface Mapping {
 const MAX_STRING_LENGTH = 255
 /** Characters of a value of a custom attribute. */
 const MAX_VALUE_LENGTH = 1024
-/** Of an attribute; as many as an account keeps. */
+/** Values of an attribute; as many as an account keeps. */
 const MAX_VALUES = 100
-/** Of groups; more are refused where they are looked up. */
+/** Names of groups; more are refused where they are looked up. */
 const MAX_GROUPS = 2000
 const MAX_CLASSES = 20
 const CUSTOM = 'user.attribute.'

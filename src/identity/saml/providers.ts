@@ -46,7 +46,7 @@ const unusable = (detail: string): SamlProblem => new SamlProblem('metadata', de
 /** One instance serves every zone. */
 export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps): SamlProviders {
   const documents = createDocuments<SamlProvider>({ clock })
-  /** Of metadata in the record itself. */
+  /** Results for metadata in the record itself. */
   const inline = new WeakMap<IdentityProvider, SamlProvider | SamlProblem>()
 
   function inlineOf(record: IdentityProvider, text: string): SamlProvider {

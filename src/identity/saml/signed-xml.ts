@@ -50,9 +50,9 @@ export const isSignedBy = (
 ): boolean => verify(hash, signed, { key, dsaEncoding, ...(isPss && PSS) }, bytes)
 
 const MIN_RSA_BITS = 2048
-/** Of a signature value: base64 of a key of 16,384 bits, in lines. */
+/** Characters of a signature value: base64 for a key of 16,384 bits, in lines. */
 const MAX_VALUE_LENGTH = 4096
-/** Of a list of prefixes; for each element, xml-crypto looks through it. */
+/** Characters of a list of prefixes, which xml-crypto searches for each element. */
 const MAX_PREFIXES_LENGTH = 256
 const ELEMENT_NODE = 1
 

@@ -64,7 +64,7 @@ export const SKEW_SECONDS = 60
 const MAX_AGE_SECONDS = 3000
 const MAX_NAME_LENGTH = 255
 const MAX_TEXT_LENGTH = 2048
-/** Of formats and entity ids (SAML Core §8.3.6). */
+/** Characters of formats and entity ids (SAML Core §8.3.6). */
 const MAX_ADDRESS_LENGTH = 1024
 
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer'
@@ -155,7 +155,7 @@ function checkConditions(conditions: XmlElement, { now, ownEntityId }: Expectati
   return checkPeriod(conditions, now)
 }
 
-/** Of the type anyURI: white space around it does not count (XML Schema Part 2 §3.2.17). */
+/** A value of the type anyURI: white space around it does not count (XML Schema Part 2 §3.2.17). */
 const uriOf = ({ text }: XmlElement): string => text.trim()
 
 /** `NotBefore` and `NotOnOrAfter` of the element; returns the latter. */

@@ -36,7 +36,7 @@ interface ZoneSigningKey {
 interface ClientProof {
   readonly outcome: 'proof'
   readonly headers: Readonly<Record<string, string>>
-  /** Of the form. */
+  /** To be added to the form. */
   readonly fields: Readonly<Record<string, string>>
 }
 

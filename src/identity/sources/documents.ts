@@ -45,7 +45,7 @@ const MIN_CACHE_SECONDS = 60
 const PAUSE_SECONDS = 30
 /** How long a document counts after it could not be fetched again. */
 const STALE_SECONDS = 60 * 60
-/** Of all zones: their administrators choose how many there are, and displace only their own. */
+/** Documents of all zones, whose administrators choose how many there are, and displace only their own. */
 const MAX_DOCUMENTS = 10_000
 /** Concurrent background fetches for pages, per zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
@@ -53,7 +53,7 @@ const MAX_REFRESHES = 4
 interface Entry<T> extends CachedDocument<T> {
   readonly until: Date
   readonly fetchedAt: Date
-  /** Of the last attempt, successful or not. */
+  /** Time of the last attempt, successful or not. */
   readonly triedAt: Date
 }
 

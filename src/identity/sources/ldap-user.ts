@@ -21,7 +21,7 @@ export interface DirectoryUser {
 const MAX_STRING_LENGTH = 255
 /** Characters of a value of a custom attribute. */
 const MAX_VALUE_LENGTH = 1024
-/** Of an attribute; as many as an account keeps. The rest is not read: many mappings may read it. */
+/** Values of an attribute; as many as an account keeps. The rest is not read: many mappings may read it. */
 const MAX_VALUES = 100
 const CUSTOM = 'user.attribute.'
 

@@ -1,5 +1,5 @@
-// Sign-in at SAML providers: the metadata for them, the ways to start it, and the assertion consumer. The routes are here; their code is loaded
-// when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
+// Sign-in at SAML providers: the metadata for them, the ways to start it, and the assertion consumer. The routes are here; their
+// code is loaded when the first of them is called. See docs/decisions/0014-upstream-sign-in.md.
 import type { FastifyInstance } from 'fastify'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'

@@ -25,7 +25,7 @@ type AuditFacts = Pick<AuditEvent, 'origin' | 'userAgent' | 'byOther' | 'authent
 export interface AuditEntry extends AuditRecord {
   readonly zoneId: string
   readonly number: number
-  /** Of the entry before it and of this one. */
+  /** Covers the entry before it and this one. */
   readonly hash: string
 }
 

@@ -51,7 +51,7 @@ export type TokenGrantType = Extract<Row, { endpoint: 'token' }>['type']
 /** Every grant type that a client may have. */
 export const GRANT_TYPES: readonly GrantType[] = ROWS.map(({ type }) => type)
 
-/** Those of UAA. */
+/** The grant types of UAA. */
 export const CLASSIC_GRANT_TYPES: readonly GrantType[] = GRANT_TYPES.filter(type => !PROTOCOL_OF.has(type))
 
 const typesOf = (at: Row['endpoint']): readonly GrantType[] =>

@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 
 /** The key `mutual_tls` of the configuration, and what goes with it. */
 export interface MutualTlsSettings {
-  /** Of trusted proxies, in lower case; absent if there are none. */
+  /** The header of trusted proxies, in lower case; absent if there are none. */
   readonly header?: string
   /** Whether the server asks callers itself (`listen.tls`). */
   readonly asks: boolean

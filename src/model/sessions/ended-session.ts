@@ -13,7 +13,7 @@ export interface EndedSession {
   /** Each client's `sid` is derived from it. */
   readonly sessionSalt: string
   readonly clients: readonly string[]
-  /** Of the clients that were tried or had to wait. Undefined before the first attempt, and after those of an earlier version. */
+  /** Clients that were tried or had to wait. Undefined before the first attempt, and after those of an earlier version. */
   readonly progress?: ReadonlyMap<string, ClientProgress>
   /** When it was first claimed. */
   readonly beganAt?: Date

@@ -36,7 +36,7 @@ export interface DeviceRequest {
 export interface DeviceDecision {
   readonly userId: string
   readonly scopes: readonly string[]
-  /** Those of the request, which the page showed. */
+  /** The resources of the request, which the page showed. */
   readonly resources?: readonly string[] | undefined
   readonly authenticatedAt: Date
   readonly amr: readonly string[]

@@ -213,7 +213,7 @@ export const hasRequiredGroups = (client: Client, groups: readonly string[]): bo
 export const lacksRequiredGroup = (to: Refusal | 'invalid_scope' | 'invalid_token'): OAuthError =>
   new OAuthError(to, "User does not meet the client's required group criteria.", { rule: 'required-group' })
 
-/** Those of the scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
+/** The scopes that the user no longer has, the zone no longer allows, or the client may no longer be given. */
 export function lostScopes(
   scopes: readonly string[],
   { client, because }: Omit<ScopeRequest, 'requested'>,
@@ -254,7 +254,7 @@ export function repeatedScopes(
   return requested.filter(scope => !OPENID_SCOPES.has(scope) || isGrantable(scope))
 }
 
-/** Those of the scopes that the user, the client's autoapproval or an earlier decision approved. */
+/** The scopes that the user, the client's autoapproval or an earlier decision approved. */
 export const approvedScopes = (scopes: GrantedScopes, isApproved: (scope: string) => boolean): GrantedScopes =>
   grant(scopes.filter(isApproved))
 

@@ -28,7 +28,7 @@ export interface ExternalGroup {
   readonly createdAt?: Date
 }
 
-/** Those of the names that none of the groups has, in any case. */
+/** The names that no group has, ignoring case. */
 export function missingGroups(
   names: readonly string[],
   groups: readonly { readonly displayName: string }[],

@@ -35,7 +35,7 @@ export function emailDomainOf(text: string): string | undefined {
 /** RFC 1035 §2.3.4. Longer ones are no domains, and the time to write one in Punycode grows with the square of its length. */
 const MAX_DOMAIN_LENGTH = 253
 const MAX_LABEL_LENGTH = 63
-/** Those of IDNA (RFC 3490 §3.1). */
+/** The dots of IDNA (RFC 3490 §3.1). */
 const DOTS = /[.\u3002\uff0e\uff61]/
 const ASCII = /^[!-~]*$/
 
@@ -99,7 +99,7 @@ export interface LockoutPolicy {
   readonly lockoutPeriodSeconds: number
 }
 
-/** Of zones without a policy of their own or the server's. */
+/** For zones without a policy of their own, if the server has none. */
 export const DEFAULT_LOCKOUT: LockoutPolicy = {
   lockoutAfterFailures: 5,
   countFailuresWithin: 1200,

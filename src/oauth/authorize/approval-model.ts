@@ -24,7 +24,7 @@ const REPEATED = [
   'code_challenge_method',
 ] as const
 
-/** Those of a login server, which names the user. */
+/** Parameters that are repeated to a login server, which names the user. */
 const REPEATED_TO_LOGIN_SERVER = [...REPEATED, 'source', 'username', 'user_id', 'origin'] as const
 
 /** The approval request, and how the authorization request and its URLs are written. */

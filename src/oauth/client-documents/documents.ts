@@ -44,7 +44,7 @@ interface DocumentDeps extends ReadingDeps {
   readonly log: { refusal(message: string): void }
 }
 
-/** Of the document; the draft asks for at least 5 kB. */
+/** Bytes of a document; the draft asks for at least 5 kB. */
 const MAX_BYTES = 16 * 1024
 /** How long it is used before it is fetched again: the upper limit keeps a redirect URI that was removed from being used. */
 const FRESH_SECONDS = { min: 60, usual: 15 * 60, max: 15 * 60 } as const
@@ -52,7 +52,7 @@ const FRESH_SECONDS = { min: 60, usual: 15 * 60, max: 15 * 60 } as const
 const STALE_SECONDS = 24 * 60 * 60
 /** How long one that could not be used is not fetched again: twice as long after each further error, up to the maximum. */
 const PAUSE_SECONDS = { first: 5, max: 60 } as const
-/** Of all zones, of which each displaces only its own; untrusted callers choose the addresses. */
+/** Documents of all zones. A zone displaces only its own; untrusted callers choose the addresses. */
 const MAX_KEPT = 20_000
 /** Ids whose documents were valid: a flood of other addresses cannot prevent fetching these again. */
 const MAX_KNOWN = 50_000

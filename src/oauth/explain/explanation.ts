@@ -16,7 +16,7 @@ export interface ExplainedScope {
    */
   readonly outcome: 'granted' | 'removed' | 'undecided' | 'not_requested' | 'absent'
   readonly because: readonly Reason[]
-  /** Of a token: what the records give today, where that is known. */
+  /** For a token: what the records give today, where that is known. */
   readonly today?: 'granted' | 'removed' | 'undecided' | 'not_requested' | undefined
 }
 

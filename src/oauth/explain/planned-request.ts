@@ -21,7 +21,7 @@ export interface PlannedRequest {
   readonly acrValues?: string | undefined
   readonly tokenFormat?: string | undefined
   readonly refreshToken?: string | undefined
-  /** Of an exchange. */
+  /** Only for an exchange. */
   readonly subjectToken?: string | undefined
   readonly audience?: string | undefined
   /** Scopes to be explained although the request does not ask for them. */

@@ -30,7 +30,7 @@ import { FROM_PROVIDER, lockOf, userOf } from './planning.ts'
 import { shortList } from './scope-reasons.ts'
 import type { ApprovalRule } from './scope-reasons.ts'
 
-/** Of a sign-in, with its level first. */
+/** The classes of a sign-in, its level first. */
 type Classes = readonly string[] | undefined
 
 /** Plans a sign-in in a browser, up to the level that zone, client and request demand. */

@@ -42,7 +42,7 @@ export function userOf({ findings: { user } }: Planning): User {
 export const missing = (detail: string): OAuthError =>
   new OAuthError('invalid_request', 'A parameter is missing', { rule: 'missing-parameter', detail })
 
-/** Of users of other providers. */
+/** What a plan cannot check about users of other providers. */
 export const FROM_PROVIDER =
   'Which memberships and roles the provider gives the user at the next sign-in: it is not asked.'
 

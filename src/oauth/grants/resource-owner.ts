@@ -44,7 +44,7 @@ export async function authorizeFor(
   }
 }
 
-/** Those of the user's scopes that the client may have and the request asks for. */
+/** The user's scopes that the client may have and the request asks for. */
 export async function scopesOfUser(
   user: User,
   { zone, client, params, because }: Pick<DecidedRequest, 'zone' | 'client' | 'params' | 'because'>,

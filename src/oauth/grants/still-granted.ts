@@ -12,7 +12,7 @@ import type { User } from '../../model/users/user.ts'
 import type { DecidedRequest, DecisionDeps } from './grant.ts'
 import { requireUsableProvider } from './resource-owner.ts'
 
-/** Those of the scopes that the user, the zone and the client still have; refuses when none is left. */
+/** The scopes that user, zone and client still have; refuses when none is left. */
 export async function stillGranted(
   { scopes, user }: { readonly scopes: readonly string[]; readonly user: User },
   request: Pick<DecidedRequest, 'zone' | 'client' | 'because'>,

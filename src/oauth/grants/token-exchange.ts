@@ -227,7 +227,7 @@ function requireMayAct(mayAct: unknown, actor: Actor): void {
 
 const depthOf = ({ act }: Actor): number => 1 + (isJsonRecord(act) ? depthOf(act) : 0)
 
-/** Those of the token that the rule, the calling client and the user's groups still allow, or fewer. */
+/** The scopes of the token that the rule, the calling client and the user's groups still allow, or fewer. */
 async function scopesFor(
   { zone, client, params, because }: DecidedRequest,
   { rule, subject, user }: { readonly rule: ExchangeRule; readonly subject: VerifiedToken; readonly user: User },

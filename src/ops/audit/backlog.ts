@@ -22,7 +22,7 @@ interface Pending {
 /** The pending events of one zone. */
 export interface Backlog {
   waiting: Pending[]
-  /** Of what waits. */
+  /** Weight of the waiting entries. */
   weight: number
   lost: number
   /** A batch whose transaction failed: perhaps it was committed, and only the response was lost. */
@@ -31,7 +31,7 @@ export interface Backlog {
 
 interface Backlogs {
   readonly zones: ReadonlyMap<string, Backlog>
-  /** Of all zones. */
+  /** Number of waiting entries of all zones. */
   readonly waiting: () => number
   /** False if too many wait: then the event is counted as lost. */
   add(event: AuditEvent, at: Date): boolean

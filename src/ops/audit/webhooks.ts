@@ -19,7 +19,7 @@ interface AuditWebhookDeps {
   readonly log: { warn(message: string): void; fault(message: string, cause: unknown): void }
 }
 
-/** Of one webhook: entries it has `accepted`, or that were `lost` to retention before, and attempts that `failed`. */
+/** Counts for one webhook: entries it has `accepted`, or that were `lost` to retention before, and attempts that `failed`. */
 export interface WebhookTotals {
   readonly name: string
   readonly outcomes: Readonly<Record<'accepted' | 'lost' | 'failed', number>>

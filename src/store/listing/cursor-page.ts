@@ -31,8 +31,8 @@ interface Plan {
 const SMALL_RESULT = 5000
 
 /**
- * The matching rows behind a position: as many as `fitting` keeps of a page. Keyset pagination: a row that exists throughout and keeps its sort value is in
- * exactly one page, regardless of other insertions and deletions. Throws as `readPage`.
+ * The matching rows after a position: as many as `fitting` keeps of a page. Keyset pagination: a row that exists throughout and
+ * keeps its sort value is in exactly one page, regardless of other insertions and deletions. Throws as `readPage`.
  */
 export async function readFrom<Row extends object>(
   db: Database,

@@ -20,7 +20,7 @@ interface Allocation {
   readonly bytes: Buffer
 }
 
-/** Of a CK_ULONG, and of a pointer. */
+/** Size of a CK_ULONG, and of a pointer. */
 export const ULONG_BYTES = 8
 const MEMORY_BYTES = 65_536
 

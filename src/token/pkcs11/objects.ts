@@ -47,7 +47,7 @@ export function keyPairOf(open: OpenSession, { token, label }: { token: string; 
   if (privateKeys.length > 1) throw new TokenFailure(`the token ${token} has several private keys ${label}`)
   const id = attribute(open, key, CKA.id)
   const [publicHalf] = find(open, [CKA.class, number(CKO_PUBLIC_KEY)], id ? [CKA.id, id] : [CKA.label, name])
-  // Of RSA, the private key has what is needed as well.
+  // An RSA private key has the public attributes as well.
   const publicKey = publicKeyOf(publicAttributes(open, key, publicHalf ?? key))
   if (publicKey === undefined) throw new TokenFailure(`the token ${token} has no usable public key of ${label}`)
   return { privateKey: key, publicKey }

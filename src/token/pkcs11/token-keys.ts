@@ -11,7 +11,7 @@ const MAX_WAITING = 1000
 const RETRY_MS = 1000
 
 interface Deps {
-  /** Of the processes in which the token's library runs. */
+  /** Environment of the processes in which the token's library runs. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: { info(message: string): void; warn(message: string): void }
   /** Until a signature. */

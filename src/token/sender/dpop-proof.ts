@@ -133,7 +133,7 @@ function openKey(header: JsonRecord | undefined): ProofKey | undefined {
   return { alg, key, jkt: thumbprint(key) }
 }
 
-/** Of `FOREIGN_ALGORITHMS`, each of which has one: the list has a second name for one of ours (RFC 9864). */
+/** The algorithm for one of `FOREIGN_ALGORITHMS`, which have a second name for one of ours (RFC 9864). */
 const signingAlgorithm = (alg: string): SigningAlgorithm => algorithmNamed(alg) as SigningAlgorithm
 
 /** §4.3 items 8 and 9. */

@@ -13,7 +13,7 @@ import type { Caller } from '../caller.ts'
 
 /** The caller of a change of groups. */
 export interface GroupCaller extends Caller {
-  /** Those of the token, as they apply in the zone. */
+  /** The scopes of the token, as they apply in the zone. */
   readonly scopes: readonly string[]
   /** Whether the token was issued in the default zone. */
   readonly ofDefaultZone: boolean

@@ -16,7 +16,7 @@ export interface GroupDraft {
   readonly externalId?: string | null | undefined
 }
 
-/** Of one request; a group may have more. */
+/** Members in one request; a group may have more. */
 const MAX_MEMBERS = 10_000
 /** Characters of the origin of a member or a mapping. */
 export const MAX_ORIGIN_LENGTH = 36

@@ -10,7 +10,7 @@ interface AnonymousSession {
 const MAX_PER_NETWORK = 500
 /** Networks that are counted at once; the least recently used one is dropped first. */
 const MAX_NETWORKS = 1000
-/** Of all networks, of some 100 bytes each. */
+/** Entries of all networks, some 100 bytes each. */
 const MAX_ALL = 200_000
 
 /** The anonymous sessions of one purpose. */

@@ -7,7 +7,7 @@ import type { CookieAttributes } from './cookies.ts'
 import { cookieOf, setCookie } from './cookies.ts'
 
 const VISITOR_LENGTH = 22
-/** Of the cookie, and so of anti-forgery values that are bound to it. */
+/** Lifetime of the cookie, and so of anti-forgery values that are bound to it. */
 export const VISITOR_SECONDS = 86_400
 
 /** Browsers by their random values, which nobody else knows. */

@@ -155,7 +155,7 @@ export function createZoneResolver(deps: {
   urls: Urls
   defaultZoneId: string
   settings: Pick<TokenSettings, 'internalHostnames'>
-  /** Those of the internal host names where zones have URLs of their own. */
+  /** The internal host names, where zones have URLs of their own. */
   furtherHosts: readonly string[]
   /** Set in the playground: prevents DNS rebinding, by which a page of another site could use the demo accounts. */
   isPlayground: boolean

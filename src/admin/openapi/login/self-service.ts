@@ -13,7 +13,7 @@ const MISSING = 'A field is missing.'
 const OFF = 'Self-service is off in this zone.'
 const MANY = 'Too many mails to this address, or caused from this one.'
 const BUSY = 'Too many tasks are queued.'
-/** Of pages that mailed links lead to. */
+/** Answers of pages that mailed links lead to. */
 const LINK_ANSWERS = {
   200: page('The page.'),
   400: MISSING,

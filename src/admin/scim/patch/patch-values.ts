@@ -29,7 +29,7 @@ export interface Context {
 export interface Budget {
   left: number
 }
-/** Of a request. */
+/** Comparisons for one request. */
 export const MAX_COMPARISONS = 25_000
 /** Ids are compared faster than values: a thousand members can be added one by one. */
 const COST_OF_ID = 1 / 40
@@ -86,7 +86,7 @@ export function changeValues(
   )
   const preferred = changed.findLast((entry, index) => chosen.has(list[index]) && isPrimary(entry))
   const entries = onlyPrimary(changed, preferred).filter(entry => entry !== undefined)
-  // Of members, which can be many, a set is made at the end.
+  // Members can be many: a set of them is made at the end.
   owner[attribute.name] = hasOwnId(attribute) ? entries : joined(attribute, [], entries)
 }
 

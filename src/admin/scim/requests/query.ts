@@ -25,7 +25,7 @@ export interface ListRequest extends SelectedNames {
   readonly cursor: string | undefined
 }
 
-/** Of a list without `sortBy`. */
+/** The order of a list without `sortBy`. */
 export const DEFAULT_ORDER = 'meta.created'
 const NAMES = [
   'filter',

@@ -25,7 +25,7 @@ export interface GroupMembers {
 
 /** Members that are read at a time. */
 const MEMBERS_PER_PAGE = 500
-/** Of all groups on a page of a list. */
+/** Members of all groups on a page of a list. */
 const MAX_MEMBERS_OF_LIST = 10_000
 /** As many as a request can have; for filters that are not about ids. */
 const MAX_MEMBERS_TO_FILTER = 10_000

@@ -136,7 +136,7 @@ function setAt(record: Record<string, unknown>, [name = '', ...rest]: readonly s
   record[name] = inner
 }
 
-/** Of what is stored outside the columns: a list has five hundred users. */
+/** Bytes that are stored outside the columns: a list has five hundred users. */
 const MAX_PROFILE_BYTES = 64 * 1024
 
 function profileOf(

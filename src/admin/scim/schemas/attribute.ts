@@ -20,7 +20,7 @@ export interface Attribute {
   readonly canonicalValues?: readonly string[]
   readonly referenceTypes?: readonly string[]
   readonly subAttributes?: readonly Attribute[]
-  /** Of a list; `MAX_VALUES` unless given. */
+  /** Maximum length of a list; `MAX_VALUES` unless given. */
   readonly maxValues?: number
   /** Whether `/Schemas` omits it, because few callers may use it. */
   readonly unlisted?: true

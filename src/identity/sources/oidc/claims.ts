@@ -14,9 +14,9 @@ export class UnmappableClaims extends Error {
 }
 
 const MAX_STRING_LENGTH = 255
-/** Of `amr` and `acr`. */
+/** Values of `amr` and `acr`. */
 const MAX_METHODS = 20
-/** Of a custom attribute; as many as an account keeps. */
+/** Values of a custom attribute; as many as an account keeps. */
 const MAX_VALUES = 100
 
 /** Maps the claims as the provider's record says. Throws `UnmappableClaims`. */

@@ -12,7 +12,7 @@ import { readUserinfo } from '../userinfo.ts'
 /** Where to ask, and with what. */
 export interface UserinfoAccess {
   readonly userInfoUrl?: string | undefined
-  /** Of the same response, unverified. */
+  /** From the same response, unverified. */
   readonly accessToken: unknown
   readonly share: OutboundShare
 }
