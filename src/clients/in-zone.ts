@@ -31,6 +31,7 @@ type Check = (zone: Zone, client: ClientDefinition, deps: InZoneDeps) => Promise
 const ALGORITHMS = [
   ['id_token_signed_response_alg', ({ idTokenSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
   ['userinfo_signed_response_alg', ({ userinfoSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
+  ['introspection_signed_response_alg', ({ introspectionSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
   ['authorization_signed_response_alg', ({ authorizationSignedResponseAlg: algorithm }: ClientDefinition) => algorithm],
 ] as const
 

@@ -62,6 +62,7 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     request_object_signing_alg: client.requestObjectSigningAlg,
     id_token_signed_response_alg: client.idTokenSignedResponseAlg,
     userinfo_signed_response_alg: client.userinfoSignedResponseAlg,
+    introspection_signed_response_alg: client.introspectionSignedResponseAlg,
     authorization_signed_response_alg: client.authorizationSignedResponseAlg,
   })) {
     if (algorithm !== undefined && demands.algorithms?.some(each => each === algorithmNamed(algorithm)) === false) {

@@ -1,5 +1,6 @@
 // What introspection and its predecessor /check_token share: who may inspect a token, and which claims are shown.
 import type { FastifyRequest } from 'fastify'
+import type { Client } from '../model/clients/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { bearerHeader, inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
@@ -39,12 +40,12 @@ const SHOWN = [
   'act',
 ] as const
 
-/** A client with the resource authority, by its credentials, or for introspection by a token of its own. */
+/** Returns the caller: a client with the resource authority, by its credentials, or for introspection by a token of its own. */
 export async function requireInspector(
   request: FastifyRequest,
   { params, basicOnly = false }: { readonly params: Params; readonly basicOnly?: boolean },
   { reader, authenticator, service, behaviour }: OAuthDeps,
-): Promise<void> {
+): Promise<Client> {
   const authority = service.scope('resource')
   const refusal = (): OAuthError =>
     behaviour.reportInspectorScope
@@ -52,17 +53,17 @@ export async function requireInspector(
       : new OAuthError('access_denied', 'Access is denied')
   const bearer = basicOnly ? undefined : bearerHeader(request)
   if (bearer !== undefined) {
-    const { user, scopes } = await reader.read(request, bearer).catch((error: unknown) => {
+    const { user, scopes, client } = await reader.read(request, bearer).catch((error: unknown) => {
       throw inRealm(error, service)
     })
-    if (!user && scopes.includes(authority)) return
+    if (!user && scopes.includes(authority)) return client
     throw behaviour.reportInspectorScope ? inRealm(refusal(), service) : refusal()
   }
   const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
   const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }
   const credentials = { authorization: authorizationOf(request), params, endpoint }
   const { client } = await authenticator.authenticate(contextOf(request), credentials)
-  if (client.authorities.includes(authority)) return
+  if (client.authorities.includes(authority)) return client
   throw refusal()
 }
 

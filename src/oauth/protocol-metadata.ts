@@ -46,6 +46,7 @@ const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, fact
   frontchannelLogout: () => ({ frontchannel_logout_supported: true, frontchannel_logout_session_supported: true }),
   backchannelLogout: () => ({ backchannel_logout_supported: true, backchannel_logout_session_supported: true }),
   signedUserinfo: (_, { algorithms }) => ({ userinfo_signing_alg_values_supported: algorithms }),
+  signedIntrospection: (_, { algorithms }) => ({ introspection_signing_alg_values_supported: algorithms }),
   mutualTls: (_, { mutualTls }) => (mutualTls ? certificateMembers(mutualTls) : {}),
   clientMetadataDocuments: () => ({ client_id_metadata_document_supported: true }),
   pairwiseSubjects: () => ({ subject_types_supported: ['public', 'pairwise'] }),

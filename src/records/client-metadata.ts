@@ -115,6 +115,11 @@ export const clientMetadataFields = describeRecord({
     oneOf(CLIENT_ALGORITHMS),
     'The algorithm of signed userinfo responses, which are JSON unless set.',
   ),
+  introspectionSignedResponseAlg: attribute(
+    'introspection_signed_response_alg',
+    oneOf(CLIENT_ALGORITHMS),
+    'The algorithm of signed introspection responses, RS256 unless set (RFC 9701 §6).',
+  ),
   subjectType: attribute(
     'subject_type',
     oneOf(['public', 'pairwise']),

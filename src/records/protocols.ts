@@ -16,6 +16,7 @@ export const PROTOCOLS = {
     'Clients whose id is the URL of their metadata document (Client ID Metadata Document); off unless set.',
   protectedResourceMetadata: 'Metadata of the server’s own APIs (RFC 9728).',
   signedUserinfo: 'Signed userinfo responses (OpenID Connect Core §5.3.2).',
+  signedIntrospection: 'Signed introspection responses (RFC 9701).',
   pairwiseSubjects: 'A different subject for each sector of clients (OpenID Connect Core §8.1).',
 } as const
 

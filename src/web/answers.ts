@@ -133,8 +133,11 @@ const acceptedTypes = ({ headers: { accept = '' } }: FastifyRequest): readonly s
     .filter(range => !/;\s*q=0(?:\.0*)?\s*$/.test(range)) // RFC 9110 §12.4.2: not acceptable
     .map(range => range.split(';', 1).join('').trim())
 
+/** Whether `Accept` names the media type, which is in lower case. */
+export const accepts = (request: FastifyRequest, type: string): boolean => acceptedTypes(request).includes(type)
+
 /** Whether `Accept` names JSON. */
-export const wantsJson = (request: FastifyRequest): boolean => acceptedTypes(request).includes('application/json')
+export const wantsJson = (request: FastifyRequest): boolean => accepts(request, 'application/json')
 
 // Documented browser requests send the last one, and then follow the redirect to the sign-in page.
 const PAGE_TYPES = new Set(['text/html', 'text/*', '*/*', 'application/x-www-form-urlencoded'])

@@ -84,6 +84,22 @@ describe('openid-client', () => {
     })
   }
 
+  it('inspects a token by a response whose signature it verifies (RFC 9701)', async () => {
+    const auth = client.ClientSecretBasic('s e+c%r:ét')
+    const metadata = { introspection_signed_response_alg: 'RS256' }
+    const config = await client.discovery(base, 'library', metadata, auth, { execute: [client.allowInsecureRequests] })
+    client.enableNonRepudiationChecks(config)
+    let type: string | null = null
+    config[client.customFetch] = async (url, options) => {
+      const answer = await fetch(url, { ...options, body: options.body as string | undefined } as RequestInit)
+      if (url.endsWith('/introspect')) type = answer.headers.get('content-type')
+      return answer
+    }
+    const { access_token: token } = await client.clientCredentialsGrant(config, { scope: 'jobs.run' })
+    const { active, scope } = await client.tokenIntrospection(config, token)
+    assert.deepEqual([active, scope, type], [true, 'jobs.run', 'application/token-introspection+jwt'])
+  })
+
   for (const [name, id, auth] of [
     ['a confidential client', 'library', () => client.ClientSecretBasic('s e+c%r:ét')],
     ['a client that signs', 'signer', () => client.PrivateKeyJwt(key())],

@@ -26,6 +26,7 @@ const MEMBERS: { readonly [P in Protocol]?: Members } = {
   },
   frontchannelLogout: { frontchannel_logout_supported: true, frontchannel_logout_session_supported: true },
   backchannelLogout: { backchannel_logout_supported: true, backchannel_logout_session_supported: true },
+  signedIntrospection: { introspection_signing_alg_values_supported: ['RS256'] },
   signedUserinfo: { userinfo_signing_alg_values_supported: ['RS256'] },
   pairwiseSubjects: { subject_types_supported: ['public', 'pairwise'] },
 }

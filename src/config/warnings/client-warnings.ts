@@ -28,6 +28,7 @@ interface ZoneOfClients {
 const ALGORITHMS = [
   'id_token_signed_response_alg',
   'userinfo_signed_response_alg',
+  'introspection_signed_response_alg',
   'authorization_signed_response_alg',
 ] as const
 

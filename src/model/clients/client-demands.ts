@@ -83,17 +83,19 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
 const allowed = (method: string, isFapi: boolean): readonly string[] =>
   isFapi && !FAPI_AUTH_METHODS.includes(method) ? [] : [method]
 
-/** OpenID Connect Registration §2. */
+/** OpenID Connect Registration §2, RFC 9701 §6. */
 export const DEFAULT_ALGORITHM: ClientAlgorithm = 'RS256'
 
 /**
  * The algorithm of ID tokens and signed responses for a client that registered itself without naming one (OpenID Connect
- * Registration §2, JARM §3), if the zone has a key for it. Undefined: that of the active key, or of the profile.
+ * Registration §2, JARM §3), or with `isFixed` for any client, if the zone has a key for it. Undefined: that of the active key,
+ * or of the profile.
  */
 export function defaultAlgorithm(
   zone: Pick<Zone, 'config'>,
   client: DemandingMembers & Pick<Client, 'registration'>,
+  { isFixed }: { readonly isFixed: boolean },
 ): ClientAlgorithm | undefined {
-  if (client.registration === undefined) return undefined
+  if (!isFixed && client.registration === undefined) return undefined
   return demandsOn(zone, client).algorithms === undefined ? DEFAULT_ALGORITHM : undefined
 }

@@ -64,6 +64,7 @@ const MEMBERS: readonly (readonly [name: string, kind: Kind, protocol?: Protocol
   ['subject_type', 'string', 'pairwiseSubjects'],
   ['sector_identifier_uri', 'link', 'pairwiseSubjects'],
   ['userinfo_signed_response_alg', 'string', 'signedUserinfo'],
+  ['introspection_signed_response_alg', 'string', 'signedIntrospection'],
   ['request_object_signing_alg', 'string', 'requestObjects'],
   ['require_signed_request_object', 'flag', 'requestObjects'],
   ['request_uris', 'links', 'requestObjects'],

@@ -11,7 +11,7 @@ import { isPublic } from './zone-key.ts'
 import { NoSigningKey } from './keys.ts'
 
 /** What a client verifies itself. Logout tokens have the key of ID tokens (OpenID Connect Back-Channel Logout §2.6). */
-type SignedForClient = 'id_token' | 'userinfo' | 'response'
+type SignedForClient = 'id_token' | 'userinfo' | 'introspection' | 'response'
 
 interface Signing {
   readonly zone: Zone
@@ -29,13 +29,16 @@ function registered(kind: SignedForClient, zone: Zone, client: Client): SigningA
       return client.idTokenSignedResponseAlg
     case 'userinfo':
       return client.userinfoSignedResponseAlg
-    case 'response': {
-      // A zone may have got its profile after the client got its algorithm.
-      const { authorizationSignedResponseAlg: own } = client
-      return demandsOn(zone, client).algorithms?.some(one => one === own) === false ? undefined : own
-    }
+    // A zone may have got its profile after the client got its algorithm.
+    case 'introspection':
+      return allowed(client.introspectionSignedResponseAlg, zone, client)
+    case 'response':
+      return allowed(client.authorizationSignedResponseAlg, zone, client)
   }
 }
+
+const allowed = <A extends string>(algorithm: A | undefined, zone: Zone, client: Client): A | undefined =>
+  demandsOn(zone, client).algorithms?.some(one => one === algorithm) === false ? undefined : algorithm
 
 async function usableKey({ zone, client, keys }: Signing, isUsable: (key: SigningKey) => boolean): Promise<SigningKey> {
   const active = await keys.active(zone.id)
@@ -58,17 +61,17 @@ export const tokenKey = (signing: Signing): Promise<SigningKey> => usableKey(sig
 
 /**
  * The key of the algorithm that the client has registered for it; otherwise of its default one, if the zone has such a key;
- * otherwise the one of access tokens. Authorization responses are never signed with a shared secret of the zone. Throws
+ * otherwise the one of access tokens. Responses, unlike ID tokens, are never signed with a shared secret of the zone. Throws
  * `NoSigningKey`.
  */
 export async function clientKey(kind: SignedForClient, signing: Signing): Promise<SigningKey> {
   const { zone, client, keys } = signing
   const own = registered(kind, zone, client)
-  const algorithm = own ?? defaultAlgorithm(zone, client)
+  const algorithm = own ?? defaultAlgorithm(zone, client, { isFixed: kind === 'introspection' })
   const key = algorithm && (await keys.withAlgorithm(zone.id, algorithm))
   if (key) return key
   if (own !== undefined) throw new NoSigningKey(`the zone has no key for ${own}, which ${client.clientId} requires`)
-  return usableKey(signing, kind === 'response' ? isPublic : () => true)
+  return usableKey(signing, kind === 'response' || kind === 'introspection' ? isPublic : () => true)
 }
 
 /** The key, or the refusal of a token that cannot be signed. */

@@ -67,11 +67,14 @@ export function tokensArea(facts: Facts): Area {
       'POST /introspect': {
         summary: 'Inspect a token',
         refusesRepeated,
-        about: 'RFC 7662.',
+        about: 'RFC 7662, and RFC 9701 with `Accept: application/token-introspection+jwt`.',
         credentials: ['form', 'bearer'],
         form: inspected(token),
         answers: {
-          200: json('The claims of the token, or `"active": false`.', ref('Introspection')),
+          200: {
+            about: 'The claims of the token, or `"active": false`.',
+            content: { 'application/json': ref('Introspection'), 'application/token-introspection+jwt': text },
+          },
           400: 'A parameter is missing.',
           403: `The caller lacks ${facts.service.scope('resource')}.`,
         },
