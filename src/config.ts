@@ -75,7 +75,7 @@ const KEYS_OF = {
 /** What a command needs to open the database of a server, and to check that it is that of the server. */
 export const STORAGE_SETTINGS = ['database', 'databaseOptions', 'service', 'masterKey'] as const
 
-/** Those settings. */
+/** The settings of a command that only opens the database. */
 export type StorageConfig = Pick<Config, (typeof STORAGE_SETTINGS)[number]>
 
 /**

@@ -71,7 +71,7 @@ export async function invite(zone: Zone, invitation: Invitation, deps: AccountDe
   }
 }
 
-/** Those of the address's domain, else the internal one; exactly one must be left. */
+/** The provider of the address's domain, else the internal one; exactly one must be left. */
 async function providerFor(
   zone: Zone,
   { email, client }: Invitation,

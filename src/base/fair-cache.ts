@@ -30,7 +30,7 @@ export interface CacheBounds<V> {
 
 /** Tenants choose how large most of what is cached is. */
 const DEFAULT_BYTES = 32 * 1024 * 1024
-/** Of the cache itself. */
+/** Bytes that the cache itself takes for an entry. */
 const ENTRY_BYTES = 200
 
 interface Share {

@@ -1,9 +1,9 @@
 import { randomFillSync, randomUUID } from 'node:crypto'
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** Of Crockford: no I, L, O or U. */
+/** Crockford's alphabet: no I, L, O or U. */
 const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-/** Of RFC 8628 §6.1: no vowels, so that no words appear, and nothing that looks like a digit. */
+/** The alphabet of RFC 8628 §6.1: no vowels, so that no words appear, and nothing that looks like a digit. */
 const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ'
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 

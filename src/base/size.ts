@@ -1,4 +1,4 @@
-/** Of objects that are more than their members, such as keys and dates: their part outside of the heap, too. */
+/** Objects that are more than their members, such as keys: with their part outside of the heap. */
 const OPAQUE_BYTES = 3 * 1024
 const OBJECT_BYTES = 32
 const MEMBER_BYTES = 16

@@ -26,7 +26,7 @@ export function createLedger(store: Store, vault: Vault, onApplied?: (applied: n
   let applied = 0
   let zone: { readonly id: string; readonly known: Promise<ReadonlyMap<string, string>> } | undefined
 
-  /** Of one zone at a time: a query for each of thousands of unchanged records takes most of a start. */
+  /** Known digests of one zone at a time: a query for each of thousands of unchanged records takes most of a start. */
   async function knownIn(zoneId: string): Promise<ReadonlyMap<string, string>> {
     const load = async (): Promise<ReadonlyMap<string, string>> => {
       const all = await store.bootstrap.appliedInZone(zoneId)

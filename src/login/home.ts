@@ -14,7 +14,7 @@ const MAX_ICON_LENGTH = 16_384
 
 /** `GET /` and `/home`, and the stylesheet with the zone's own colours. */
 export function homeHandlers(on: On<SignInRoute>, { store, pages, urls, pageSettings, behaviour }: LoginDeps): void {
-  /** Those of the home page; one that can initiate a sign-in is opened at that URL (OpenID Connect Core §4). */
+  /** The applications of the home page; one that can initiate a sign-in is opened at that URL (OpenID Connect Core §4). */
   async function applicationsOf(zone: AddressedZone): Promise<readonly ClientMetadata[]> {
     const shown = await store.clients.listOnHomePage(zone.id)
     if (!behaviour.furtherProtocols) return shown

@@ -60,7 +60,7 @@ function hasPlainDomain(text: string): boolean {
 export const placeholderAddress = (userName: string, origin: string): string =>
   `${userName.replaceAll('@', '')}@user.from.${origin}.cf`
 
-/** Those above, also of other servers, and those of UAA, whose domains cannot exist (RFC 2606 §2). */
+/** Whether it is an address as above, also of another server, or one of UAA's, whose domains cannot exist (RFC 2606 §2). */
 const isPlaceholder = (text: string): boolean => /@(?:user\.from\..+\.cf|.+\.invalid)$/is.test(text)
 
 /** Whether mail can be sent to the address. */

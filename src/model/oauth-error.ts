@@ -97,7 +97,7 @@ export class OAuthError extends Error {
   readonly error: OAuthErrorCode
   readonly status: number
   readonly detail: string | undefined
-  /** Members beside `error` and `error_description`, such as `scope`. */
+  /** Members in addition to `error` and `error_description`, such as `scope`. */
   readonly extra: Readonly<Record<string, string>>
   /** The `WWW-Authenticate` header, if it is not the default one. */
   readonly challenge: string | undefined

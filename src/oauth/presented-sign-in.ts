@@ -34,8 +34,8 @@ export function signInOf(
 }
 
 /**
- * Of an ID token of the zone. One of a provider's user may be older than the policy, and have a word of the provider that
- * reads like a level.
+ * Reads the sign-in from an ID token of the zone. One of a provider's user may be older than the policy, and have a word of the
+ * provider that reads like a level.
  */
 export function signInOfIdToken(
   claims: Readonly<Record<string, unknown>>,

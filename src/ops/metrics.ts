@@ -38,7 +38,7 @@ const AUDITED: Readonly<Partial<Record<AuditEventType, string>>> = {
   PrincipalAuthenticationFailure: 'principal_authentication_failure_count',
 }
 
-/** Those that UAA does not have: absent until one happens. */
+/** Events that UAA does not have: absent until one happens. */
 const AUDITED_HERE: typeof AUDITED = {
   MfaAuthenticationSuccess: 'mfa_authentication_count',
   MfaAuthenticationFailure: 'mfa_authentication_failure_count',

@@ -24,7 +24,7 @@ function withMessage<S extends object>(
   return type === 'regex' && typeof message === 'string' ? { ...schema, patternErrorMessage: message } : undefined
 }
 
-/** Drops implied keywords (`type` beside `enum`, `propertyNames`), so that a wrong value is reported once. */
+/** Drops implied keywords (`type` next to `enum`, `propertyNames`), so that a wrong value is reported once. */
 function withoutImplied<S extends object>(schema: S): S | undefined {
   const implied = Object.hasOwn(schema, 'enum') ? 'type' : 'propertyNames'
   if (!Object.hasOwn(schema, implied)) return undefined

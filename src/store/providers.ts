@@ -130,7 +130,10 @@ export function createProviders(db: Database, caches: Caches): ProviderStore {
     for (const each of changed) if (!each.provider.active) await endSessions(each)
   }
 
-  /** Of an origin that is added again, before the process that deletes it has finished, or stopped. */
+  /**
+   * Finishes the deletion of an origin that is added again before the process that deletes it has finished, or after it has
+   * stopped.
+   */
   async function finishFormer(zoneId: string, originKey: string): Promise<void> {
     if ((await db.read(IS_MARKED, { zone_id: zoneId, origin_key: originKey })).length === 0) return
     await finishDeletion(db, zoneId, originKey)

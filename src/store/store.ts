@@ -93,7 +93,7 @@ export interface Store {
   readonly mails: MailStore
   readonly leases: LeaseStore
   readonly assertions: AssertionStore
-  /** Of keys that senders prove (RFC 9449 §11.1). */
+  /** Proofs of senders' keys (RFC 9449 §11.1). */
   readonly proofs: OnceStore
   readonly pushedRequests: PushedRequestStore
   readonly sessions: SessionStore
@@ -105,8 +105,8 @@ export interface Store {
   readonly bootstrap: BootstrapStore
   readonly sealed: SealedStore
   /**
-   * Runs the work of a request: what it writes into its zone is refused with `ZoneDeleted` once the zone was deleted, even if it was
-   * created again with the same id. `zone` is asked at each write.
+   * Runs the work of a request: what it writes into its zone is refused with `ZoneDeleted` once the zone was deleted, even if
+   * it was created again with the same id. `zone` is asked at each write.
    */
   during<T>(zone: () => Pick<Zone, 'id' | 'createdAt'> | undefined, work: () => T): T
   /** Deletes a small batch of rows that expired before `now`; returns the number of rows, 0 when none is left. */
@@ -152,8 +152,8 @@ export interface ZoneStore {
   replace(zone: Zone, revision: number, also: ZoneAdditions): Promise<void>
   /**
    * Deletes the zone with everything in it, and the groups of the default zone and authorities of its clients that are named
-   * after it, in one transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased` when one of
-   * its providers has an alias: then nothing is deleted.
+   * after it, in one transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased`
+   * when one of its providers has an alias: then nothing is deleted.
    */
   delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>
   /** Names of all groups of the zone, in pages. */

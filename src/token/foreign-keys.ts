@@ -68,7 +68,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 /** The accepted algorithms, RS256 first; also published in the metadata. */
 export const FOREIGN_ALGORITHMS: readonly string[] = [...KINDS.keys()]
 
-/** Those among the given ones, by either name of EdDSA; all if none are given. */
+/** The algorithms among those allowed, by either name of EdDSA; all if none are given. */
 export const foreignAlgorithmsAmong = (allowed: readonly string[] | undefined): readonly string[] =>
   FOREIGN_ALGORITHMS.filter(each => allowed?.some(one => algorithmNamed(one) === algorithmNamed(each)) !== false)
 

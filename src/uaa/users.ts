@@ -143,7 +143,7 @@ function aliasOf(row: UserRow, { zones, report }: ImportDeps): Partial<Pick<User
   return {}
 }
 
-/** Those that are not empty; an empty salt is part of `rev_sig`, as in UAA. */
+/** The texts that are not empty; an empty salt is part of `rev_sig`, as in UAA. */
 const texts = (row: UserRow): Partial<Pick<User, (typeof TEXTS)[number]>> =>
   Object.fromEntries(
     TEXTS.flatMap(name => {

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 interface Guess {
   readonly user: User
   readonly policy: LockoutPolicy
-  /** Those that count now. */
+  /** The failures that count now. */
   readonly failures: readonly Date[]
   readonly now: Date
   readonly matches: () => Promise<boolean>

@@ -116,7 +116,7 @@ export function createNoRouteHook(deps: {
   }
 }
 
-/** Those that a request can reach: the router prefers a fixed path to a pattern. */
+/** The routes that a request can reach: the router prefers a fixed path to a pattern. */
 function answering(routes: readonly RegisteredRoute[], path: string): readonly RegisteredRoute[] {
   const fixed = new Set(routes.filter(({ url }) => url === path).map(({ method }) => method))
   return routes.filter(({ url, method }) => url === path || !fixed.has(method))

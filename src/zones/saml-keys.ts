@@ -21,7 +21,7 @@ interface SentKey {
 }
 
 const MAX_KEYS = 20
-/** Of the key derivations of one request together: a fifth of a second. OpenSSL encrypts a key with 2048 rounds. */
+/** Rounds of all key derivations of one request: a fifth of a second. OpenSSL encrypts a key with 2048 rounds. */
 const MAX_ROUNDS = 200_000
 
 /** The active key: the chosen one, else the one in the old format. */
@@ -121,7 +121,7 @@ function sentKeys(config: JsonRecord): Readonly<Record<string, SentKey>> {
     passphrase: textOf(config, 'privateKeyPassword', at),
     certificate: textOf(config, 'certificate', at),
   }
-  // Beside an entry with a private key, a certificate in the old format repeats what was shown before.
+  // Next to an entry with a private key, a certificate in the old format repeats what was shown before.
   const entry = keys.find(([id]) => id === LEGACY_SAML_KEY)?.[1]
   const isSaid = legacy.key !== '' || (!entry?.key && (legacy.certificate !== '' || legacy.passphrase !== ''))
   return { ...Object.fromEntries(keys), ...(isSaid && { [LEGACY_SAML_KEY]: legacy }) }

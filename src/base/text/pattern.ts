@@ -22,7 +22,7 @@ export class PatternError extends Error {
 const MAX_LENGTH = 500
 /** Matching takes at most the length of the string times this. */
 const MAX_PROGRAM_SIZE = 1000
-/** Of the estimate, which may be somewhat higher. */
+/** The largest estimate, which may be somewhat higher than the size. */
 const MAX_ESTIMATE = 2 * MAX_PROGRAM_SIZE
 
 const tooLarge = (): PatternError => new PatternError('is too large once its repetitions are expanded')

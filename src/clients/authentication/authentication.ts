@@ -23,7 +23,7 @@ export const CLIENT_AUTH_METHODS: readonly ClientAuthMethod[] = [
   none,
 ]
 
-/** Those that only requests with a certificate have; discovery names them where the zone supports RFC 8705. */
+/** Also the methods that only requests with a certificate have; discovery names them where the zone supports RFC 8705. */
 const WITH_CERTIFICATE: readonly ClientAuthMethod[] = [...CLIENT_AUTH_METHODS, certificate]
 
 /** A client whose credential was verified. */

@@ -26,7 +26,7 @@ const MAX_JTI_LENGTH = 256
 /** Row C4: the maximum remaining lifetime of an assertion, and so how long its id is remembered. */
 const MAX_LIFETIME_SECONDS = 3600
 
-/** Of assertions that keep to the rules of RFC 7523bis. */
+/** The `typ` of assertions that keep to the rules of RFC 7523bis. */
 const OWN_TYPE = 'client-authentication+jwt'
 /** Clients sign request objects and proofs, too; libraries send no `typ`, `JWT`, or the one of RFC 7523bis. */
 const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', OWN_TYPE])

@@ -7,7 +7,7 @@ import type { Bootstrap } from './records.ts'
 export const LOOPBACK_ONLY =
   'without a configuration file the accounts are public, so only loopback (localhost, 127.0.0.1) is allowed'
 
-/** Those that tools for development serve applications on: the target of a logout is compared with its port. */
+/** Ports on which development tools serve applications: the target of a logout is compared with its port. */
 const PORTS = ['', ':3000', ':4200', ':5000', ':5173', ':8000', ':9000'] as const
 
 /** The public accounts of the playground, for trying out on loopback. */

@@ -6,9 +6,10 @@ import { childrenNamed, elementsOf, isNamed, NAMESPACES, parseXml } from './xml.
 import type { XmlElement } from './xml.ts'
 
 /**
- * Of the content. CBC is what directories and simpleSAMLphp use unless configured otherwise. It lets anyone who holds an encrypted
- * assertion try changed ones; every failure from the decryption up to the signature within is the same refusal. What was changed
- * has no valid signature; without one within, only another provider could sign it, as an assertion of its own.
+ * Algorithms for the content. CBC is what directories and simpleSAMLphp use unless configured otherwise. It lets anyone who
+ * holds an encrypted assertion try changed ones; every failure from the decryption up to the signature within is the same
+ * refusal. What was changed has no valid signature; without one within, only another provider could sign it, as an assertion of
+ * its own.
  */
 const CONTENT_ALGORITHMS: ReadonlySet<string> = new Set([
   'http://www.w3.org/2009/xmlenc11#aes128-gcm',

@@ -76,7 +76,7 @@ function keysOf(descriptors: readonly (readonly string[])[]): readonly KeyObject
   )
 }
 
-/** Those that may verify signatures, each once; throws a `SamlProblem` above the limit on signing keys. */
+/** The keys that may verify signatures, each once; throws a `SamlProblem` above the limit on signing keys. */
 export function strongKeys(all: readonly KeyObject[], holder: string): readonly KeyObject[] {
   const keys = new Map(
     all.filter(isStrong).map(key => [key.export({ type: 'spki', format: 'der' }).toString('base64'), key]),

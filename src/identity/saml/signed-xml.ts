@@ -146,7 +146,7 @@ interface Algorithm extends SignatureAlgorithm {
 
 /**
  * The one shape that is accepted: one reference to the element around the signature, with the two transforms that SAML
- * allows (SAML Core §5.4.4), algorithms of the short lists, and nothing beside it.
+ * allows (SAML Core §5.4.4), algorithms of the short lists, and nothing else.
  */
 function checkShape(signature: XmlElement, id: string): Algorithm {
   const info = only(signature, 'SignedInfo')

@@ -57,7 +57,7 @@ export function signEnveloped(xml: string, key: SpKey): string {
 const pemOf = ({ certificates: [own = ''] }: SpKey): string =>
   `-----BEGIN CERTIFICATE-----\n${own.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----`
 
-/** The cast: Node's types lack `KeyLike` beside options. */
+/** The cast: Node's types lack `KeyLike` together with options. */
 const inRawForm = (key: KeyLike) => ({ key: key as string, dsaEncoding: RAW }) as const
 
 /** In the shape that xml-crypto takes; it has RSA only. */

@@ -8,7 +8,7 @@ export interface XmlElement {
   readonly name: string
   readonly namespace: string
   readonly prefix: string
-  /** Those without a namespace, by name. */
+  /** Attributes without a namespace, by name. */
   readonly attributes: Readonly<Record<string, string>>
   /** The namespaces that it declares, by prefix; the default one by an empty prefix. */
   readonly declared: Readonly<Record<string, string>>

@@ -23,8 +23,8 @@ export function spellingAmong(names: readonly string[], sent: string): string | 
 }
 
 /**
- * Those of the values, each once, as the client's record has them. Throws `invalid_target` for one that is no absolute URI or has
- * a fragment, and for one that the record does not have.
+ * The resources among the values, each once, as the client's record has them. Throws `invalid_target` for one that is no
+ * absolute URI or has a fragment, and for one that the record does not have.
  */
 export function namedResources(values: readonly string[], client: Client): readonly string[] {
   const sent = new Set(values.filter(value => value !== ''))

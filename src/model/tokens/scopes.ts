@@ -76,7 +76,7 @@ function matcherFor(patterns: readonly string[]): Matcher {
 }
 
 /**
- * Those that no rule removes. `removerOf` returns the rule, so that a decision and its explanation use the same code.
+ * The scopes that no rule removes. `removerOf` returns the rule, so that a decision and its explanation use the same code.
  */
 function filterScopes(
   scopes: Iterable<string>,

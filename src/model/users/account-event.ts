@@ -52,7 +52,7 @@ const TYPES: Readonly<Partial<Record<AuditEventType, AccountEventType>>> = {
   MfaFactorModifiedEvent: 'factor-changed',
   MfaFactorRemovedEvent: 'factor-removed',
 }
-/** Those with a client that matters to the user. */
+/** Events whose client matters to the user. */
 const WITH_CLIENT: ReadonlySet<AccountEventType> = new Set(['signed-in', 'access-changed', 'access-revoked'])
 
 /** The part of an audit event that the owner of the account sees; undefined for none. Cheap for all other events. */

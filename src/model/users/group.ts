@@ -13,7 +13,7 @@ export interface Member {
   readonly origin: string
 }
 
-/** That a user or a group is inside a group. */
+/** A user or a group in a group. */
 export interface Membership extends Member {
   readonly groupId: string
 }

@@ -27,7 +27,7 @@ const OF_CLIENTS: readonly AuditEventType[] = [
 
 const MAX_EVENTS = 10
 
-/** Those since the token was issued, newest first; undefined where the trail is not stored. */
+/** Events since the token was issued, newest first; undefined where the trail is not stored. */
 export async function endingEvents(
   zone: Zone,
   { claims, clientId, userId }: { claims: Claims; clientId: string | undefined; userId: string | undefined },

@@ -28,7 +28,7 @@ interface SecurityTexts {
   readonly rename: string
   readonly replace: string
   readonly remove: string
-  /** Of a factor that does not count under the policy of the zone. */
+  /** For a factor that does not count under the policy of the zone. */
   readonly ignored: string
   readonly name: string
   readonly nameHint: string

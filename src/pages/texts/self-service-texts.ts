@@ -48,7 +48,7 @@ export interface SelfServiceTexts {
     readonly sent: string
     readonly sentNote: string
     readonly resend: string
-    /** Of the page that the mailed link leads to. */
+    /** On the page that the mailed link leads to. */
     readonly verifyHeading: string
     readonly verifyLead: (email: Html) => Html
     readonly passwordLead: string

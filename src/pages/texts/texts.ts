@@ -23,7 +23,7 @@ export type * from './self-service-texts.ts'
 export interface Texts extends SelfServiceTexts {
   /** Only in the catalogue of the reference system. */
   readonly reference?: ReferenceTexts
-  /** Of BCP 47, for `lang` and Content-Language; more precise than the requested language where the script matters. */
+  /** The tag of BCP 47, for `lang` and Content-Language; more precise than the requested language where the script matters. */
   readonly tag: string
   readonly layout: {
     readonly skip: string
@@ -74,14 +74,14 @@ export interface Texts extends SelfServiceTexts {
     readonly allow: string
     readonly allowedBefore: string
     readonly declinedBefore: string
-    /** Of a scope without which there is no sign-in. */
+    /** For a scope without which there is no sign-in. */
     readonly always: string
-    /** Of a client that no administrator made. */
+    /** For a client that no administrator created. */
     readonly selfRegistered: string
     readonly alsoReturns: (others: readonly Html[]) => Html
-    /** Of a client that is described by a document on this host. */
+    /** For a client that is described by a document on this host. */
     readonly describedAt: (host: Html) => Html
-    /** Of such a client on the user's own device. */
+    /** For such a client on the user's own device. */
     readonly runsHere: string
     /** Which APIs the access is for. */
     readonly forResources: (resources: readonly Html[]) => Html
@@ -262,7 +262,7 @@ export interface Texts extends SelfServiceTexts {
     readonly byOther: string
     readonly eventTypes: Readonly<Record<AccountEventType, string>>
   }
-  /** Of the playground. */
+  /** Only in the playground. */
   readonly outbox: { readonly title: string; readonly lead: string; readonly empty: string }
 }
 

@@ -35,7 +35,7 @@ const INSERT_MANY = statement<Readonly<Record<string, Value>>>(
     (_, row) => `(${AUDIT_COLUMNS.map(column => `:${column}_${row}`).join(', ')})`,
   ).join(', ')}`,
 )
-/** Of the parameters of each row, by column. */
+/** Names of the parameters of each row, by column. */
 const NAMES = Array.from({ length: ROWS_AT_ONCE }, (_, row) =>
   AUDIT_COLUMNS.map(column => [column, `${column}_${row}`] as const),
 )
@@ -223,7 +223,7 @@ async function insertAll(within: Transaction, entries: readonly AuditEntry[]): P
   for (const entry of entries.slice(done)) await within.run(INSERT, toAuditRow(entry))
 }
 
-/** Of its only row. */
+/** The state in the only row. */
 function toState(row: StateRow | undefined): AuditState {
   const { zone_id: zoneId, base_number, base_hash, head_number, head_hash, seal } = row ?? {}
   const base = positionOf(base_number, base_hash)

@@ -52,7 +52,7 @@ const REMOVE_SOME = withList<never>(
   placeholders =>
     `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id in (${placeholders})`,
 )
-/** Those in a range of ids that are not in the list; ids are compared byte by byte. */
+/** Removes members in a range of ids that are not in the list; ids are compared byte by byte. */
 const REMOVE_OTHERS = withList<never>(
   placeholders => `delete from group_members where zone_id = :zone_id and group_id = :group_id
    and member_id > :behind and (member_id < :up_to or :is_last = 1) and member_id not in (${placeholders})`,

@@ -105,7 +105,7 @@ export interface GroupStore {
   findExternal(zoneId: string, mapping: ExternalGroup): Promise<ExternalGroup | undefined>
   /** False when there was none. */
   deleteExternal(zoneId: string, mapping: ExternalGroup): Promise<boolean>
-  /** Those that fit, in the order of external group and name; case counts. */
+  /** Mapped groups that fit, in the order of external group and name; case counts. */
   listExternal(zoneId: string, query: ExternalGroupQuery): Promise<Page<MappedGroup>>
 }
 
@@ -116,7 +116,7 @@ export type NamedGroup = Pick<Group, 'id' | 'displayName'>
 export interface MemberChange {
   /** Ids that are members no longer; `others` are all that are not in `add`. */
   readonly remove: readonly string[] | 'others'
-  /** Those that are members of this type already stay as they are. Each id once. */
+  /** Members of this type already stay as they are. Each id once. */
   readonly add: readonly Member[]
 }
 

@@ -14,11 +14,11 @@ export type SealedKind = (typeof SEALED_KINDS)[number]
 
 /** A column with a sealed value, or with JSON that has such values: settings of a `provider` and of a zone (`saml-key`). */
 export interface SealedRow {
-  /** Of a key of the server: its name. */
+  /** The zone; for a key of the server, its name. */
   readonly zoneId: string
   readonly id: string
   readonly sealed: string
-  /** Of a `provider` its origin key, of a `session` its salt. */
+  /** For a `provider` its origin key, for a `session` its salt. */
   readonly about: string
 }
 

@@ -21,7 +21,7 @@ export interface Attribute {
   /** A column or an SQL expression. */
   readonly column: string
   readonly type: AttributeType
-  /** Of a `text`: what has the column's value without case, an indexed column or expression. Default: ASCII is lowered. */
+  /** For a `text`: the indexed column or expression that has its value without case. Default: ASCII is lowered. */
   readonly folded?: { readonly column: string; readonly fold?: (text: string) => string }
   /** Whether an index finds rows by the column, folded if it is. */
   readonly indexed?: boolean

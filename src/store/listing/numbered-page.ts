@@ -19,7 +19,7 @@ interface RowPage<Row> {
 /** The number of the rows. */
 interface Size {
   readonly totalResults: number
-  /** That of all rows of the zone, where they all match. */
+  /** The outline of all rows of the zone, where they all match. */
   readonly outline: Outline | undefined
   /** How to read a page that is not far inside. */
   readonly way: Way

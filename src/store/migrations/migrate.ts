@@ -22,7 +22,7 @@ export interface MigrateOptions extends MigrationProgress {
   readonly clock: Clock
   /** Whether a database that lacks some is refused. */
   readonly refusesPending?: boolean | undefined
-  /** Those of this version unless given, for tests of versions to come. */
+  /** The migrations of this version unless given, for tests of later versions. */
   readonly migrations?: readonly Migration[] | undefined
   readonly pause?: (milliseconds: number) => Promise<unknown>
 }
@@ -30,7 +30,7 @@ export interface MigrateOptions extends MigrationProgress {
 /** The result of a migration. */
 export interface Migrated {
   readonly applied: readonly string[]
-  /** Those of a newer version, which this one can work with. */
+  /** Migrations of a newer version, with which this one can work. */
   readonly unknown: readonly string[]
 }
 

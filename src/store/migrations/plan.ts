@@ -26,7 +26,7 @@ export interface PlannedStep extends MigrationStep {
 export interface MigrationPlan {
   readonly isNew: boolean
   readonly pending: readonly PlannedMigration[]
-  /** Those of a newer version, which this one can work with. */
+  /** Migrations of a newer version, with which this one can work. */
   readonly unknown: readonly string[]
 }
 

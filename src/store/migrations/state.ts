@@ -12,7 +12,7 @@ interface SchemaState {
   /** Whether nothing was ever applied. */
   readonly isNew: boolean
   readonly pending: readonly Migration[]
-  /** Of a newer version, of the kind `expand` all. */
+  /** Migrations of a newer version, all of the kind `expand`. */
   readonly unknown: readonly string[]
 }
 

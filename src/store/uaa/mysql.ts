@@ -13,7 +13,10 @@ import type { AnyUaaRow, UaaTable } from './tables.ts'
 /** The server waits this long for a connection that reads nothing, because rows that it read before are being written. */
 const IDLE_SECONDS = 86_400
 
-/** Of the session, whose defaults an operator may have changed: rows would be missing, or the connection end while they are written. */
+/**
+ * Settings of the session. An operator may have changed the defaults: rows would be missing, or the connection end while they
+ * are written.
+ */
 const SETTINGS = `set session time_zone = '+00:00', sql_mode = '', sql_select_limit = 18446744073709551615,
   wait_timeout = ${IDLE_SECONDS}, net_write_timeout = ${IDLE_SECONDS}
   /*!50708 , max_execution_time = 0 */

@@ -6,7 +6,7 @@ import { failureOf, TokenFailure } from './token-failure.ts'
 /** Throws `TokenFailure` unless the result is CKR_OK or accepted. */
 type Call = (values: readonly (number | bigint)[], ...accepted: readonly number[]) => void
 
-/** Those that signing needs, by their names without `C_`. */
+/** The functions that signing needs, by their names without `C_`. */
 export interface Cryptoki {
   readonly initialize: Call
   readonly getSlotList: Call

@@ -201,7 +201,10 @@ function openReplica(
 
 const CLOSE_MS = 500
 
-/** Of an error of the store, that of `pg`. Where a name has several addresses, only the code holds the reason. */
+/**
+ * The message of the `pg` error behind an error of the store. Where a name has several addresses, only the code holds the
+ * reason.
+ */
 function reasonOf(error: unknown): string {
   const source = (error instanceof Error ? error.cause : undefined) ?? error
   const { message = '', code = 'it cannot be used' } = source as { message?: string; code?: string } // of `pg`
