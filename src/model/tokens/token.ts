@@ -14,7 +14,8 @@ export interface AuthorizationCode {
   readonly nonce?: string
   readonly tokenFormat?: TokenFormat
   readonly azAttr?: Readonly<Record<string, string>>
-  readonly authenticatedAt: Date
+  /** Absent if it was requested with a token that does not say when its user signed in. */
+  readonly authenticatedAt?: Date
   readonly amr: readonly string[]
   readonly acr?: readonly string[] | undefined
   /** The `sid` of the browser session for this client. */

@@ -72,7 +72,8 @@ export interface AuthorizationRequest extends Demands {
 /** The user that the response is about, and how they signed in. */
 interface AuthenticatedUser {
   readonly user: User
-  readonly authenticatedAt: Date
+  /** Undefined for a token that does not say when its user signed in. */
+  readonly authenticatedAt: Date | undefined
   readonly amr: readonly string[]
   readonly acr?: readonly string[] | undefined
   /** The `sid` of the browser session for this client; absent without a session. */

@@ -18,7 +18,8 @@ import type { OAuthDeps } from '../deps.ts'
 /** What the decision needs to know about the signed-in user. */
 export interface SignedIn {
   readonly origin: string
-  readonly authenticatedAt: Date
+  /** Undefined if it is unknown, which meets no `max_age`. */
+  readonly authenticatedAt: Date | undefined
   /** The scopes that the rules allow this user, or their refusal. */
   readonly scopes: GrantedScopes | OAuthError
   /** Unexpired decisions for this client. */
@@ -156,9 +157,10 @@ export const scopeDecisions = (
     return { scope, state: isAutomatic ? 'approved' : storedState(scope, approvals), isAutomatic }
   })
 
-function isTooOld(authenticatedAt: Date, maxAge: number | undefined, now: Date): boolean {
-  if (maxAge === 0) return true // as prompt=login (OpenID Connect Core §3.1.2.1), regardless of the clock
-  return maxAge !== undefined && now.getTime() - authenticatedAt.getTime() > maxAge * 1000
+function isTooOld(authenticatedAt: Date | undefined, maxAge: number | undefined, now: Date): boolean {
+  if (maxAge === undefined) return false
+  if (maxAge === 0 || !authenticatedAt) return true // as prompt=login (OpenID Connect Core §3.1.2.1), regardless of the clock
+  return now.getTime() - authenticatedAt.getTime() > maxAge * 1000
 }
 
 function storedState(scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {

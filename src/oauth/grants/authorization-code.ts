@@ -90,7 +90,7 @@ export async function authorizeByCode(
     subject: {
       kind: 'user',
       user,
-      authenticatedAt: code.authenticatedAt,
+      ...(code.authenticatedAt && { authenticatedAt: code.authenticatedAt }),
       amr: code.amr,
       acr: code.acr,
       ...(code.sessionId !== undefined && { sessionId: code.sessionId }),

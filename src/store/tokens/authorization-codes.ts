@@ -93,6 +93,9 @@ export function createCodes(db: Database): CodeStore {
   }
 }
 
+/** In place of a time that is unknown: the column cannot be null. */
+const UNKNOWN_TIME = 0
+
 const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   zone_id: zoneId,
   code_digest: code.codeDigest,
@@ -104,7 +107,7 @@ const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   code_challenge_method: code.codeChallengeMethod ?? null,
   nonce: code.nonce ?? null,
   token_format: code.tokenFormat ?? null,
-  authenticated_at: code.authenticatedAt.getTime(),
+  authenticated_at: code.authenticatedAt?.getTime() ?? UNKNOWN_TIME,
   amr: toJson(code.amr),
   acr: code.acr === undefined ? null : toJson(code.acr),
   session_id: code.sessionId ?? null,
@@ -130,7 +133,7 @@ const toCode = (row: CodeRow): AuthorizationCode =>
     codeChallengeMethod: row.code_challenge_method as 'S256' | 'plain' | null, // written by toCodeRow
     nonce: row.nonce,
     tokenFormat: row.token_format as TokenFormat | null, // written by toCodeRow
-    authenticatedAt: new Date(row.authenticated_at),
+    authenticatedAt: row.authenticated_at === UNKNOWN_TIME ? null : new Date(row.authenticated_at),
     amr: fromJson<readonly string[]>(row.amr),
     acr: row.acr === null ? null : fromJson<readonly string[]>(row.acr),
     sessionId: row.session_id,

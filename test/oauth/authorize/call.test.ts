@@ -10,7 +10,16 @@ import {
   signedIn,
   Z1_HOST,
 } from '../../support/authorize.ts'
-import { AUTO, changeClient, changeUser, exchange, MODES, passwordTokens, tokensOf } from '../../support/oauth.ts'
+import {
+  AUTO,
+  changeClient,
+  changeUser,
+  exchange,
+  MODES,
+  passwordTokens,
+  refresh,
+  tokensOf,
+} from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -223,18 +232,27 @@ for (const mode of MODES) {
       }
     })
 
-    it('counts from the token itself where that reports no sign-in', async () => {
+    it('meets max_age only by the time of the sign-in, which a refresh does not renew, and codes repeat (A18)', async () => {
       const headers = { accept: 'application/json' }
       const passcode = (await (await signedIn(server)).send('/passcode', { headers })).json<string>()
-      const answer = await server.token({ grant_type: 'password', passcode }, { basic: PORTAL, headers })
-      const { access_token: token } = tokensOf(answer)
+      const first = tokensOf(await server.token({ grant_type: 'password', passcode }, { basic: PORTAL, headers }))
+      const time = decodeJwt(first.access_token)['auth_time']
       // UAA: a passcode tells of no sign-in.
-      assert.equal(decodeJwt(token)['auth_time'] !== undefined, isStandard)
-      const asked = { ...AUTO_REQUEST, max_age: '60' }
-      server.clock.advance(60)
-      assert.ok(responseOf(await call(asked, { bearer: token })).query['code'])
-      server.clock.advance(1)
-      assert.equal(responseOf(await call(asked, { bearer: token })).query['error'], 'login_required')
+      assert.equal(time !== undefined, isStandard)
+      const redirect = { redirect_uri: AUTO_REQUEST.redirect_uri }
+      const timeOf = async (query: Readonly<Record<string, string>>, token: string): Promise<unknown> => {
+        const { code } = responseOf(await call({ ...AUTO_REQUEST, ...query }, { bearer: token })).query
+        if (code === undefined) return 'no code'
+        const tokens = tokensOf(await exchange(server, code, redirect, AUTO))
+        const [access, id] = [tokens.access_token, tokens.id_token ?? ''].map(each => decodeJwt(each)['auth_time'])
+        assert.equal(access, id)
+        return id
+      }
+      assert.equal(await timeOf({ max_age: '60' }, first.access_token), isStandard ? time : 'no code')
+      server.clock.advance(61)
+      const later = tokensOf(await refresh(server, first.refresh_token ?? '', {}, PORTAL))
+      assert.equal(await timeOf({ max_age: '60' }, later.access_token), 'no code')
+      assert.equal(await timeOf({}, later.access_token), time)
     })
 
     it('is not asked which account is meant', async () => {

@@ -37,10 +37,11 @@ export async function findAuthenticatedUser(
     if (!bearer.user) throw new Error('the token has no user')
     // A token can outlive its provider, but must not start a new grant.
     if (!(await store.providers.isOpen(request.zone.id, bearer.user.origin))) return
-    // A token from a passcode has no `auth_time`; its issue time is used instead.
-    const at = bearer.claims['auth_time'] ?? bearer.claims['iat']
+    // Without it the time is unknown: the token may be new and its grant old, because each refresh issues one.
+    const at = bearer.claims['auth_time']
+    const authenticatedAt = typeof at === 'number' ? new Date(at * 1000) : undefined
     const { amr, acr } = signInOf(bearer.claims, request.zone, behaviour)
-    context.authenticatedUser = { user: bearer.user, authenticatedAt: new Date(Number(at) * 1000), amr, acr }
+    context.authenticatedUser = { user: bearer.user, authenticatedAt, amr, acr }
     return
   }
   const signedIn = await sessions.signedIn(request)
