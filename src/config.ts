@@ -22,11 +22,13 @@ import { pageSettingsOf } from './config/sections/pages.ts'
 import { passkeysOf } from './config/sections/passkeys.ts'
 import { policiesOf } from './config/sections/policies.ts'
 import { ConfigError, createProblems } from './config/problems.ts'
+import type { Problems } from './config/problems.ts'
 import { programEnvironment } from './config/environment.ts'
 import { providerWarnings } from './config/warnings/provider-warnings.ts'
 import { rateLimitOf } from './config/sections/ratelimit.ts'
 import { checkBootstrap } from './config/records/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/keys/signing-keys.ts'
+import type { SigningKeys } from './config/keys/signing-keys.ts'
 import { samlOf } from './config/sections/saml.ts'
 import { checkRegistration } from './config/records/registration.ts'
 import { checkSecondFactor, secondFactorWarnings } from './config/records/second-factor.ts'
@@ -102,57 +104,61 @@ interface ConfigSources {
 /** Reads and validates everything; throws a `ConfigError` that lists all problems. */
 export async function loadConfig({
   options = {},
-  keys: fileKeys,
+  keys,
   env = process.env,
   cwd = process.cwd(),
   clock = systemClock,
 }: ConfigSources = {}): Promise<Config> {
   const problems = createProblems()
-  const path = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
-  const playground = path === undefined
-  const absolutePath = playground ? undefined : resolve(cwd, path)
+  const named = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
+  const path = named === undefined ? undefined : resolve(cwd, named)
   const secrets: SecretOrigins = { variables: new Set(), files: [] }
-  const file =
-    absolutePath === undefined ? {} : await readConfigFile(absolutePath, env, { problems, secrets, keys: fileKeys })
+  const file = path === undefined ? {} : await readConfigFile(path, env, { problems, secrets, keys })
+  const folder = path === undefined ? cwd : dirname(path)
   const programEnv = programEnvironment(env, secrets.variables)
+  const config = await readSettings(file, { path, folder, options, env, programEnv, problems })
+  if (problems.list.length > 0) throw new ConfigError(problems.list)
+  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles: secrets.files, file }) }
+}
 
+/** Every setting; without a file those of the playground. What is wrong is added to the problems. */
+async function readSettings(
+  file: ConfigFile,
+  {
+    path,
+    folder,
+    options,
+    env,
+    programEnv,
+    problems,
+  }: {
+    readonly path: string | undefined
+    /** Paths in the file are relative to it. */
+    readonly folder: string
+    readonly options: CommandOptions
+    readonly env: Environment
+    readonly programEnv: Environment
+    readonly problems: Problems
+  },
+): Promise<Omit<Config, 'warnings'>> {
+  const playground = path === undefined
+  const { listen } = file
   const server = readServer(file, { options, env, problems, playground })
   const { host, port, workers, database, service, compatibility, baseUrl } = server
-  const { listen } = file
-  const folder = absolutePath === undefined ? cwd : dirname(absolutePath)
-  const masterKey = masterKeyOf(file, {
-    variable: nonEmpty(env['LATCHKEY_MASTER_KEY']),
-    folder,
-    env: programEnv,
-    problems,
-  })
-
+  const variable = nonEmpty(env['LATCHKEY_MASTER_KEY'])
+  const masterKey = masterKeyOf(file, { variable, folder, env: programEnv, problems })
   const signingKeys = checkSigningKeys(file.signing_keys, problems)
-  const given = problems.hasValidTypes('zone_config') ? (file.zone_config ?? {}) : {}
-  const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
-  checkZoneCors(given.corsPolicy, 'zone_config', problems)
-  checkSecondFactor(given, 'zone_config', problems)
-  checkRegistration(given, 'zone_config', { problems, service })
-  const hashCost = hashCostOf(file.passwords, host, problems)
-  const cors = corsOf(file.cors, problems)
-  const settings = settingsOf(file, { compatibility, problems })
-  const operations = operationsOf(file, folder, problems)
-  const pageSettings = pageSettingsOf(file, problems)
-  const policies = policiesOf(file, problems)
-  const rateLimit = rateLimitOf(file.ratelimit, problems)
+  const zone = defaultZoneOf(file, { service, signingKeys, problems })
   const trustedProxies = trustedProxiesOf(listen?.trusted_proxies, problems)
   const tls = listen?.tls && (await tlsOf(listen.tls, { baseUrl, folder, problems }))
   const management = managementOf(listen?.management, { port, problems })
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
-  const mutualTls = mutualTlsOf(
-    file.mutual_tls,
-    { baseUrl, trustedProxies, asks: tls?.asksForCertificates ?? false },
-    problems,
-  )
-  const passkeys = passkeysOf(file.passkeys, problems)
+  const asks = tls?.asksForCertificates ?? false
+  const mutualTls = mutualTlsOf(file.mutual_tls, { baseUrl, trustedProxies, asks }, problems)
+  const rateLimit = rateLimitOf(file.ratelimit, problems)
   const audit = auditOf(file.audit, problems)
-  const databaseOptions = databaseOptionsOf(file.database_options, { database, problems })
+  const keys = signingKeys ?? zone.signingKeys
   const bootstrap = playground
     ? playgroundBootstrap(service, compatibility)
     : checkBootstrap(file.bootstrap ?? {}, zone.config, { service, compatibility, problems })
@@ -162,12 +168,7 @@ export async function loadConfig({
     samlEntityId: saml.entityId,
     problems,
   })
-  if (problems.list.length > 0) throw new ConfigError(problems.list)
-
-  const keys = signingKeys ?? zone.signingKeys
-  const outbound = { allowPrivate: file.outbound?.allow_private ?? false }
-  const sessionSameSite = file.session?.same_site === 'none' ? 'none' : 'lax'
-  const config = {
+  return {
     baseUrl,
     listen: { host, port, trustedProxies, ...(tls && { tls }), ...(management && { management }) },
     database,
@@ -177,30 +178,45 @@ export async function loadConfig({
     playground,
     programEnv,
     ...(masterKey && { masterKey }),
-    sessionSameSite,
+    sessionSameSite: file.session?.same_site === 'none' ? 'none' : 'lax',
     ...(smtp && { smtp }),
     ...(keys === undefined ? {} : { signingKeys: keys }),
     saml,
-    passkeys,
+    passkeys: passkeysOf(file.passkeys, problems),
     ...(mutualTls && { mutualTls }),
-    outbound,
-    hashCost,
-    cors,
-    settings,
-    pageSettings,
-    policies,
+    outbound: { allowPrivate: file.outbound?.allow_private ?? false },
+    hashCost: hashCostOf(file.passwords, host, problems),
+    cors: corsOf(file.cors, problems),
+    settings: settingsOf(file, { compatibility, problems }),
+    pageSettings: pageSettingsOf(file, problems),
+    policies: policiesOf(file, problems),
     ...(rateLimit && { rateLimit }),
-    operations,
+    operations: operationsOf(file, folder, problems),
     log: logOf(file.log, problems),
     tracing: tracingOf(file.tracing, problems),
-    databaseOptions,
+    databaseOptions: databaseOptionsOf(file.database_options, { database, problems }),
     ...(audit && { audit }),
-    ...(absolutePath !== undefined && { file: absolutePath }),
+    ...(path !== undefined && { file: path }),
     zoneConfig: zone.config,
     bootstrap,
-  } as const
-  const { files: secretFiles } = secrets
-  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles, file }) }
+  }
+}
+
+/** The settings of the default zone, and the signing keys among them, unless the file has those at its top level. */
+function defaultZoneOf(
+  file: ConfigFile,
+  {
+    service,
+    signingKeys,
+    problems,
+  }: { readonly service: string; readonly signingKeys: SigningKeys | undefined; readonly problems: Problems },
+) {
+  const given = problems.hasValidTypes('zone_config') ? (file.zone_config ?? {}) : {}
+  const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
+  checkZoneCors(given.corsPolicy, 'zone_config', problems)
+  checkSecondFactor(given, 'zone_config', problems)
+  checkRegistration(given, 'zone_config', { problems, service })
+  return zone
 }
 
 /** All warnings, in the order in which they are shown. */
