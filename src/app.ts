@@ -246,12 +246,12 @@ type Services = ReturnType<typeof createServices>
 
 /** The server, and the endpoints of each area. */
 async function assembleServer(
-  { config, vault, clock, log, build, instrument }: AppDeps,
+  { config, vault, log, build, instrument }: AppDeps,
   { shared, stored, documents, background, outbound, limits, keys, trail }: Foundations,
   { accounts, tokens, verifiedTokens, nonces, directories, serviceProviders }: Services,
 ): Promise<App> {
-  const { store, urls } = shared
-  const { health, watch } = watchHealth({ config, store, clock, log })
+  const { urls } = shared
+  const { health, watch } = watchHealth({ ...shared, config, keys, log })
   const front = await assembleHttp({
     ...shared,
     config,

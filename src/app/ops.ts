@@ -10,6 +10,7 @@ import type { Log } from '../ops/log.ts'
 import { rateLimitingStatusEndpoint } from '../ops/rate-limiting-status.ts'
 import { StoreBusy, StoreUnavailable } from '../store/store.ts'
 import type { Store } from '../store/store.ts'
+import type { KeyRing } from '../token/keys/keys.ts'
 import type { TokenReader } from '../token/reader.ts'
 import { isLimited } from '../web/limited-mode.ts'
 
@@ -17,18 +18,30 @@ import { isLimited } from '../web/limited-mode.ts'
 export function watchHealth({
   config,
   store,
+  keys,
+  defaultZoneId,
   clock,
   log,
 }: {
   readonly config: Config
   readonly store: Store
+  readonly keys: KeyRing
+  readonly defaultZoneId: string
   readonly clock: Clock
   readonly log: Log
 }): { readonly health: Health; readonly watch: (router: FastifyInstance) => void } {
-  // In limited mode the database may be meant to take no writes.
-  const check = (): Promise<void> =>
-    isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now())
+  /**
+   * Reads what the default zone serves during an outage: the caches are empty after one, and the next may come before anybody has
+   * asked this process.
+   */
+  const fillCaches = (): Promise<unknown> => Promise.all([store.zones.find(defaultZoneId), keys.list(defaultZoneId)])
+  async function check(): Promise<void> {
+    // In limited mode the database may be meant to take no writes.
+    await (isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now()))
+    await fillCaches()
+  }
   const health = createHealth({ check, isUnreachable: () => store.isUnreachable(), log })
+  store.onReturn(() => void health.probe())
   const watch = (router: FastifyInstance): void => {
     router.addHook('onError', (_request, _reply, error, done) => {
       if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()

@@ -129,6 +129,8 @@ export interface Outage {
   mayTrustCaches(): boolean
   /** Resolves when no attempt to reach the database is in progress that other calls have to wait for. */
   decided(): Promise<void>
+  /** Calls back each time the connection that receives changes is there again; the caches are empty then. */
+  onReturn(act: () => void): void
 }
 
 /** Options of both databases. */

@@ -127,6 +127,7 @@ export async function openStore(url: string, options: StoreOptions): Promise<Sto
     },
     searchServers: () => db.searchServers?.() ?? [],
     isUnreachable: () => db.outage?.isUnreachable() === true,
+    onReturn: act => db.outage?.onReturn(act),
     close: () => db.close(),
   }
 }

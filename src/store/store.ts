@@ -119,6 +119,8 @@ export interface Store {
   probeWriting(now: Date): Promise<void>
   /** Whether the database is known to be down: then only cached records are read, and everything else throws at once. */
   isUnreachable(): boolean
+  /** Calls back each time the database has returned after an outage, or after a moment that may have been one: nothing is cached. */
+  onReturn(act: () => void): void
   /** The servers that have answered searches; empty where the database has no replicas. */
   searchServers(): readonly SearchServer[]
   /** Finishes pending writes and closes every connection. */

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { onThisMachine } from '../support/busy-machine.ts'
 import { MODES } from '../support/oauth.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -111,6 +112,31 @@ describe('an outage of the database and keys at another server', {
     const answer = await server.token({ grant_type: 'client_credentials', ...form })
     assert.equal(answer.status, 503, answer.text)
     assert.ok(performance.now() - begin < onThisMachine(PROMPT_MS))
+  })
+})
+
+describe('an outage before anybody has asked the process', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+  it('leaves the keys and the metadata of the default zone available, also right after another outage', async t => {
+    const postgres = await startPostgres()
+    const { url } = await freshDatabaseOn(postgres.url)
+    const server = await startServer({ database: url, config: { bootstrap } })
+    const stopProbing = server.app.health.keepProbing(10_000)
+    t.after(async () => {
+      stopProbing()
+      await server.stop()
+      await postgres.kill()
+    })
+    await server.app.keys.active('svc') // as every start does
+    await server.app.health.probe()
+    for (const outage of ['first', 'second']) {
+      await postgres.kill()
+      await inTime(true, () => Promise.resolve(server.store.isUnreachable()))
+      for (const path of ['/token_keys', '/.well-known/openid-configuration'])
+        assert.equal((await server.send(path)).status, 200, `${path} in the ${outage} outage`)
+      await postgres.restart()
+      await inTime(200, async () => (await server.send('/readyz')).status)
+      await pause(200) // for two reads, long before the next regular probe
+    }
   })
 })
 

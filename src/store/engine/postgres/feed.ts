@@ -58,6 +58,7 @@ interface FeedDeps {
 export function createFeed(deps: FeedDeps): Feed {
   const { connect, listens, listener, onError, onUnreachable, spread, maxKeptMs = MAX_KEPT_MS } = deps
   const tail = createChangeTail(listener)
+  const returns: (() => void)[] = []
   let client: Client | undefined
   let current = false
   let isDown = false
@@ -130,6 +131,7 @@ export function createFeed(deps: FeedDeps): Feed {
     listener.missed() // changes before the connection was made may be lost
     current = true
     decide(false)
+    for (const act of returns) act()
   }
 
   async function beat(): Promise<void> {
@@ -157,6 +159,7 @@ export function createFeed(deps: FeedDeps): Feed {
     isUnreachable: () => isDown,
     mayTrustCaches: () => isDown && sinceNews !== undefined && sinceNews() < maxKeptMs,
     decided: () => doubt?.promise ?? Promise.resolve(),
+    onReturn: act => void returns.push(act),
     async stop() {
       stopped = true
       clearInterval(heartbeat)
