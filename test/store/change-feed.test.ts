@@ -118,6 +118,8 @@ describe('changes of another node', { skip: isFast }, () => {
     await tail.read(client)
     tail.received(read)
     await announce('next')
+    const own = await announce('own')
+    assert.deepEqual([tail.received(own), tail.received(own)], [true, false]) // committed here, then heard as a notification
     await tail.read(client)
     await tail.read(client)
     assert.deepEqual(reported, ['read', 'next'])

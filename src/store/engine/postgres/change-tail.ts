@@ -30,8 +30,11 @@ export interface ChangeTail {
   begin(client: Client): Promise<void>
   /** Reports what was committed since. */
   read(client: Client): Promise<void>
-  /** A change that was reported already: it is not reported again, which would empty caches needlessly. */
-  received(id: number): void
+  /**
+   * A change that the caller reports: it is not reported again, which would empty caches needlessly. False if it is known to have
+   * been reported: a process also hears the notification of its own change.
+   */
+  received(id: number): boolean
 }
 
 interface Row {
@@ -91,7 +94,9 @@ export function createChangeTail(listener: ChangeListener): ChangeTail {
     begin,
     read,
     received(id) {
+      if (early.has(id)) return false
       if (isAwaited(id)) early.add(id)
+      return true
     },
   }
 }

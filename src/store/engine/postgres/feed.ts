@@ -154,7 +154,7 @@ export function createFeed(deps: FeedDeps): Feed {
       heartbeat = setInterval(() => void beat(), HEARTBEAT_MS).unref()
       await open()
     },
-    received: id => tail.received(id),
+    received: id => void tail.received(id),
     isCurrent: () => current,
     isUnreachable: () => isDown,
     mayTrustCaches: () => isDown && sinceNews !== undefined && sinceNews() < maxKeptMs,
@@ -176,11 +176,11 @@ export function createFeed(deps: FeedDeps): Feed {
 
 /** Passes on a notification of a change, or that one was missed because it cannot be read. */
 function hear(payload: string, listener: ChangeListener, tail: Pick<ChangeTail, 'received'>): void {
+  const id = changeNumberOf(payload)
+  if (id !== undefined && !tail.received(id)) return
   const change = readChange(payload)
   if (change === undefined) listener.missed()
   else listener.changed(change)
-  const id = changeNumberOf(payload)
-  if (id !== undefined) tail.received(id)
 }
 
 /** Runs the action after so many milliseconds. After a stall of this process, input that arrived meanwhile is read first. */
