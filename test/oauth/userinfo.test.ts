@@ -294,9 +294,12 @@ for (const mode of MODES) {
       {
         name: 'a token without openid (M12)',
         request: async () => ({ bearer: await tokenFor('cloud.read') }),
-        want: '403 access_denied',
+        want: mode === 'uaa' ? '403 access_denied' : '403 insufficient_scope', // RFC 6750 §3.1
         description: notForOpenid,
-        challenge: mode === 'uaa' ? REALM : `${REALM}, error="access_denied", error_description="${notForOpenid}"`,
+        challenge:
+          mode === 'uaa'
+            ? REALM
+            : `${REALM}, error="insufficient_scope", error_description="${notForOpenid}", scope="openid"`,
       },
       // Covers GET /userinfo: error: client token
       {

@@ -40,13 +40,18 @@ export const lacksRight = (
     behaviour.fullRightsChallenge ? service.oauthRealm : undefined,
   )
 
-/** Refusal for a token that is not for the resource (row M12). */
+/** Refusal for a token that is not for the resource; `isScope` where the scope of that name is all that it lacks (row M12). */
 function lacksResource(
   resource: string,
+  { isScope }: { readonly isScope: boolean },
   { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
 ): unknown {
   const error = 'access_denied'
   const description = `Invalid token does not contain resource id (${resource})`
+  if (isScope && behaviour.fullRightsChallenge) {
+    const refusal = new OAuthError('insufficient_scope', description, { extra: { scope: resource } })
+    return withScopeChallenge(refusal, service.oauthRealm)
+  }
   const details = behaviour.fullRightsChallenge ? { error, description } : undefined
   return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, details) })
 }
@@ -103,7 +108,7 @@ export function createBearerGate(deps: {
         throw inRealm(error, service)
       })
       if (resource !== undefined && !verified.audience.includes(resource)) {
-        throw lacksResource(resource, deps)
+        throw lacksResource(resource, { isScope: rights.scopes === undefined }, deps)
       }
       if (ownAccount && !actsAsOwner(request.zone, verified.client, behaviour)) {
         throw inRealm(new OAuthError('access_denied', 'The client may not use the account by its token alone'), service)
