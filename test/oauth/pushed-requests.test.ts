@@ -267,6 +267,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     { name: 'an unknown response type', form: { response_type: 'x' }, want: '400 unsupported_response_type' },
     { name: 'a scope that the client lacks', form: { scope: 'cloud.write' }, want: '400 invalid_scope' },
     { name: 'an unknown prompt combination', form: { prompt: 'none login' }, want: '400 invalid_request' },
+    { name: 'a hint that is no ID token of ours', form: { id_token_hint: 'x.y.z' }, want: '400 invalid_request' },
     { name: 'too much', form: { login_hint: 'x'.repeat(20_001) }, want: '413 invalid_request' },
     { name: 'an object that is too long', form: { request: 'x'.repeat(32_769) }, want: '413 invalid_request_object' },
     { name: 'a body that is too long', form: { login_hint: 'x'.repeat(70_000) }, want: '413 invalid_request' },

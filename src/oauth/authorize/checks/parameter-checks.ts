@@ -20,6 +20,7 @@ import {
   requireProfile,
 } from './request.ts'
 import { requireSource } from '../sources/sources.ts'
+import { readIdTokenHint } from '../user/authenticated-user.ts'
 import { requireRedirectGrant, verifyRedirectUri } from './target.ts'
 import type { OAuthDeps } from '../../deps.ts'
 
@@ -57,6 +58,7 @@ export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
   readTokenParameters,
   requireNonce,
   ...REQUESTED,
+  readIdTokenHint,
 ]
 
 /** `compatibility: uaa`, once the redirect URI is verified; the authorization endpoint has another check in between. */
