@@ -29,7 +29,7 @@ export function createRateLimitHook(deps: {
   pages: Pick<PageWriter, 'error'>
   log: { info(message: string): void; fault(message: string, cause: unknown): void }
   /** Requests with a token that is not in here are counted by address. */
-  verifiedTokens: Pick<VerifiedTokens, 'has'>
+  verifiedTokens: Pick<VerifiedTokens, 'zoneOf'>
   /** The answer of the API at the path. */
   ownAnswerTo: UnroutedAnswerSearch
   /** Called for each refusal. */
@@ -40,10 +40,12 @@ export function createRateLimitHook(deps: {
   const readCredential = settings.credential && createCredentialReader(settings.credential)
   const logsAll = settings.logging !== 'OnlyLimited'
 
+  /** With the zone of the token: others may have clients of the same id, and their limits must not be used up from here. */
   function readIfVerified(read: CredentialReader, authorization: string | undefined): string | undefined {
     const credential = read(authorization)
-    const token = authorization?.replace(/^(?:bearer|dpop) +/i, '').trim() ?? ''
-    return credential !== undefined && deps.verifiedTokens.has(token) ? credential : undefined
+    if (credential === undefined) return undefined
+    const zoneId = deps.verifiedTokens.zoneOf(authorization?.replace(/^(?:bearer|dpop) +/i, '').trim() ?? '')
+    return zoneId === undefined ? undefined : `${zoneId} ${credential}`
   }
 
   function note({ method }: FastifyRequest, path: string, excess: Excess | undefined): void {

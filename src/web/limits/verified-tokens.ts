@@ -4,22 +4,23 @@ import type { TokenReader } from '../../token/reader.ts'
 /** Tokens that are remembered; beyond that number the oldest is dropped. */
 const MAX_TOKENS = 20_000
 
-/** Recently verified tokens. */
+/** Recently verified tokens, each with the zone that issued it. */
 export interface VerifiedTokens {
-  has(token: string): boolean
-  add(token: string): void
+  /** The id of its zone; undefined for a token that was not verified recently. */
+  zoneOf(token: string): string | undefined
+  add(token: string, zoneId: string): void
 }
 
 /** Stores the digests of the tokens. */
 export function createVerifiedTokens(): VerifiedTokens {
-  const digests = new Set<string>()
+  const zones = new Map<string, string>()
   return {
-    has: token => digests.has(digest(token)),
-    add(token) {
-      digests.add(digest(token))
-      if (digests.size <= MAX_TOKENS) return
-      const oldest = digests.values().next()
-      if (!oldest.done) digests.delete(oldest.value)
+    zoneOf: token => zones.get(digest(token)),
+    add(token, zoneId) {
+      zones.set(digest(token), zoneId)
+      if (zones.size <= MAX_TOKENS) return
+      const oldest = zones.keys().next()
+      if (!oldest.done) zones.delete(oldest.value)
     },
   }
 }
@@ -29,7 +30,7 @@ export const remembering = (reader: TokenReader, verified: Pick<VerifiedTokens, 
   ...reader,
   async read(request, token, expected) {
     const read = await reader.read(request, token, expected)
-    verified.add(token)
+    verified.add(token, request.zone.id)
     return read
   },
 })

@@ -287,6 +287,24 @@ for (const mode of MODES) {
       assert.equal((await info({ authorization: tokenOf('eve') })).text, LIMITED('Info', 'RemoteAddressID'))
     })
 
+    it('counts the callers of each zone apart, also those of the same id', async () => {
+      const clients = [callerWith('same', 'svc.none'), callerWith('other', 'svc.none')]
+      const zone = { id: 'z1', subdomain: 'one', name: 'One', bootstrap: { clients } }
+      const limited = { ...ratelimit, limiterMappings: ratelimit.limiterMappings.slice(0, 1) }
+      const bootstrap = { ...defaultBootstrap, clients, identity_zones: [zone] }
+      const server = await startServer({ mode, config: { ratelimit: limited, bootstrap } })
+      const asCaller = async (id: string, host: string): Promise<number> => {
+        const bearer = await tokenOf(server, id, host)
+        await server.send('/userinfo', { bearer, host }) // verified there
+        return (await server.send('/info', { bearer, host })).status
+      }
+      const hosts = ['one.localhost:8080', 'localhost:8080']
+      for (const host of hosts) assert.equal(await asCaller('same', host), 200, host)
+      for (const host of hosts) assert.equal(await asCaller('same', host), 429, host)
+      assert.equal(await asCaller('other', 'one.localhost:8080'), 200)
+      await server.stop()
+    })
+
     // Partly covers rate limiting: caller address headers
     it('takes the address from trusted proxies, and from no one before them', async () => {
       const from = async (forwarded: string) => (await info({ 'x-forwarded-for': forwarded })).status
@@ -430,7 +448,7 @@ describe('a rate limiter that fails', () => {
     const faults: string[] = []
     const app = fastify()
     const hook = createRateLimitHook({
-      verifiedTokens: { has: () => true },
+      verifiedTokens: { zoneOf: () => 'svc' },
       settings,
       clock: deps.clock,
       urls: createUrls('http://localhost:8080', behaviourOf('standard')),
