@@ -8,6 +8,7 @@ import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Client } from '../model/clients/client.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
+import { goTo } from '../web/redirect.ts'
 import { WrongContentType } from '../web/requests/bodies.ts'
 import type { Form } from '../web/requests/form.ts'
 import { refuseVouching } from '../web/callers/login-server.ts'
@@ -60,7 +61,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
   app.get(PATH, { config: { access, audience: 'page' }, exposeHeadRoute: false }, async (request, reply) => {
     const query = queryForm(request)
     const code = query.get('code')
-    if (!code) return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
+    if (!code) return goTo(reply, '/home', urls)
     const clientId = query.get('client_id')
     if (!clientId) throw mismatch(request, 'Cannot redeem provided code for user, client id missing')
     if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
@@ -89,7 +90,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await signInDemands.open(request, signedIn))
     if (demand) return signInDemands.raise(request, reply, demand, path)
-    return reply.redirect(urls.ofZone(request.zone) + (path ?? '/home'), 302)
+    return goTo(reply, path ?? '/home', urls)
   }
 
   /** UAA: has no page for it. See docs/compatibility.md, E4. */

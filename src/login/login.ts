@@ -12,6 +12,7 @@ import type { User } from '../model/users/user.ts'
 import { offerAccountChoice } from '../web/account-choice.ts'
 import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
+import { goTo } from '../web/redirect.ts'
 import type { Form } from '../web/requests/form.ts'
 import { EMPTY_FORM, parseForm } from '../web/requests/form.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
@@ -41,7 +42,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
       // The back button leads here from the page of a demand. The home page would replace the saved request.
       const demand = await deps.signInDemands.open(request, signedIn)
       if (demand && !isLeftToNext(demand)) return deps.signInDemands.raise(request, reply, demand)
-      return reply.redirect(`${urls.ofZone(request.zone)}/home`, 302)
+      return goTo(reply, '/home', urls)
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.
     const typedName = deps.behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
@@ -59,7 +60,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
       sessions.setCurrentUser(reply, undefined)
       await signInTargets.keep(request, reply, signInTarget)
       if (deps.behaviour.keepTypedName) typedNames.keep(reply, userName)
-      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${code}`, 302)
+      return goTo(reply, `/login?error=${code}`, urls)
     }
     const password = form.get('password') ?? ''
     if (userName === '' || password === '') return refuse('login_failure')
@@ -83,9 +84,9 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
       offersPasskey(request.zone, signedIn.user, destination)
     ) {
       await sessions.saveRequest(request, reply, { path: destination ?? '/', reauthenticate: false })
-      return reply.redirect(urls.ofZone(request.zone) + OFFER_PATH, 302)
+      return goTo(reply, OFFER_PATH, urls)
     }
-    return reply.redirect(urls.ofZone(request.zone) + (destination ?? '/'), 302)
+    return goTo(reply, destination ?? '/', urls)
   })
 
   /** UAA: the next page asks for the new password. See docs/compatibility.md, P4. */
@@ -110,7 +111,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
       const { path = '/' } = await signInTargets.of(request, form)
       const { user } = signedIn
       if (!isNamed(user, form)) return offerAccountChoice({ request, reply: reply.status(403) }, { user, path }, deps)
-      return reply.redirect(urls.ofZone(request.zone) + path, 302)
+      return goTo(reply, path, urls)
     }
     sessions.setCurrentUser(reply, undefined)
     const isStale = deps.behaviour.staleFormShownAgain && csrf.isStale(request)

@@ -11,6 +11,7 @@ import { EMAIL_CHANGE_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/accounts/change-email.ts'
 import type { ChangeEmailProps } from '../../pages/accounts/change-email.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
@@ -40,21 +41,18 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
   // Access to the mail of the account is enough to reset its password.
   const afterFreshSignIn = createFreshSignIn(deps)
 
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
-
   /** The signed-in user; undefined if another provider manages the address. */
   async function ownerIn(request: FastifyRequest): Promise<SignedInUser | undefined> {
     const signedIn = await sessions.signedIn(request)
     return signedIn?.user.origin === service.name ? signedIn : undefined
   }
 
-  const keptElsewhere = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    goTo(request, reply, '/profile?error_message_code=email_change.non-uaa-origin')
+  const keptElsewhere = (reply: FastifyReply): FastifyReply =>
+    goTo(reply, '/profile?error_message_code=email_change.non-uaa-origin', urls)
 
   on('GET /change_email', async (request, reply) => {
     const signedIn = await ownerIn(request)
-    if (!signedIn) return keptElsewhere(request, reply)
+    if (!signedIn) return keptElsewhere(reply)
     const { user } = signedIn
     const path = request.url.slice(urls.basePath.length)
     const form = queryForm(request)
@@ -63,7 +61,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
 
   on('POST /change_email.do', async (request, reply) => {
     const signedIn = await ownerIn(request)
-    if (!signedIn) return keptElsewhere(request, reply)
+    if (!signedIn) return keptElsewhere(reply)
     const form = bodyForm(request) ?? EMPTY_FORM
     const path = formPath(readRequestedReturn(form))
     return afterFreshSignIn(request, reply, {
@@ -87,7 +85,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
     const { zone } = request
     const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
     runLater(deps.background, () => sendChangeMails(order, { user, form }, deps))
-    return goTo(request, reply, '/email_sent?code=email_change')
+    return goTo(reply, '/email_sent?code=email_change', urls)
   }
 
   async function showForm(
@@ -145,7 +143,7 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
     if (!(await sessions.signedIn(request))) {
       throw new PageError(422, 'Your verification link has expired. Please request another.')
     }
-    return reply.redirect(`${urls.ofZone(request.zone)}/profile?error_message_code=email_change.invalid_code`, 302)
+    return goTo(reply, '/profile?error_message_code=email_change.invalid_code', urls)
   }
 
   on('GET /verify_email', async (request, reply) => {

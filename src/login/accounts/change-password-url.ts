@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { switchesIn } from '../../accounts/switches.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { LoginParts } from '../parts.ts'
 
 const config = {
@@ -16,7 +17,7 @@ export function changePasswordUrl(
 ): void {
   app.get('/.well-known/change-password', { config }, async ({ zone }, reply) => {
     const { ownAccounts } = await switchesIn(zone, { store, serviceName: service.name })
-    if (ownAccounts) return reply.redirect(`${urls.ofZone(zone)}/change_password`, 302)
+    if (ownAccounts) return goTo(reply, '/change_password', urls)
     throw new PageError(404, 'Passwords are managed elsewhere.')
   })
 }

@@ -5,6 +5,7 @@ import { passwordPolicy, policyDemands } from '../../model/users/password-policy
 import { changePasswordPage } from '../../pages/accounts/change-password.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -68,11 +69,11 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: LoginDeps): vo
         return refuse(result.message)
       case 'too-many-conflicts':
         // It was changed elsewhere, which ended this session.
-        return reply.redirect(`${urls.ofZone(zone)}/`, 302)
+        return goTo(reply, '/', urls)
       case 'changed': {
         await sessions.renew(request, reply, { user: result.user, session })
         await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user: result.user }, deps)
-        return reply.redirect(`${urls.ofZone(zone)}/profile`, 302)
+        return goTo(reply, '/profile', urls)
       }
     }
   })

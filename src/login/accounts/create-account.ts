@@ -14,6 +14,7 @@ import {
 } from '../../pages/accounts/create-account.ts'
 import type { CreateAccountProps } from '../../pages/accounts/create-account.ts'
 import { passwordProblem } from '../../users/password-rules.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
@@ -38,17 +39,14 @@ import type { LoginDeps } from '../deps.ts'
 export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { sessions, pages, urls } = deps
 
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
-
   on('GET /create_account', async (request, reply) => {
-    if (await sessions.signedIn(request)) return goTo(request, reply, '/home')
+    if (await sessions.signedIn(request)) return goTo(reply, '/home', urls)
     await checkSelfService(request, deps)
     return showForm(request, reply, queryForm(request))
   })
 
   on('POST /create_account.do', async (request, reply) => {
-    if (await sessions.signedIn(request)) return goTo(request, reply, '/home')
+    if (await sessions.signedIn(request)) return goTo(reply, '/home', urls)
     await checkSelfService(request, deps)
     const { zone } = request
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -75,7 +73,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
       by: originOf(request),
     }
     runLater(deps.background, () => signUp(zone, wanted, deps))
-    return goTo(request, reply, '/accounts/email_sent')
+    return goTo(reply, '/accounts/email_sent', urls)
   })
 
   on('GET /accounts/email_sent', async (request, reply) => {
@@ -108,7 +106,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
 function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const { csrf, pages, urls, limits } = deps
 
-  on('HEAD /verify_user', (request, reply) => reply.redirect(`${urls.ofZone(request.zone)}/login`, 302))
+  on('HEAD /verify_user', (_, reply) => goTo(reply, '/login', urls))
 
   on('GET /verify_user', async (request, reply) => {
     const code = requiredField(queryForm(request), 'code')

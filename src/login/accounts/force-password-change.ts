@@ -7,6 +7,7 @@ import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import { forcePasswordChangePage } from '../../pages/accounts/force-password-change.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -35,9 +36,6 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
     return denial.askToSignIn(request, reply, { path, reauthenticate: true })
   }
 
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
-
   async function showForm(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -56,13 +54,13 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
 
   on('GET /force_password_change', async (request, reply) => {
     const signedIn = await demanded(request)
-    if (!signedIn) return goTo(request, reply, '/')
+    if (!signedIn) return goTo(reply, '/', urls)
     return mayChange(signedIn) ? showForm(request, reply, signedIn) : askAgain(request, reply)
   })
 
   on('POST /force_password_change', async (request, reply) => {
     const signedIn = await demanded(request)
-    if (!signedIn) return goTo(request, reply, '/')
+    if (!signedIn) return goTo(reply, '/', urls)
     if (!mayChange(signedIn)) return askAgain(request, reply)
     const { user, session } = signedIn
     const form = bodyForm(request) ?? EMPTY_FORM
@@ -77,16 +75,16 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
         return showForm(request, reply, { user, problem: result.message })
       case 'too-many-conflicts':
         // The password was changed elsewhere, which ended this session: redirect to sign-in, or on.
-        return goTo(request, reply, '/')
+        return goTo(reply, '/', urls)
       case 'changed': {
         await sessions.renew(request, reply, { user: result.user, session })
-        return goTo(request, reply, COMPLETED_PATH)
+        return goTo(reply, COMPLETED_PATH, urls)
       }
     }
   })
 
   on('GET /force_password_change_completed', async (request, reply) => {
-    if (await demanded(request)) return goTo(request, reply, PASSWORD_CHANGE_PATH)
-    return goTo(request, reply, (await sessions.savedRequest(request))?.path ?? '/')
+    if (await demanded(request)) return goTo(reply, PASSWORD_CHANGE_PATH, urls)
+    return goTo(reply, (await sessions.savedRequest(request))?.path ?? '/', urls)
   })
 }

@@ -11,6 +11,7 @@ import { passwordPolicy, policyDemands } from '../../model/users/password-policy
 import type { User } from '../../model/users/user.ts'
 import { forgottenPasswordPage, resetPasswordPage } from '../../pages/accounts/forgotten-password.ts'
 import { isKeepable } from '../../records/kinds.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
@@ -50,7 +51,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
     if (userName.length <= MAX_NAME_LENGTH && isKeepable(userName)) {
       runLater(background, () => sendLink(order, asked, deps))
     }
-    return reply.redirect(`${urls.ofZone(request.zone)}/email_sent?code=reset_password`, 302)
+    return goTo(reply, '/email_sent?code=reset_password', urls)
   })
 
   async function showForgotten(

@@ -8,6 +8,7 @@ import { INVITATION_PROBLEMS } from '../../pages/accounts/invitation.ts'
 import type { InvitationProblem } from '../../pages/accounts/invitation.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
@@ -60,7 +61,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
     if (!(await isServed(zone, invitation, deps))) return refuse(request, reply, 'no_suitable_idp')
     if (invitation.step === 'agree') return agree(request, reply, code)
     const again = (problem: InvitationProblem): FastifyReply =>
-      reply.redirect(`${urls.ofZone(zone)}${PATH}?error_message_code=${problem}&code=${code}`, 302)
+      goTo(reply, `${PATH}?error_message_code=${problem}&code=${code}`, urls)
     const { consent } = await pages.brandingOf(zone)
     if (consent?.text !== undefined && !form.get('does_user_consent')) return again('missing_consent')
     const password = form.get('password') ?? ''

@@ -7,6 +7,7 @@ import { decideAgain, replaceApprovals } from '../../users/approvals.ts'
 import { acceptedLanguage, acceptedName, withOwnDetails } from '../../users/own-details.ts'
 import type { OwnDetails } from '../../users/own-details.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
@@ -28,7 +29,7 @@ export function profileHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const accept = async (request: FastifyRequest, reply: FastifyReply, change: Change): Promise<FastifyReply> => {
     const query = await change(request, bodyForm(request) ?? EMPTY_FORM, deps)
     const suffix = query === undefined ? '' : `?${query}`
-    return reply.redirect(deps.urls.ofZone(request.zone) + PATH + suffix, 302)
+    return goTo(reply, PATH + suffix, deps.urls)
   }
 
   on('GET /profile', (request, reply) => showProfile(request, reply, deps))

@@ -6,6 +6,7 @@ import type { Background } from '../../base/concurrency/background.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { siteKey } from '../../web/limits/limits.ts'
 import type { Limits } from '../../web/limits/limits.ts'
@@ -107,5 +108,5 @@ export async function redirectToSignIn(
     await sessions.saveRequest(request, reply, { path: `/continue?${query.toString()}`, reauthenticate: false })
   }
   const way = url === undefined ? '' : `&form_redirect_uri=${inQuery(url)}`
-  return reply.redirect(`${urls.ofZone(request.zone)}/login?success=${success}${way}`, 302)
+  return goTo(reply, `/login?success=${success}${way}`, urls)
 }

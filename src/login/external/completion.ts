@@ -8,6 +8,7 @@ import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
 import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { Attempt } from './attempts.ts'
@@ -108,7 +109,7 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
         const url = await returnUrl(zone, invitation.requestedReturn, deps)
         return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)
       }
-      return reply.redirect(urls.ofZone(zone) + targetOf(path), 302)
+      return goTo(reply, targetOf(path), urls)
     },
   }
 }

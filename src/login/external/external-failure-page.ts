@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { describedIn, errorPage } from '../../pages/error.ts'
 import type { Failure } from './external-failures.ts'
 import type { ExternalDeps } from './returns.ts'
+import { goTo } from '../../web/redirect.ts'
 
 /** The path, below the zone's base URL, of the page that UAA redirects to after a failure. */
 export type FailurePath = '/oauth_error' | '/saml_error'
@@ -21,7 +22,7 @@ export function createFailurePage(deps: ExternalDeps): ShowFailure {
   return async (request, reply, { failure, failurePath }) => {
     if (!behaviour.externalFailureInPlace) {
       if (failurePath === '/saml_error') samlFailures.keep(reply, failure.description)
-      return reply.redirect(`${urls.ofZone(request.zone)}${failurePath}`, 302)
+      return goTo(reply, failurePath, urls)
     }
     // The user may be signed in already if the callback is opened a second time.
     const isSignedIn = (await sessions.signedIn(request)) !== undefined

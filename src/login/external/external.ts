@@ -11,6 +11,7 @@ import { supportsLevels } from '../../model/users/second-factor.ts'
 import { formPostPage, fragmentPostPage } from '../../pages/form-post.ts'
 import { siteName } from '../../pages/parts/layout.ts'
 import { leadTo } from '../../web/destination.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -138,7 +139,7 @@ export function externalEndpoints(
       const signInTarget = await signInTargets.of(request, query)
       const { origin } = request.params
       const started = await external.start(request, reply, { origin, signInTarget, userName: query.get('username') })
-      return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+      return started ? reply : goTo(reply, '/login?error=idp_not_found', urls)
     },
   )
 

@@ -9,6 +9,7 @@ import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import type { Exchange } from '../../web/exchange.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { ownPath } from '../../web/requests/own-path.ts'
 import type { Attempts, Overtaken } from './attempts.ts'
@@ -140,7 +141,7 @@ export function createReturns(deps: ExternalDeps): Returns {
       provider !== undefined &&
       attempt.provider === fingerprint(provider) &&
       (await identity.confirmsUser(zone, { origin, answer, attempt: { ...attempt, redirectUri }, user }))
-    if (isTheirs) return reply.redirect(urls.ofZone(zone) + path, 302)
+    if (isTheirs) return goTo(reply, path, urls)
     log.refusal(`sign-in at ${JSON.stringify(origin)}: the browser is signed in with another account meanwhile`)
     return offerAccountChoice({ request, reply }, { user, path }, deps)
   }

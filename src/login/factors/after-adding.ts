@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { levelOf } from '../../model/sessions/assurance.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import { ownerOf } from './second-factor-task.ts'
@@ -19,11 +20,11 @@ type AfterAdding = (request: FastifyRequest, reply: FastifyReply, added: Added) 
 
 /** One instance serves every zone. */
 export const createAfterAdding =
-  ({ sessions, pages }: LoginDeps, factors: Factors, { goTo, showCodes }: SecurityAccess): AfterAdding =>
+  ({ sessions, pages, urls }: LoginDeps, factors: Factors, { showCodes }: SecurityAccess): AfterAdding =>
   async (request, reply, { signedIn, factor, continueUrl }) => {
     // Adding a first factor proves it; otherwise the next request would ask for it.
     const isFirst = levelOf(signedIn.session.signIn.acr) === '1'
-    if (isFirst && !(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
+    if (isFirst && !(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(reply, '/login', urls)
     const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
-    return codes ? showCodes(request, reply, { signedIn, codes, continueUrl }) : goTo(request, reply, continueUrl)
+    return codes ? showCodes(request, reply, { signedIn, codes, continueUrl }) : goTo(reply, continueUrl, urls)
   }

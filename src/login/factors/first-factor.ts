@@ -9,6 +9,7 @@ import { appPage, recoveryCodesPage } from '../../pages/sign-in/second-factor.ts
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { FactorMethod } from '../../records/user.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
@@ -37,14 +38,12 @@ export function firstFactorHandlers(
   const { oneTimePasswords, passkeys, changes } = factors
 
   const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
   const mayEnrol = (task: Task | undefined, method: FactorMethod): task is Task =>
     task !== undefined && addsFactor(task) && task.reaching.includes(method)
 
   /** The page that asks what is outstanding, for the target of the form. */
   const ask = async (request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> =>
-    goTo(request, reply, withFormRedirect(SECOND_FACTOR_PATH, await tasks.formRedirectUri(request, form)))
+    goTo(reply, withFormRedirect(SECOND_FACTOR_PATH, await tasks.formRedirectUri(request, form)), urls)
 
   async function appLinks(request: FastifyRequest, form: Form) {
     const formRedirectUri = await tasks.formRedirectUri(request, form)
@@ -117,9 +116,9 @@ export function firstFactorHandlers(
     { signedIn, form, factor }: { readonly signedIn: SignedInUser; readonly form: Form; readonly factor: ProvenFactor },
   ): Promise<FastifyReply> {
     const continueUrl = await tasks.continueUrl(request, form)
-    if (!(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(request, reply, '/login')
+    if (!(await sessions.strengthen(request, reply, signedIn, factor))) return goTo(reply, '/login', urls)
     const codes = await factors.firstRecoveryCodes(await ownerOf(request, signedIn, pages))
-    if (!codes) return goTo(request, reply, continueUrl)
+    if (!codes) return goTo(reply, continueUrl, urls)
     const page = recoveryCodesPage(await pages.chrome(request, reply), {
       codes,
       userName: signedIn.user.userName,

@@ -5,6 +5,7 @@ import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { appPage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { createAfterAdding } from './after-adding.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { enrolmentOf, ownerOf } from './second-factor-task.ts'
@@ -16,14 +17,14 @@ export function newAppHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Fac
   const { pages } = deps
   const { oneTimePasswords, changes } = factors
   const access = createSecurityAccess(deps)
-  const { fresh, pathOf, goTo } = access
+  const { fresh, pathOf } = access
   const afterAdding = createAfterAdding(deps, factors, access)
   const links = (request: FastifyRequest) => ({ action: pathOf(request, '/app'), back: pathOf(request) })
 
   on(
     'GET /profile/security/app',
     fresh(async (request, reply, { signedIn, policy }) => {
-      if (!policy.methods.includes('totp')) return goTo(request, reply, PATH)
+      if (!policy.methods.includes('totp')) return goTo(reply, PATH, deps.urls)
       const chrome = await pages.chrome(request, reply, { form: true })
       const secret = await oneTimePasswords.begin(enrolmentOf(request, signedIn, chrome))
       return pages.send(reply, appPage(chrome, { ...links(request), secret }))
@@ -33,7 +34,7 @@ export function newAppHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Fac
   on(
     'POST /profile/security/app',
     fresh(async (request, reply, { signedIn, policy }) => {
-      if (!policy.methods.includes('totp')) return goTo(request, reply, PATH)
+      if (!policy.methods.includes('totp')) return goTo(reply, PATH, deps.urls)
       const form = formOf(request)
       const chrome = await pages.chrome(request, reply, { form: true })
       const enrolment = enrolmentOf(request, signedIn, chrome)
@@ -47,7 +48,7 @@ export function newAppHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Fac
       }
       // Otherwise another session of the user added a first factor, which is to be proven first.
       const isKept = await changes.setTotp(await ownerOf(request, signedIn, pages), result.totp)
-      if (!isKept) return goTo(request, reply, PATH)
+      if (!isKept) return goTo(reply, PATH, deps.urls)
       const continueUrl = `${PATH}?done=app_added`
       return afterAdding(request, reply, { signedIn, factor: { level: '2', amr: ['otp'] }, continueUrl })
     }),

@@ -7,6 +7,7 @@ import { mayBeOfferedPasskey } from '../../model/users/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { createAfterAdding } from './after-adding.ts'
 import type { FactorPage } from './factor-pages.ts'
@@ -21,21 +22,21 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
   const { store, sessions, pages, urls } = deps
   const { passkeys, changes } = factors
   const access = createSecurityAccess(deps)
-  const { entered, fresh, goTo } = access
+  const { entered, fresh } = access
   const { showNew, showOffer } = createPasskeyForms(deps, passkeys, access)
   const afterAdding = createAfterAdding(deps, factors, access)
 
   on(
     'GET /profile/security/passkey',
     fresh(async (request, reply, { signedIn, policy }) =>
-      policy.methods.includes('passkey') ? showNew(request, reply, { signedIn }) : goTo(request, reply, PATH),
+      policy.methods.includes('passkey') ? showNew(request, reply, { signedIn }) : goTo(reply, PATH, deps.urls),
     ),
   )
 
   on(
     'POST /profile/security/passkey',
     fresh(async (request, reply, { signedIn, policy }) => {
-      if (!policy.methods.includes('passkey')) return goTo(request, reply, PATH)
+      if (!policy.methods.includes('passkey')) return goTo(reply, PATH, deps.urls)
       const form = formOf(request)
       const typed = form.get('name') ?? ''
       const name = acceptedPasskeyName(typed === '' ? nameOfBrowser(request, { texts: pages.texts(request) }) : typed)
@@ -68,7 +69,7 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
     entered(async (request, reply, { signedIn, policy }) =>
       mayBeOfferedPasskey(policy, signedIn.user, deps.service.name)
         ? showOffer(request, reply, { signedIn })
-        : goTo(request, reply, await destinationOf(request, sessions)),
+        : goTo(reply, await destinationOf(request, sessions), deps.urls),
     ),
   )
 
@@ -78,7 +79,7 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
       const { user } = signedIn
       if (mayBeOfferedPasskey(policy, user, deps.service.name))
         await store.factors.declineOffer(request.zone.id, user.id)
-      return goTo(request, reply, await destinationOf(request, sessions))
+      return goTo(reply, await destinationOf(request, sessions), deps.urls)
     }),
   )
 }

@@ -11,6 +11,7 @@ import { offersPasskeySignIn, secondFactorPolicy } from '../../model/users/secon
 import { offerAccountChoice } from '../../web/account-choice.ts'
 import { turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
@@ -65,7 +66,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
     )
     if (result.outcome === 'refused') {
       await deps.signInTargets.keep(request, reply, signInTarget)
-      return reply.redirect(`${urls.ofZone(request.zone)}/login?error=${result.message}`, 302)
+      return goTo(reply, `/login?error=${result.message}`, urls)
     }
     const { user, level, amr } = result
     const acr = withLevel(level)
@@ -73,7 +74,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await deps.signInDemands.open(request, signedIn))
     if (demand) return deps.signInDemands.raise(request, reply, demand, signInTarget.path)
-    return reply.redirect(urls.ofZone(request.zone) + (signInTarget.path ?? '/'), 302)
+    return goTo(reply, signInTarget.path ?? '/', urls)
   })
 
   /**
@@ -100,7 +101,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
     if (answer !== '' && passkey?.userId !== user.id) {
       return offerAccountChoice({ request, reply: reply.status(403) }, { user, path }, deps)
     }
-    return reply.redirect(urls.ofZone(request.zone) + path, 302)
+    return goTo(reply, path, urls)
   }
 
   /** The account of the passkey, if it may sign in this way, for this client. */

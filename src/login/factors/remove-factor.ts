@@ -54,7 +54,7 @@ export function removeFactorHandlers(on: On<FactorPage>, deps: LoginDeps, { chan
     'GET /profile/security/remove',
     fresh(async (request, reply, entry) => {
       const removal = await asked(request, entry, queryForm(request))
-      if (!removal) return unknown(request, reply)
+      if (!removal) return unknown(reply)
       const { methods } = entry.policy
       const isTooFew = !removal.left.some(method => methods.includes(method)) && (await isRequired(request, entry))
       return show(request, reply, { removal, isTooFew })
@@ -66,7 +66,7 @@ export function removeFactorHandlers(on: On<FactorPage>, deps: LoginDeps, { chan
     fresh(async (request, reply, entry) => {
       const { signedIn, policy } = entry
       const removal = await asked(request, entry, formOf(request))
-      if (!removal) return unknown(request, reply)
+      if (!removal) return unknown(reply)
       // A user who must have a second factor is not left with only the password, with which an attacker could add a new one.
       const leaves = (await isRequired(request, entry)) ? policy.methods : undefined
       const owner = await ownerOf(request, signedIn, pages)
@@ -74,13 +74,13 @@ export function removeFactorHandlers(on: On<FactorPage>, deps: LoginDeps, { chan
       const isRemoved = passkey
         ? await changes.removePasskey(owner, passkey.id, leaves)
         : await changes.removeTotp(owner, leaves)
-      if (isRemoved) return done(request, reply, 'removed')
+      if (isRemoved) return done(reply, 'removed')
       const [own, totp] = await Promise.all([
         store.factors.passkeysOf(request.zone.id, signedIn.user.id),
         store.factors.totpOf(request.zone.id, signedIn.user.id),
       ])
       const isThere = passkey ? own.some(({ id }) => id === passkey.id) : totp !== undefined
-      return isThere ? show(request, reply.status(422), { removal, isTooFew: true }) : unknown(request, reply)
+      return isThere ? show(request, reply.status(422), { removal, isTooFew: true }) : unknown(reply)
     }),
   )
 }

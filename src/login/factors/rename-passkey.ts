@@ -5,6 +5,7 @@ import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
 import type { Passkey } from '../../model/users/passkey.ts'
 import { renamePasskeyPage } from '../../pages/accounts/security-forms.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
@@ -17,7 +18,7 @@ import type { LoginDeps } from '../deps.ts'
 /** `/rename` below `/profile/security`. */
 export function renamePasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, { changes }: Factors): void {
   const { store, pages } = deps
-  const { fresh, pathOf, goTo, done, unknown } = createSecurityAccess(deps)
+  const { fresh, pathOf, done, unknown } = createSecurityAccess(deps)
 
   /** A passkey of the user; undefined for any other. */
   async function ownPasskey(
@@ -49,7 +50,7 @@ export function renamePasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, { cha
     'GET /profile/security/rename',
     fresh(async (request, reply, { signedIn }) => {
       const passkey = await ownPasskey(request, signedIn, queryForm(request))
-      return passkey ? show(request, reply, { passkey }) : unknown(request, reply)
+      return passkey ? show(request, reply, { passkey }) : unknown(reply)
     }),
   )
 
@@ -58,12 +59,12 @@ export function renamePasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, { cha
     fresh(async (request, reply, { signedIn }) => {
       const form = formOf(request)
       const passkey = await ownPasskey(request, signedIn, form)
-      if (!passkey) return unknown(request, reply)
+      if (!passkey) return unknown(reply)
       const name = acceptedPasskeyName(form.get('name') ?? '')
       if (name === undefined) return show(request, reply, { passkey, problem: badName })
-      if (name === passkey.name) return goTo(request, reply, PATH)
+      if (name === passkey.name) return goTo(reply, PATH, deps.urls)
       const isRenamed = await changes.renamePasskey(await ownerOf(request, signedIn, pages), passkey.id, name)
-      return isRenamed ? done(request, reply, 'renamed') : unknown(request, reply)
+      return isRenamed ? done(reply, 'renamed') : unknown(reply)
     }),
   )
 }

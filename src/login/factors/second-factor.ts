@@ -9,6 +9,7 @@ import { siteName, withFormRedirect } from '../../pages/parts/layout.ts'
 import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
@@ -38,9 +39,6 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
   const prove = createFactorProof(deps, factors)
 
   const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
-
   /** The page for the task: prove a factor, or add one. */
   async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
     const { isFirstStep, signedIn, reaching } = task
@@ -94,14 +92,14 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
   on('GET /second_factor', async (request, reply) => {
     const form = queryForm(request)
     const task = await tasks.of(request, form)
-    if (!task) return goTo(request, reply, await tasks.continueUrl(request, form))
+    if (!task) return goTo(reply, await tasks.continueUrl(request, form), urls)
     return show(request, reply, { task, form })
   })
 
   on('POST /second_factor', async (request, reply) => {
     const form = bodyForm(request) ?? EMPTY_FORM
     const task = await tasks.of(request, form)
-    if (!task) return goTo(request, reply, await tasks.continueUrl(request, form)) // done in another tab
+    if (!task) return goTo(reply, await tasks.continueUrl(request, form), urls) // done in another tab
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { user } = task.signedIn
     const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
@@ -109,10 +107,10 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const continueUrl = await tasks.continueUrl(request, form)
-    if (!(await sessions.strengthen(request, reply, task.signedIn, proof.factor))) return goTo(request, reply, '/login')
+    if (!(await sessions.strengthen(request, reply, task.signedIn, proof.factor))) return goTo(reply, '/login', urls)
     if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.signedIn, pages))
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
-    return goTo(request, reply, continueUrl)
+    return goTo(reply, continueUrl, urls)
   })
 
   firstFactorHandlers(on, deps, { factors, tasks, show, signInAgain })

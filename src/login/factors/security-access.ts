@@ -10,6 +10,7 @@ import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { SecurityDone } from '../../pages/texts/security-texts.ts'
 import { acceptedName } from '../../users/own-details.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -36,10 +37,9 @@ export interface SecurityAccess {
   readonly fresh: (answer: Answer) => Handler
   /** The path of a page below `/profile/security`. */
   readonly pathOf: (request: FastifyRequest, path?: string) => string
-  readonly goTo: (request: FastifyRequest, reply: FastifyReply, path: string) => FastifyReply
-  readonly done: (request: FastifyRequest, reply: FastifyReply, what: SecurityDone) => FastifyReply
+  readonly done: (reply: FastifyReply, what: SecurityDone) => FastifyReply
   /** For a factor that the user does not have. */
-  readonly unknown: (request: FastifyRequest, reply: FastifyReply) => FastifyReply
+  readonly unknown: (reply: FastifyReply) => FastifyReply
   readonly showCodes: (request: FastifyRequest, reply: FastifyReply, shown: NewCodes) => Promise<FastifyReply>
 }
 
@@ -56,12 +56,8 @@ export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
   const afterFreshSignIn = createFreshSignIn(deps)
 
   const pathOf = ({ zone }: FastifyRequest, path = ''): string => `${urls.pathOf(zone)}${PATH}${path}`
-  const goTo = (request: FastifyRequest, reply: FastifyReply, path: string): FastifyReply =>
-    reply.redirect(urls.ofZone(request.zone) + path, 302)
-  const done = (request: FastifyRequest, reply: FastifyReply, what: SecurityDone): FastifyReply =>
-    goTo(request, reply, `${PATH}?done=${what}`)
-  const unknown = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    goTo(request, reply, `${PATH}?error=unknown`)
+  const done = (reply: FastifyReply, what: SecurityDone): FastifyReply => goTo(reply, `${PATH}?done=${what}`, urls)
+  const unknown = (reply: FastifyReply): FastifyReply => goTo(reply, `${PATH}?error=unknown`, urls)
 
   /** The pages do not exist for users to whom the policy of the zone does not apply. */
   async function entryOf(request: FastifyRequest): Promise<Entry> {
@@ -100,7 +96,7 @@ export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
     return pages.send(reply, page)
   }
 
-  return { entered, fresh, pathOf, goTo, done, unknown, showCodes }
+  return { entered, fresh, pathOf, done, unknown, showCodes }
 }
 
 /** The form of the request. */

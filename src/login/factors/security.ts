@@ -10,6 +10,7 @@ import { renewCodesPage } from '../../pages/accounts/security-forms.ts'
 import { securityPage } from '../../pages/accounts/security.ts'
 import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { FactorPage } from './factor-pages.ts'
@@ -20,7 +21,7 @@ import type { LoginDeps } from '../deps.ts'
 /** `/profile/security`, and below it `/codes` and `/devices`. */
 export function securityHandlers(on: On<FactorPage>, deps: LoginDeps, { changes }: Factors): void {
   const { store, pages, clock } = deps
-  const { entered, fresh, pathOf, goTo, done, showCodes } = createSecurityAccess(deps)
+  const { entered, fresh, pathOf, done, showCodes } = createSecurityAccess(deps)
 
   on(
     'GET /profile/security',
@@ -50,7 +51,7 @@ export function securityHandlers(on: On<FactorPage>, deps: LoginDeps, { changes 
   on(
     'GET /profile/security/codes',
     fresh(async (request, reply, { signedIn }) => {
-      if (!hasFactor(signedIn.user)) return goTo(request, reply, PATH)
+      if (!hasFactor(signedIn.user)) return goTo(reply, PATH, deps.urls)
       const chrome = await pages.chrome(request, reply, { form: true })
       const page = renewCodesPage(chrome, { action: pathOf(request, '/codes'), back: pathOf(request) })
       return pages.send(reply, page)
@@ -60,9 +61,9 @@ export function securityHandlers(on: On<FactorPage>, deps: LoginDeps, { changes 
   on(
     'POST /profile/security/codes',
     fresh(async (request, reply, { signedIn }) => {
-      if (!hasFactor(signedIn.user)) return goTo(request, reply, PATH)
+      if (!hasFactor(signedIn.user)) return goTo(reply, PATH, deps.urls)
       const codes = await changes.renewRecoveryCodes(await ownerOf(request, signedIn, pages))
-      return codes ? showCodes(request, reply, { signedIn, codes, continueUrl: PATH }) : goTo(request, reply, PATH)
+      return codes ? showCodes(request, reply, { signedIn, codes, continueUrl: PATH }) : goTo(reply, PATH, deps.urls)
     }),
   )
 
@@ -71,7 +72,7 @@ export function securityHandlers(on: On<FactorPage>, deps: LoginDeps, { changes 
     // Without a fresh sign-in: it only removes rights, so an attacker with the session gains nothing.
     entered(async (request, reply, { signedIn }) => {
       await changes.forgetDevices(await ownerOf(request, signedIn, pages))
-      return done(request, reply, 'forgotten')
+      return done(reply, 'forgotten')
     }),
   )
 }

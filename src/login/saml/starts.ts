@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { samlAliasOf, samlEntityIdOf } from '../../model/zones/zone.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import type { SamlRoute } from './saml.ts'
@@ -23,8 +24,7 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
     throw new PageError(400, mayRepeat ? sentence(name) : NOT_AVAILABLE)
   }
 
-  const notFound = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+  const notFound = (reply: FastifyReply): FastifyReply => goTo(reply, '/login?error=idp_not_found', urls)
 
   async function begin(
     request: FastifyRequest,
@@ -34,7 +34,7 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
     const signInTarget = await signInTargets.of(request, query)
     const userName = query.get('username')
     const started = origin !== undefined && (await external.start(request, reply, { origin, signInTarget, userName }))
-    return started ? reply : notFound(request, reply)
+    return started ? reply : notFound(reply)
   }
 
   const providersOf = async ({ zone }: FastifyRequest) =>
@@ -50,7 +50,7 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
       return returns.fail(request, reply, { failure, failurePath: '/oauth_error' })
     }
     const provider = (await providersOf(request)).find(({ originKey }) => originKey === query.get('idp'))
-    if (!provider) return notFound(request, reply)
+    if (!provider) return notFound(reply)
     const { originKey: origin, externalKey } = provider
     if (externalKey === undefined) return begin(request, reply, { origin, query })
     const passedOn = ['form_redirect_uri', 'username'].flatMap(name =>
@@ -58,7 +58,7 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
     )
     const next = new URLSearchParams([['disco', 'true'], ['idp', externalKey], ...passedOn])
     const path = `/saml/login/alias/${encodeURIComponent(samlAliasOf(zone, deps.samlEntityId))}`
-    return reply.redirect(`${urls.ofZone(zone)}${path}?${next.toString()}`, 302)
+    return goTo(reply, `${path}?${next.toString()}`, urls)
   })
 
   on<{ Params: { alias: string } }>('GET /saml/login/alias/:alias', async (request, reply) => {

@@ -6,6 +6,7 @@ import { linkIn } from '../../model/urls.ts'
 import { discoveryPasswordPage } from '../../pages/sign-in/idp-discovery.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { bodyForm } from '../../web/route.ts'
@@ -52,7 +53,7 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
     }
     await signInTargets.keep(request, reply, signInTarget)
     const query = queryOf({ email, username, login_hint: loginHint })
-    return reply.redirect(`${urls.ofZone(zone)}/login?${query}`, 302)
+    return goTo(reply, `/login?${query}`, urls)
   })
 
   on('POST /origin-chooser', async (request, reply) => {
@@ -60,7 +61,7 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
     const origin = short(form, 'login_hint')?.trim()
     await signInTargets.keep(request, reply, await signInTargets.of(request, form))
     const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })
-    return reply.redirect(`${urls.ofZone(request.zone)}/login?${query}`, 302)
+    return goTo(reply, `/login?${query}`, urls)
   })
 }
 

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import { freshnessOf } from '../../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -29,7 +30,7 @@ export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: 
         // Where the zone asks the user for no factor, there is no page to prove one.
         if (!isAbout(secondFactorPolicy(zone, behaviour), user)) return answer()
         await sessions.saveRequest(request, reply, { path, reauthenticate: false })
-        return reply.redirect(urls.ofZone(zone) + SECOND_FACTOR_PATH, 302)
+        return goTo(reply, SECOND_FACTOR_PATH, urls)
     }
   }
 }

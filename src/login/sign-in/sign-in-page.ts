@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { chooseLogin } from '../../identity/login-policy.ts'
 import type { LoginView, LoginForm } from '../../identity/login-policy.ts'
 import { PageError } from '../../web/answers.ts'
+import { goTo } from '../../web/redirect.ts'
 import type { SignInPageInput } from './sign-in-input.ts'
 import { samlDiscoveryPath, providerLinks, selfServiceLinksFor } from './sign-in-links.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -57,11 +58,11 @@ async function goToProvider(
   const start = provider && samlDiscoveryPath(request.zone, provider, deps)
   if (start !== undefined) {
     await signInTargets.keep(request, reply, signInTarget)
-    return reply.redirect(urls.ofZone(request.zone) + start, 302)
+    return goTo(reply, start, urls)
   }
   const userName = query.get('username') ?? view.userName
   const started = await external.start(request, reply, { origin: view.origin, signInTarget, userName })
-  return started ? reply : reply.redirect(`${urls.ofZone(request.zone)}/login?error=idp_not_found`, 302)
+  return started ? reply : goTo(reply, '/login?error=idp_not_found', urls)
 }
 
 /** Shows the fields for a password, and the links to other providers. */

@@ -5,6 +5,7 @@ import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { leadTo } from '../../web/destination.ts'
 import type { Exchange } from '../../web/exchange.ts'
+import { goTo } from '../../web/redirect.ts'
 import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { isLoadedInAdvance } from '../../web/requests/navigation.ts'
 import { encodeNamed, queryForm } from '../../web/requests/query.ts'
@@ -91,7 +92,7 @@ async function showReturn(
   deps: LogoutDeps,
 ): Promise<FastifyReply> {
   const { sessions, urls } = deps
-  if (await sessions.signedIn(request)) return reply.redirect(`${urls.ofZone(request.zone)}/`, 302)
+  if (await sessions.signedIn(request)) return goTo(reply, '/', urls)
   return showSignedOut({ request, reply }, offeredUrl, deps)
 }
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SavedRequest } from '../../model/sessions/session.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { Urls } from '../../model/urls.ts'
+import { goTo } from '../redirect.ts'
 import { sendJson } from '../requests/json.ts'
 import { FORGED, PageError, wantsJson } from '../answers.ts'
 import { isSafe } from '../route.ts'
@@ -31,7 +32,7 @@ export function createDenial(deps: { sessions: Sessions; urls: Urls; behaviour: 
     }
     if (saved) await sessions.saveRequest(request, reply, saved)
     await sessions.announce(request, reply)
-    return reply.redirect(`${urls.ofZone(request.zone)}/login`, 302)
+    return goTo(reply, '/login', urls)
   }
 
   const failedSignInUrl = ({ zone }: FastifyRequest): string => `${urls.ofZone(zone)}/login?error=invalid_login_request`

@@ -7,6 +7,7 @@ import type { Zone } from '../../model/zones/zone.ts'
 import type { RememberedDevices } from './remembered-devices.ts'
 import type { SignedInUser } from './current-session.ts'
 import type { Sessions } from './session.ts'
+import { goTo } from '../redirect.ts'
 
 /** Open demands on signed-in users; see model/sessions/sign-in-demands.ts. */
 export interface SignInDemands {
@@ -37,7 +38,7 @@ export function createSignInDemands(deps: {
     },
     async raise(request, reply, demand, path) {
       if (path !== undefined) await sessions.saveRequest(request, reply, { path, reauthenticate: false })
-      return reply.redirect(urls.ofZone(request.zone) + demand.path, 302)
+      return goTo(reply, demand.path, urls)
     },
   }
 }

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../../model/compatibility.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import { offerAccountChoice } from '../../../web/account-choice.ts'
+import { goTo } from '../../../web/redirect.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
 import { AUTHORIZE_PATH, found, isMarked, signedInSince } from '../context.ts'
@@ -94,7 +95,7 @@ export async function signIn(
   const reauthenticate = (await sessions.signedIn(request)) !== undefined
   if (reauthenticate && !behaviour.keepSessionUntilLogin) {
     await sessions.end(request, reply)
-    return reply.redirect(urls.ofZone(request.zone) + path, 302)
+    return goTo(reply, path, urls)
   }
   // Neither a session here nor one at the provider satisfies the request.
   const isDemanded = behaviour.upstreamAuthTime && (asked.forceLogin === true || asked.maxAge === 0)
