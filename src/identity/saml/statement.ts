@@ -100,11 +100,8 @@ export function readStatement(
   if (addSeconds(issuedAt, MAX_AGE_SECONDS + SKEW_SECONDS) <= now) throw new SamlProblem('expired', issued)
   const subject = one(assertion, 'Subject', 'subject')
   const conditions = one(assertion, 'Conditions', 'condition')
-  const limits = [
-    checkConditions(conditions, expected),
-    confirmedUntil(subject, expected),
-    addSeconds(issuedAt, MAX_AGE_SECONDS),
-  ]
+  const until = checkConditions(conditions, expected)
+  checkConfirmations(subject, expected)
   const { classes, ...authentication } = readAuthentication(assertion, expected, needsAuthentication)
   // Last, because it takes longest.
   const decrypted = createDecryption(expected.decryptionKeys)
@@ -113,11 +110,12 @@ export function readStatement(
   const statements = inAssertion(assertion, 'AttributeStatement').map(each =>
     decrypted(each, 'EncryptedAttribute', inside),
   )
-  const end = Math.min(...limits.map(limit => (limit ? limit.getTime() : Infinity)))
+  // Regardless of the confirmation that matched now: another one, for a later time or another endpoint, may match next.
+  const latest = addSeconds(issuedAt, MAX_AGE_SECONDS)
   return {
     assertionId,
     issuedAt,
-    usableUntil: addSeconds(new Date(end), SKEW_SECONDS),
+    usableUntil: addSeconds(until && until < latest ? until : latest, SKEW_SECONDS),
     nameId,
     authnContextClasses: classes,
     attributes: statements.flatMap(attributesOf),
@@ -171,8 +169,8 @@ function checkPeriod(element: XmlElement, now: Date): Date | undefined {
   return until
 }
 
-/** The end of a matching bearer confirmation (SAML Profiles §4.1.4.2, RFC 7522 §3 item 5). */
-function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
+/** One bearer confirmation must match (SAML Profiles §4.1.4.2, RFC 7522 §3 item 5). */
+function checkConfirmations(subject: XmlElement, expected: Expectation): void {
   const bearers = inAssertion(subject, 'SubjectConfirmation').filter(
     ({ attributes }) => attributes['Method'] === BEARER,
   )
@@ -188,16 +186,14 @@ function confirmedUntil(subject: XmlElement, expected: Expectation): Date {
   throw problem
 }
 
-function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, now }: Expectation): Date {
+function checkConfirmation(confirmation: XmlElement, { recipient, inResponseTo, now }: Expectation): void {
   const data = one(confirmation, 'SubjectConfirmationData', 'subject')
   const { Recipient: to, InResponseTo: answers } = data.attributes
   if (to !== recipient) throw new SamlProblem('recipient', `it is for ${mismatchText(to, recipient)}`)
   checkInResponseTo(answers, inResponseTo)
   if (data.attributes['NotBefore'] !== undefined)
     throw new SamlProblem('subject', 'a bearer confirmation must not have NotBefore')
-  const until = checkPeriod(data, now)
-  if (!until) throw new SamlProblem('subject', 'its confirmation has no NotOnOrAfter')
-  return until
+  if (!checkPeriod(data, now)) throw new SamlProblem('subject', 'its confirmation has no NotOnOrAfter')
 }
 
 /** SAML Profiles §4.1.4.3 and §4.1.5. */

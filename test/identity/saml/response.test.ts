@@ -170,6 +170,11 @@ describe('a response', () => {
     assert.deepEqual(read(xml).usableUntil, inSeconds(3060))
   })
 
+  it('is remembered for as long as its conditions hold, also if the confirmation that matched ends before', async () => {
+    const xml = await response({ notOnOrAfter: inSeconds(60), conditions: { notOnOrAfter: inSeconds(600) } })
+    assert.deepEqual(read(xml).usableUntil, inSeconds(660))
+  })
+
   it('is read without an expected request where that is not compared, or where there was no request', async () => {
     assert.equal(read(await response(), { inResponseTo: 'any' }).nameId.value, 'person-1')
     assert.equal(read(await idp.response(), { inResponseTo: 'none' }).nameId.value, 'person-1')
