@@ -5,6 +5,8 @@ import { describe, it } from 'node:test'
 import { SamlProblem } from '../../../src/identity/saml/problem.ts'
 import { readProviderMetadata } from '../../../src/identity/saml/provider-metadata.ts'
 import { certificateOf } from '../../support/certificate.ts'
+import { issue, nameOf } from '../../support/client-certificates.ts'
+import type { TestCertificate } from '../../support/client-certificates.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
 import { createSamlIdp } from '../../support/saml/saml-idp.ts'
@@ -85,6 +87,34 @@ describe('readProviderMetadata', () => {
     it('takes one whose certificate has expired, for metadata alone says which keys are good', () => {
       const certificate = certificateOf(keys[0].privateKey, { from: new Date(0), to: new Date(1000) })
       assert.equal(readProviderMetadata(withCertificates(pemBody(certificate)), now).signingKeys.length, 1)
+    })
+
+    it('takes none of the authorities that certify a key in the same descriptor', () => {
+      const root = issue({ name: nameOf([['CN', 'Root']]), isAuthority: true })
+      const between = issue({ name: nameOf([['CN', 'Between']]), isAuthority: true, issuer: root })
+      const own = issue({ name: nameOf([['CN', 'Provider']]), issuer: between })
+      const base64Of = ({ raw }: TestCertificate): string => raw.toString('base64')
+      for (const chain of [
+        [own, between, root],
+        [root, between, own],
+        [own, between],
+      ]) {
+        const { signingKeys } = readProviderMetadata(withCertificates(...chain.map(base64Of)), now)
+        assert.deepEqual(signingKeys.map(spki), [spki(own.publicKey)])
+      }
+      // Certified by another authority than the one beside it, and by itself under the name of another.
+      const other = issue({ name: nameOf([['CN', 'Other']]), issuer: root })
+      const renewed = issue({ name: nameOf([['CN', 'Root']]), isAuthority: true })
+      for (const pair of [
+        [own, other],
+        [root, renewed],
+      ]) {
+        const { signingKeys } = readProviderMetadata(withCertificates(...pair.map(base64Of)), now)
+        assert.deepEqual(
+          signingKeys.map(spki),
+          pair.map(({ publicKey }) => spki(publicKey)),
+        )
+      }
     })
 
     it('takes each once', () => {
