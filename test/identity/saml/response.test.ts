@@ -188,6 +188,35 @@ describe('a response', () => {
     assert.equal(read(longer, { maxAuthenticationAge: 7_776_000 }).nameId.value, 'person-1')
   })
 
+  it('is refused with the words of a provider that declines, which sends no assertion', () => {
+    const status = 'urn:oasis:names:tc:SAML:2.0:status:Responder'
+    const statusWithin = 'urn:oasis:names:tc:SAML:2.0:status:AuthnFailed'
+    for (const signs of [[], ['response']] as const) {
+      const answer = (parts: ResponseParts): string =>
+        idp.responseAround('', { ...parts, inResponseTo: '_request', signs })
+      const words = `the provider returned "${status}", "${statusWithin}"`
+      assert.throws(() => read(answer({ status, statusWithin })), {
+        reason: 'status',
+        code: statusWithin,
+        message: words,
+      })
+      const message = `${words}, "wrong password"`
+      assert.throws(() => read(answer({ status, statusWithin, statusMessage: 'wrong password' })), { message })
+      refuses('several-assertions', () => read(answer({})))
+    }
+  })
+
+  it('is refused where the assertion has another namespace', () => {
+    const [start, end] = ['<other:Assertion xmlns:other="urn:other"', '</other:Assertion>']
+    const other = idp
+      .assertion({ inResponseTo: '_request' })
+      .replace(/^<saml:Assertion/, start)
+      .replace(/<\/saml:Assertion>$/, end)
+    const signed = idp.sign(other)
+    assert.ok(signed.startsWith(start) && signed.includes('<ds:Signature') && signed.endsWith(end))
+    refuses('several-assertions', () => read(idp.responseAround(signed, { signs: [], inResponseTo: '_request' })))
+  })
+
   it('is refused where elements are within the name, which readers could leave out', () => {
     const nameWith = (value: string): string =>
       idp.sign(idp.assertion({ inResponseTo: '_request' }).replace('>person-1<', `>${value}<`))
@@ -228,6 +257,11 @@ describe('a response', () => {
   it('is read in one of the contexts that are demanded', async () => {
     const authnContext = ['urn:other', SAML.password]
     assert.equal(read(await response(), { authnContext }).nameId.value, 'person-1')
+  })
+
+  it('is read with every condition that has a meaning here', async () => {
+    const moreConditions = '<saml:OneTimeUse/><saml:ProxyRestriction Count="0"/>'
+    assert.equal(read(await response({ moreConditions })).nameId.value, 'person-1')
   })
 
   it('keeps the qualifiers of the name', async () => {
@@ -325,6 +359,15 @@ describe('a response', () => {
     it(`is refused: ${name}`, async () => {
       const xml = await response(parts)
       refuses(reason, () => read(xml, changes))
+    })
+    // Those that say how they are signed, or are about an id that only a signature refers to, have one layout.
+    if (['signs', 'signing', 'encrypts', 'id'].some(part => part in parts)) continue
+    it(`is refused: ${name}, where only the response is signed`, async () => {
+      const plain = await response({ ...parts, signs: ['response'] })
+      refuses(reason, () => read(plain, changes))
+      const within = await response({ ...parts, signs: ['response'], encrypts: { certificate: ours.certificate } })
+      // Decryption ends with an assertion of the provider.
+      refuses('issuer' in parts ? 'decryption' : reason, () => read(within, changes))
     })
   }
 

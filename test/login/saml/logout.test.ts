@@ -528,6 +528,9 @@ for (const mode of MODES) {
         assert.ok(asked.length - before <= 1, `asked ${asked.length - before} times`)
         document = other.metadata({ slo: SLO, keys: [key] })
         clock.advance(31)
+        const unsigned = asked.length
+        assert.equal((await byPost(requestOf({ issuer: other.entityId }))).status, 400)
+        assert.equal(asked.length, unsigned, 'asked for a request without a signature')
         assert.equal(statusOf(await send()), 'Success')
         assert.equal(await isSignedIn(browser), false)
         const now = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
@@ -553,6 +556,11 @@ for (const mode of MODES) {
           {
             name: 'of long ago',
             xml: () => requestOf({ issueInstant: new Date(clock.now().getTime() - 61_000) }),
+            reason: 'expired',
+          },
+          {
+            name: 'of no time',
+            xml: () => requestOf().replace(/ IssueInstant="[^"]*"/, ''),
             reason: 'expired',
           },
           {
@@ -676,6 +684,17 @@ for (const mode of MODES) {
             send: () => post(idp.sign(requestOf({ issuer: 'https://nobody.example' }))),
           },
           { name: 'from another provider', send: () => post(idp.sign(requestOf({ issuer: other.entityId }))) },
+          {
+            name: 'from two providers',
+            send: () => {
+              const second = `<saml:Issuer>${other.entityId}</saml:Issuer>`
+              return redirect(signedQuery(requestOf().replace('</saml:Issuer>', end => end + second)))
+            },
+          },
+          {
+            name: 'from a provider that is named in another format',
+            send: () => redirect(signedQuery(requestOf().replace('<saml:Issuer', '$& Format="urn:other"'))),
+          },
           {
             name: 'changed after the signature',
             send: () => post(idp.sign(requestOf({ nameId: 'kim' })).replace('>kim<', '>pat<')),
