@@ -92,6 +92,8 @@ export interface Dialect {
   >
   /** SQL for a string in a column with JSON, at names that are no input; compared byte by byte, null where there is none. */
   jsonText(column: string, path: readonly string[]): string
+  /** SQL for whether the first entry of a list in such a column, whose `value` is in the other column, is the `primary` one. */
+  isPrimaryEntry(column: string, list: string, valueColumn: string): string
 }
 
 /** One of the two databases. */

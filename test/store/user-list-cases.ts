@@ -1,7 +1,8 @@
 // What every database must answer to filters, orders and pages of users.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import type { User } from '../../src/model/users/user.ts'
+import { hasPrimaryEmail } from '../../src/model/users/user.ts'
+import type { Profile, User } from '../../src/model/users/user.ts'
 import { InvalidFilter, parseFilter } from '../../src/model/filters/filter.ts'
 import type { ListQuery } from '../../src/store/store.ts'
 import { at, fullUser, user } from './records.ts'
@@ -55,6 +56,45 @@ export function userListCases({ store, newZone }: Lent): void {
       if (asked.count === undefined) assert.equal(totalResults, records.length)
       return records.map(({ id }) => id)
     }
+
+    it('has of profiles only whether the address is the primary one, where no more is asked for', async () => {
+      const z = newZone()
+      const value = 'a@list.example'
+      const lists: readonly (readonly [id: string, emails: Profile['emails'], isPrimary: boolean])[] = [
+        ['1', [{ value: 'b@list.example', primary: true }, { value }], false],
+        ['2', [{ value: 'b@list.example' }, { value, primary: true }], true],
+        [
+          '3',
+          [
+            { value, primary: false },
+            { value, primary: true },
+          ],
+          false,
+        ],
+        ['4', [{ value: 'A@list.example', primary: true }], false],
+        ['5', [], false],
+        ['6', undefined, false],
+      ]
+      for (const [id, emails, isPrimary] of lists) {
+        const profile = { title: 'x'.repeat(1000), ...(emails && { emails }) }
+        const each = user({ zoneId: z, id, userName: id, email: value, profile })
+        assert.equal(hasPrimaryEmail(each), isPrimary, id)
+        await store().users.insert(z, each)
+      }
+      await store().users.insert(z, user({ zoneId: z, id: '7', userName: '7', email: value }))
+      const brief = { ...query, sortBy: 'id', profiles: 'primary email' } as const
+      const { records, totalResults } = await store().users.list(z, brief)
+      assert.equal(totalResults, 7)
+      assert.deepEqual(
+        records.map(each => [each.id, hasPrimaryEmail(each)]),
+        [...lists.map(([id, , isPrimary]) => [id, isPrimary]), ['7', false]],
+      )
+      for (const { profile, ...read } of records) {
+        assert.ok(JSON.stringify(profile ?? {}).length < 100)
+        const { profile: _, ...stored } = (await store().users.find(z, read.id)) ?? {}
+        assert.deepEqual(read, stored)
+      }
+    })
 
     it('holds the records as they were stored, oldest first, and none of another zone', async () => {
       const { records, totalResults } = await store().users.list(mine, query)

@@ -51,7 +51,7 @@ export function userIdsHandlers(on: On<UserRoute>, { store, behaviour, settings 
       if (!namesUsers(query.filter)) throw refuse('Invalid filter attribute.')
       const filter = includesInactive ? query.filter : await ofActiveProviders(request.zone.id, query.filter)
       if (!filter) return { records: [], totalResults: 0 }
-      return store.users.list(request.zone.id, { ...query, filter })
+      return store.users.list(request.zone.id, { ...query, filter, profiles: 'primary email' })
     })
     const resources = records.map(({ id, userName, origin }) => ({ id, userName, origin }))
     return listOf(resources, page, { rules: RULES, totalResults })

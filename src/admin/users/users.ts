@@ -91,7 +91,11 @@ function listHandler(on: On<UserRoute>, deps: AdminDeps, views: UserViews): void
   on('GET /Users', async (request, reply) => {
     const parameters = readListParameters(queryForm(request), RULES, { behaviour, maxCount: settings.maxCounts.users })
     const { records, totalResults } = await findPage(parameters, RULES, async query =>
-      store.users.list(request.zone.id, { ...query, filter: await inDefaultGroups(request.zone, query.filter) }),
+      store.users.list(request.zone.id, {
+        ...query,
+        filter: await inDefaultGroups(request.zone, query.filter),
+        profiles: 'primary email',
+      }),
     )
     const shown = { groups: wants(parameters, 'groups'), approvals: wants(parameters, 'approvals') }
     const texts = userTexts(request.zone, records, { parameters, shown, views })

@@ -2,6 +2,7 @@
 import type { Database } from '../database.ts'
 import type { Listing } from '../listing/listing.ts'
 import type { Outline } from '../listing/outline.ts'
+import type { User } from '../../model/users/user.ts'
 import { readFrom } from '../listing/cursor-page.ts'
 import { readPage } from '../listing/numbered-page.ts'
 import { toUser } from './user-rows.ts'
@@ -26,9 +27,15 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
     nulls: 'last', // RFC 7644 §3.4.2.3
     outline,
   }
+  const briefColumns = [...WITHOUT_PROFILE, `${primaryEmail(db)} as primary_email`]
   const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({ ...listing, ...attributes()[dialect] })
   return {
     async list(zoneId, query) {
+      if (query.profiles === 'primary email') {
+        const brief = { ...of(query), columns: briefColumns }
+        const { rows, totalResults } = await readPage<BriefRow>(db, brief, { ...query, zoneId })
+        return { records: rows.map(toBriefUser), totalResults }
+      }
       const { rows, totalResults } = await readPage<UserRow>(db, of(query), { ...query, zoneId })
       return { records: (query.dialect === 'scim' ? fitting(rows) : rows).map(toUser), totalResults }
     },
@@ -38,6 +45,19 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
     },
     count: async zoneId => (await outline(zoneId)).total,
   }
+}
+
+type BriefRow = Omit<UserRow, 'profile'> & { readonly primary_email: number }
+
+const WITHOUT_PROFILE = USER_COLUMNS.filter(column => column !== 'profile')
+
+const primaryEmail = (db: Database): string =>
+  `case when profile is not null and ${db.isPrimaryEntry('profile', 'emails', 'email')} then 1 else 0 end`
+
+/** With as much of the profile as `hasPrimaryEmail` needs. */
+function toBriefUser({ primary_email: isPrimary, ...row }: BriefRow): User {
+  const user = toUser({ ...row, profile: null })
+  return isPrimary === 1 ? { ...user, profile: { emails: [{ value: user.email, primary: true }] } } : user
 }
 
 /** Characters of the profiles on a page, which responses of SCIM 2.0 have: five hundred users would have 32 MB. */

@@ -10,6 +10,12 @@ export const MAX_DETAILS = 100_000
 /** Unused accounts with one address that are read at a time. */
 export const MAX_UNBOUND = 3
 
+/**
+ * What a list reads of the profiles, which may have 64 KiB each: all of them unless given, or only whether the address of
+ * the account is marked as primary.
+ */
+type ProfilesRead = 'whole' | 'primary email'
+
 /** Thrown when the groups or decisions of users are read and are more than that; a few at once or none of them can be read. */
 export class TooManyDetails extends Error {
   override name = 'TooManyDetails'
@@ -41,7 +47,7 @@ export interface UserStore {
   /** The same of active users without an external id and without a password; at most `MAX_UNBOUND`, which are ambiguous. */
   findUnboundByEmail(zoneId: string, origin: string, email: string): Promise<readonly User[]>
   /** Throws `InvalidFilter` for an unsupported attribute or value. */
-  list(zoneId: string, query: ListQuery & NamedAttributes): Promise<Page<User>>
+  list(zoneId: string, query: ListQuery & NamedAttributes & { readonly profiles?: ProfilesRead }): Promise<Page<User>>
   /** A user who exists throughout and keeps the sort attribute is on exactly one page. Throws as `list`. */
   page(zoneId: string, query: CursorQuery & NamedAttributes): Promise<CursorPage<User>>
   insert(zoneId: string, user: User): Promise<void>

@@ -25,4 +25,7 @@ export const POSTGRES: Dialect = {
     replace: 'ACCESS EXCLUSIVE: its reads and writes wait',
   },
   jsonText: (column, path) => `((cast(${column} as json) #>> '{${path.join(',')}}') collate "C")`,
+  isPrimaryEntry: (column, list, valueColumn) => `exists (select 1 from (select entry ->> 'primary' as is_primary
+    from json_array_elements(cast(${column} as json) -> '${list}') as entry
+    where entry ->> 'value' = ${valueColumn} limit 1) as first_entry where is_primary = 'true')`,
 }

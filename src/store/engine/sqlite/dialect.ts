@@ -23,4 +23,6 @@ export const SQLITE: Dialect = {
     replace: LOCK,
   },
   jsonText: (column, path) => `json_extract(${column}, '$.${path.join('.')}')`,
+  isPrimaryEntry: (column, list, valueColumn) => `exists (select 1 from (select value ->> 'primary' as is_primary
+    from json_each(${column}, '$.${list}') where value ->> 'value' = ${valueColumn} limit 1) where is_primary = 1)`,
 }
