@@ -1,3 +1,5 @@
+import { Line, Ranking } from './recency.ts'
+import type { Place } from './recency.ts'
 import { approximateBytes } from './size.ts'
 
 /** A bounded cache whose values belong to owners, such as zones. */
@@ -33,60 +35,91 @@ const DEFAULT_BYTES = 32 * 1024 * 1024
 /** Bytes that the cache itself takes for an entry. */
 const ENTRY_BYTES = 200
 
+/** What one owner has. */
 interface Share {
-  /** What was used least recently first. */
-  readonly keys: Set<string>
+  readonly owner: string
+  /** The keys in the order of use. */
+  readonly line: Line<string>
+  count: number
   bytes: number
 }
 
+interface Entry<V> {
+  readonly share: Share
+  readonly place: Place<string>
+  readonly value: V
+  readonly bytes: number
+}
+
+/** Owners whose bytes differ by less than a fifth may have the same. */
+const rankOfBytes = (bytes: number): number => Math.ceil(4 * Math.log2(bytes + 1))
+
 /**
  * Keeps values within the bounds. A full cache evicts the least recently used value of the owner that has the most, so that an
- * owner with many, or with large ones, displaces only its own; of several that have as many, the one that was served least
- * recently.
+ * owner with many, or with large ones, displaces only its own; of several that have about as many, the one that was served, or
+ * lost a value, least recently. The time does not depend on the numbers of owners and values.
  */
 export function createFairCache<V>(bounds: CacheBounds<V>): FairCache<V> {
   const { capacity, bytes: maxBytes = DEFAULT_BYTES, sizeOf = approximateBytes } = bounds
-  const entries = new Map<string, { readonly owner: string; readonly value: V; readonly bytes: number }>()
-  /** The owner that was served least recently first. */
+  const entries = new Map<string, Entry<V>>()
   const shares = new Map<string, Share>()
+  const byCount = new Ranking<Share>()
+  const byBytes = new Ranking<Share>()
   let bytes = 0
+
+  /** After a change of the share. */
+  function rank(share: Share): void {
+    if (share.count === 0) {
+      shares.delete(share.owner)
+      byCount.delete(share)
+      byBytes.delete(share)
+    } else {
+      byCount.set(share, share.count)
+      byBytes.set(share, rankOfBytes(share.bytes))
+    }
+  }
 
   function drop(key: string): void {
     const entry = entries.get(key)
     if (!entry) return
+    const { share, place } = entry
     entries.delete(key)
     bytes -= entry.bytes
-    const share = shares.get(entry.owner)
-    if (!share) return
-    share.keys.delete(key)
+    share.line.remove(place)
+    share.count -= 1
     share.bytes -= entry.bytes
-    if (share.keys.size === 0) shares.delete(entry.owner)
+    rank(share)
   }
 
-  /** Re-inserts the owner and its key, so that both orders are those of use. */
-  function touch(owner: string, key: string): Share {
-    const share = shares.get(owner) ?? { keys: new Set(), bytes: 0 }
-    share.keys.delete(key)
-    share.keys.add(key)
-    shares.delete(owner)
+  function add(key: string, { owner, value, added }: { owner: string; value: V; added: number }): void {
+    const share = shares.get(owner) ?? { owner, line: new Line(), count: 0, bytes: 0 }
     shares.set(owner, share)
-    return share
+    entries.set(key, { share, place: share.line.append(key), value, bytes: added })
+    bytes += added
+    share.count += 1
+    share.bytes += added
+    rank(share)
+    touch(share)
+  }
+
+  function touch(share: Share): void {
+    byCount.touch(share)
+    byBytes.touch(share)
   }
 
   const hasRoom = (added: number): boolean => entries.size < capacity && bytes + added <= maxBytes
 
   function evictOne(): void {
-    const measure = (share: Share): number => (entries.size >= capacity ? share.keys.size : share.bytes)
-    let most: Share | undefined
-    for (const share of shares.values()) if (!most || measure(share) > measure(most)) most = share
-    for (const key of most?.keys ?? []) return drop(key)
+    const most = (entries.size >= capacity ? byCount : byBytes).top()
+    if (most?.line.first !== undefined) drop(most.line.first)
   }
 
   return {
     get(key) {
       const entry = entries.get(key)
       if (!entry) return undefined
-      touch(entry.owner, key)
+      entry.share.line.toEnd(entry.place)
+      touch(entry.share)
       return entry.value
     },
     peek: key => entries.get(key)?.value,
@@ -95,14 +128,14 @@ export function createFairCache<V>(bounds: CacheBounds<V>): FairCache<V> {
       const added = ENTRY_BYTES + 2 * key.length + sizeOf(value)
       if (capacity < 1 || added > maxBytes / 2) return
       while (!hasRoom(added)) evictOne()
-      entries.set(key, { owner, value, bytes: added })
-      bytes += added
-      touch(owner, key).bytes += added
+      add(key, { owner, value, added })
     },
     drop,
     clear() {
       entries.clear()
       shares.clear()
+      byCount.clear()
+      byBytes.clear()
       bytes = 0
     },
     keys: () => entries.keys(),

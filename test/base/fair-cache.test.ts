@@ -78,6 +78,62 @@ describe('createFairCache', () => {
     assert.equal(cache.size, 1)
   })
 
+  /** Half the cache's values are those of one owner, and each other owner has one. */
+  function processorTimeOfEvictions(capacity: number, evictions: number): number {
+    const cache = createFairCache<string>({ capacity })
+    for (let index = 0; index < capacity / 2; index += 1) {
+      cache.set(`own ${index}`, `owner ${index}`, 'x')
+      cache.set(`many ${index}`, 'one', 'x')
+    }
+    const before = process.threadCpuUsage()
+    for (let index = 0; index < evictions; index += 1) cache.set(`more ${index}`, 'one', 'x')
+    const { user, system } = process.threadCpuUsage(before)
+    return user + system
+  }
+
+  it('evicts in the same time with ten thousand owners as with ten', () => {
+    processorTimeOfEvictions(20, 5000) // compiled now
+    const [few, many] = [processorTimeOfEvictions(20, 5000), processorTimeOfEvictions(20_000, 5000)]
+    assert.ok(many < 10 * few + 5000, `${many} µs, and ${few} µs with few`)
+  })
+
+  it('evicts like a plain list of everything that was used', () => {
+    let state = 7
+    const pick = (most: number): number => {
+      state = (state * 48_271) % 0x7fff_ffff
+      return state % most
+    }
+    const cache = createFairCache<string>({ capacity: 12 })
+    /** What was used least recently first. */
+    let model: { key: string; owner: string }[] = []
+    for (let step = 0; step < 5000; step += 1) {
+      const [key, owner, action] = [`k${pick(30)}`, `o${pick(4)}`, pick(5)]
+      const known = model.find(each => each.key === key)
+      if (action === 0) {
+        cache.drop(key)
+        model = model.filter(each => each.key !== key)
+      } else if (action === 1) {
+        assert.equal(cache.get(key), known?.owner)
+        if (known) model = [...model.filter(each => each !== known), known]
+      } else {
+        model = model.filter(each => each.key !== key)
+        cache.set(key, owner, owner)
+        if (model.length === 12) {
+          const counts = Map.groupBy(model, each => each.owner)
+          const most = Math.max(...Array.from(counts.values(), each => each.length))
+          const evicted = model.find(each => cache.peek(each.key) === undefined)
+          const ofOwner = counts.get(evicted?.owner ?? '') ?? []
+          assert.equal(ofOwner.length, most, 'an owner that has the most loses')
+          assert.equal(ofOwner[0], evicted, 'what it used least recently')
+          model = model.filter(each => each !== evicted)
+        }
+        model.push({ key, owner })
+      }
+      assert.equal(cache.size, model.length)
+      for (const each of model) assert.equal(cache.peek(each.key), each.owner)
+    }
+  })
+
   it('replaces a value, also with one of another owner, without evicting', () => {
     const cache = filled(3, ['one', 'a'], ['one', 'b'], ['two', 'c'])
     cache.set('b', 'two', 'new')
