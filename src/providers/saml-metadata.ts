@@ -50,8 +50,19 @@ const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 export const isMetadataText = (text: string): boolean =>
   /^(?:<\?xml\s|<!--|<(?:[A-Za-z_][\w.-]*:)?EntityDescriptor[\s/>])/.test(text)
 
-/** Reads metadata; refuses anything but one well-formed EntityDescriptor. */
+/** Reads metadata; refuses anything but one well-formed EntityDescriptor. Text that was just read is not read again. */
 export function readSamlMetadata(text: string): SamlMetadata {
+  if (latest?.text === text) return latest.metadata
+  const metadata = read(text)
+  if (text.length >= LARGE) latest = { text, metadata }
+  return metadata
+}
+
+/** Reading a megabyte takes 0.1 s, and a request to change a provider reads its metadata for one check after another. */
+const LARGE = 32 * 1024
+let latest: { readonly text: string; readonly metadata: SamlMetadata } | undefined
+
+function read(text: string): SamlMetadata {
   try {
     if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it is larger than 1 MiB')
     if (!text.isWellFormed()) throw new Unreadable('it has half a surrogate pair')
@@ -67,6 +78,8 @@ class Unreadable extends Error {}
 
 const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
+/** Of all elements: as many as of elements with two each, which metadata of one provider has at most. */
+const MAX_ALL_ATTRIBUTES = 20_000
 /** Large metadata of one provider has two thousand; each costs more to read than its characters. */
 const MAX_ELEMENTS = 10_000
 /** More keys than any provider has at a time; each must be parsed and tried on signatures. */
@@ -89,6 +102,7 @@ function entityIn(text: string): SamlEntity {
   const path: string[] = []
   let elements = 0
   let attributes = 0
+  let allAttributes = 0
   let certificates = 0
   let entityId: string | undefined
   let provider: Draft | undefined
@@ -139,6 +153,8 @@ function entityIn(text: string): SamlEntity {
   })
   parser.on('attribute', () => {
     attributes += 1
+    allAttributes += 1
+    if (allAttributes > MAX_ALL_ATTRIBUTES) throw new Unreadable('it has too many attributes')
     if (attributes > MAX_ATTRIBUTES) throw new Unreadable('an element has too many attributes')
   })
   parser.on('opentag', tag => {

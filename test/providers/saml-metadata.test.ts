@@ -124,6 +124,11 @@ describe('reading SAML metadata', () => {
       text: wrap(`<a ${Array.from({ length: 101 }, (_, place) => `a${place}=""`).join(' ')}/>`),
       problem: /too many/,
     },
+    {
+      name: 'too many attributes of all elements together',
+      text: wrap('<a b="" c="" d=""/>'.repeat(7000)),
+      problem: /too many attributes/,
+    },
   ]
   for (const { name, text, problem } of unreadable) {
     it(`refuses ${name}`, () => {
@@ -132,6 +137,15 @@ describe('reading SAML metadata', () => {
       assert.match(metadata.outcome === 'unreadable' ? metadata.problem : '', problem)
     })
   }
+
+  it('reads large text once, however many checks of a request look at it', () => {
+    const [first, second] = ['one', 'two'].map(text => wrap(`<!--${text}-->`.padEnd(100_000)))
+    const metadata = readSamlMetadata(first ?? '')
+    assert.equal(metadata.outcome, 'readable')
+    assert.equal(readSamlMetadata(`${first?.slice(0, 9)}${first?.slice(9)}`), metadata)
+    assert.notEqual(readSamlMetadata(second ?? ''), metadata)
+    assert.deepEqual(readSamlMetadata(first ?? ''), metadata)
+  })
 
   it('takes time by the length of the text, whatever it is made of', () => {
     const size = 200_000
