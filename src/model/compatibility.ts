@@ -306,6 +306,8 @@ const rows = {
   groupedPasscodes: { id: 'P8', standard: true, uaa: false },
   /** P8: whether tokens from a passcode show when and how the user signed in, where tokens contain levels. */
   passcodeTokensShowSignIn: { id: 'P8', standard: true, uaa: false },
+  /** P13: whether a string that an OpenID Connect or OAuth provider sends as groups is one name; otherwise split at commas. */
+  stringIsOneGroup: { id: 'P13', standard: true, uaa: false },
   /** T2: whether `acr` is one class; otherwise an object with all of them. */
   acrAsText: { id: 'T2', standard: true, uaa: false },
   /** P12: the default second-factor requirement of a zone. */

@@ -4,6 +4,8 @@ import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { Outbound } from '../../src/base/outbound.ts'
+import { behaviourOf } from '../../src/model/compatibility.ts'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { ExternalUser } from '../../src/identity/source.ts'
 import type { MappingConfig } from '../../src/identity/sources/oidc/claims.ts'
 import { externalUserOf, UnmappableClaims } from '../../src/identity/sources/oidc/claims.ts'
@@ -18,7 +20,10 @@ const NOW = new Date('2026-01-15T12:00:00Z')
 
 describe('externalUserOf', () => {
   const read = (claims: Readonly<Record<string, unknown>>, mappings?: unknown, more: object = {}): ExternalUser =>
-    externalUserOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, NOW) // some are wrong on purpose
+    externalUserOf({ sub: 's', ...claims }, { attributeMappings: mappings, ...more } as MappingConfig, {
+      now: NOW,
+      behaviour: behaviourOf('standard'),
+    }) // some are wrong on purpose
   const groups = { mapped: [], roles: 'memberships', addsMissing: true } as const
   const bare: ExternalUser = { userName: 's', externalId: 's', amr: ['ext', 'oauth'], groups, attributes: {} }
 
@@ -163,13 +168,18 @@ describe('externalUserOf', () => {
 
 describe('externalUserOf: groups, attributes and context classes', () => {
   const GROUPS = { external_groups: 'groups' }
-  const read = (claims: Readonly<Record<string, unknown>>, config: MappingConfig): ExternalUser =>
-    externalUserOf({ sub: 's', ...claims }, config, NOW)
+  const read = (
+    claims: Readonly<Record<string, unknown>>,
+    config: MappingConfig,
+    compatibility: CompatibilityMode = 'standard',
+  ): ExternalUser =>
+    externalUserOf({ sub: 's', ...claims }, config, { now: NOW, behaviour: behaviourOf(compatibility) })
 
   const groups: readonly {
     name: string
     claims: Readonly<Record<string, unknown>>
     config: MappingConfig
+    compatibility?: CompatibilityMode
     want: ExternalUser['groups']
   }[] = [
     {
@@ -191,7 +201,14 @@ describe('externalUserOf: groups, attributes and context classes', () => {
       want: { mapped: ['a', 'b c'], roles: 'memberships', addsMissing: true },
     },
     {
-      name: 'splits a string at commas, but not the strings of a list',
+      name: 'takes a string for the name of one group, whatever characters it has',
+      claims: { groups: 'x,Shop.Admin' },
+      config: { attributeMappings: GROUPS },
+      want: { mapped: ['x,Shop.Admin'], roles: 'memberships', addsMissing: true },
+    },
+    {
+      name: 'splits a string at commas as UAA does, but not the strings of a list',
+      compatibility: 'uaa',
       claims: { groups: 'a, b,,c', more: ['d,e'] },
       config: { attributeMappings: { external_groups: ['groups', 'more'] } },
       want: { mapped: ['a', 'b', 'c', 'd,e'], roles: 'memberships', addsMissing: true },
@@ -229,8 +246,8 @@ describe('externalUserOf: groups, attributes and context classes', () => {
       want: { mapped: ['a'], roles: [], addsMissing: true },
     },
   ]
-  for (const { name, claims, config, want } of groups) {
-    it(name, () => assert.deepEqual(read(claims, config).groups, want))
+  for (const { name, claims, config, compatibility, want } of groups) {
+    it(name, () => assert.deepEqual(read(claims, config, compatibility).groups, want))
   }
 
   const attributes: readonly {

@@ -3,13 +3,14 @@
 // docs/decisions/0025-identifying-oauth-2-users.md.
 import type { Outbound } from '../../base/outbound.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
 import type { OidcProviderConfig } from '../../records/provider-oauth.ts'
 import type { AnswerShape, ExternalUser, IdentitySourceType, RedirectRefusal, RedirectSignIn } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { authorizationUrl, codeEndpoints, createCodeExchange, shareOf, unavailable, usesCode } from './code-flow.ts'
 import type { CodeEndpoints } from './code-flow.ts'
 import { externalUserOf, UnmappableClaims } from './oidc/claims.ts'
-import type { ForeignClaims } from './oidc/claims.ts'
+import type { ForeignClaims, MappingContext } from './oidc/claims.ts'
 import { stringOf } from './oidc/request.ts'
 import type { OidcRecord } from './oidc/request.ts'
 import { createTokenCheck, refuse } from './oidc/token.ts'
@@ -37,14 +38,14 @@ export function oauth2Source(deps: Oauth2Deps): IdentitySourceType {
   return {
     type: OAUTH,
     // An access token that comes through the browser may have been issued to another client.
-    open: (_, provider) => ({
-      ...(usesCode(provider.config) && { redirect: redirectTo(provider) }),
+    open: (_, provider, { behaviour }) => ({
+      ...(usesCode(provider.config) && { redirect: redirectTo(provider, behaviour) }),
       signOut: signOut => Promise.resolve(signOutUrl(provider.config, signOutEndpoint(provider.config), signOut)),
     }),
   }
 }
 
-function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => RedirectSignIn {
+function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider, behaviour: Behaviour) => RedirectSignIn {
   const { outbound, clock } = deps
   const redeem = createCodeExchange(deps)
   const check = createTokenCheck(deps)
@@ -72,7 +73,7 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
     return checked.outcome === 'refused' ? checked : { outcome: 'described', claims: checked.claims }
   }
 
-  return provider => ({
+  return (provider, behaviour) => ({
     answer: ANSWER,
     async start(start) {
       const { config }: OidcRecord = provider
@@ -96,7 +97,9 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider) => Redir
       const redeemed = await redeem(provider, settings, { code, attempt })
       if (redeemed.outcome !== 'tokens') return redeemed
       const described = await claimsOf(provider, settings, redeemed.tokens)
-      return described.outcome === 'described' ? read(described.claims, config, clock.now()) : described
+      return described.outcome === 'described'
+        ? read(described.claims, config, { now: clock.now(), behaviour })
+        : described
     },
   })
 }
@@ -151,14 +154,14 @@ function withoutAuthentication(claims: ForeignClaims): ForeignClaims {
 function read(
   claims: ForeignClaims,
   config: OidcProviderConfig,
-  now: Date,
+  context: MappingContext,
 ): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | RedirectRefusal {
   const identifier = identifierIn(claims, config.attributeMappings)
   if (typeof identifier === 'string')
     return refuse('untrusted', 'The provider did not send a stable identifier.', identifier)
   const { claim, value } = identifier
   try {
-    const externalUser = externalUserOf({ ...claims, [claim]: value, sub: value }, config, now)
+    const externalUser = externalUserOf({ ...claims, [claim]: value, sub: value }, config, context)
     return { outcome: 'genuine', externalUser }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)

@@ -3,7 +3,7 @@ import type { Outbound } from '../../base/outbound.ts'
 import type { ExternalUser, ExternalRefusal, IdentitySource, IdentitySourceType } from '../source.ts'
 import type { ClientAuthenticationDeps } from './client-authentication.ts'
 import { externalUserOf, UnmappableClaims } from './oidc/claims.ts'
-import type { ForeignClaims } from './oidc/claims.ts'
+import type { ForeignClaims, MappingContext } from './oidc/claims.ts'
 import { createLogoutReader } from './oidc/logout.ts'
 import { createOidcRedirect, mayRedirect } from './oidc/redirect.ts'
 import type { Read } from './oidc/redirect.ts'
@@ -38,13 +38,15 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const readLogoutToken = createLogoutReader(shared)
 
   const readerOf =
-    (provider: IdentityProvider, { userinfoCompletes }: Behaviour): Read =>
+    (provider: IdentityProvider, behaviour: Behaviour): Read =>
     async (claims, access) => {
       const { config }: OidcRecord = provider
-      const described = userinfoCompletes
+      const described = behaviour.userinfoCompletes
         ? await completed(deps.outbound, claims, { config, access })
         : ({ outcome: 'described', claims } as const)
-      return described.outcome === 'described' ? read(described.claims, provider, clock.now()) : described
+      return described.outcome === 'described'
+        ? read(described.claims, provider, { now: clock.now(), behaviour })
+        : described
     }
 
   const opened = new WeakMap<IdentityProvider, IdentitySource>()
@@ -67,7 +69,8 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
         const isOpen = !behaviour.assertionsForUsOnly && authorizedParties === undefined
         const parties = [used.relyingPartyId, ...(authorizedParties ?? [])]
         return (
-          (isOpen ? undefined : partyProblem(checked.claims, parties)) ?? read(checked.claims, provider, clock.now())
+          (isOpen ? undefined : partyProblem(checked.claims, parties)) ??
+          read(checked.claims, provider, { now: clock.now(), behaviour })
         )
       },
     },
@@ -94,12 +97,12 @@ const ownIssuer = ({ config }: OidcRecord): string | undefined => stringOf(confi
 function read(
   claims: ForeignClaims,
   { config }: OidcRecord,
-  now: Date,
+  context: MappingContext,
 ): { readonly outcome: 'genuine'; readonly externalUser: ExternalUser } | ExternalRefusal {
   // A logout token has the issuer and audience of an ID token (Back-Channel Logout §2.4).
   if ('events' in claims) return refuse('untrusted', 'The token is not from a sign-in.')
   try {
-    return { outcome: 'genuine', externalUser: externalUserOf(claims, config, now) }
+    return { outcome: 'genuine', externalUser: externalUserOf(claims, config, context) }
   } catch (error) {
     if (error instanceof UnmappableClaims) return refuse('unusable', error.message)
     throw error

@@ -2,6 +2,7 @@
 import { hasControlCharacter } from '../../../base/text/control-characters.ts'
 import { memberOf } from '../../../base/json.ts'
 import { isStorable } from '../../../base/text/storable-text.ts'
+import type { Behaviour } from '../../../model/compatibility.ts'
 import type { OidcProviderConfig } from '../../../records/provider-oauth.ts'
 import type { ExternalGroups, ExternalUser } from '../../source.ts'
 
@@ -19,8 +20,18 @@ const MAX_METHODS = 20
 /** Values of a custom attribute; as many as an account keeps. */
 const MAX_VALUES = 100
 
+/** What the mapping depends on besides the record. */
+export interface MappingContext {
+  readonly now: Date
+  readonly behaviour: Pick<Behaviour, 'stringIsOneGroup'>
+}
+
 /** Maps the claims as the provider's record says. Throws `UnmappableClaims`. */
-export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now: Date): ExternalUser {
+export function externalUserOf(
+  claims: ForeignClaims,
+  config: MappingConfig,
+  { now, behaviour }: MappingContext,
+): ExternalUser {
   const { attributeMappings: mappings } = config
   const claimFor = (attribute: string, fallback = attribute): string => {
     const mapped = memberOf(mappings, attribute)
@@ -51,7 +62,7 @@ export function externalUserOf(claims: ForeignClaims, config: MappingConfig, now
     amr: [...new Set([...amrOf(claims['amr']), 'ext', 'oauth'])],
     ...(authenticatedAt && { authenticatedAt }),
     ...(acr.length > 0 && { acr }),
-    groups: groupsOf(claims, config),
+    groups: groupsOf(claims, config, behaviour),
     attributes: attributesOf(claims, config),
   }
 }
@@ -74,9 +85,15 @@ export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): re
   Object.keys(mappings ?? {}).flatMap(attribute => claimsFor(mappings, attribute))
 
 /** The groups; empty without the claim or a mapping, so that earlier groups are removed. */
-function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups {
+function groupsOf(
+  claims: ForeignClaims,
+  config: MappingConfig,
+  { stringIsOneGroup }: MappingContext['behaviour'],
+): ExternalGroups {
   const named = claimsFor(config.attributeMappings, 'external_groups')
-  const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim))))].filter(isShortString)
+  const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim), stringIsOneGroup)))].filter(
+    isShortString,
+  )
   const keeps = [config.externalGroupsWhitelist ?? []].flat().filter(pattern => typeof pattern === 'string')
   return {
     ...(config.groupMappingMode === 'AS_SCOPES' ? { asScopes: names } : { mapped: names }),
@@ -86,10 +103,13 @@ function groupsOf(claims: ForeignClaims, config: MappingConfig): ExternalGroups 
   }
 }
 
-/** UAA: splits a string at commas, and uses a list as it is; so is a single name, because blanks make it another group. */
-function groupNames(value: unknown): readonly unknown[] {
+/**
+ * A list is used as it is, and so is a single name, because blanks make it another group. UAA: splits a string at commas, so
+ * that a group whose name has one counts as others.
+ */
+function groupNames(value: unknown, stringIsOneGroup: boolean): readonly unknown[] {
   if (typeof value !== 'string') return Array.isArray(value) ? value : []
-  return value.includes(',') ? value.split(',').map(name => name.trim()) : [value]
+  return value.includes(',') && !stringIsOneGroup ? value.split(',').map(name => name.trim()) : [value]
 }
 
 const ATTRIBUTE = 'user.attribute.'
