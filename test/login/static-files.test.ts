@@ -75,6 +75,19 @@ for (const mode of MODES) {
           assert.equal(headers['content-type'], 'image/png')
           assert.equal(headers['set-cookie'], undefined)
           assert.equal(rawPayload.toString('base64'), want)
+          const { etag } = headers
+          assert.match(String(etag), /^"[\w-]{43}"$/)
+          const again = await server.send(`${path}/square-logo.png`, {
+            host,
+            headers: { 'if-none-match': String(etag) },
+          })
+          assert.deepEqual([again.status, again.text], [304, ''])
+        })
+
+        it(`has no copy of the square logo of ${of} in its pages, which link to it`, async () => {
+          const { text } = await server.send(`${path}/login`, { host, headers: { accept: 'text/html' } })
+          assert.equal(text.split(`"${path}/square-logo.png"`).length, 3)
+          assert.ok(!text.includes(want))
         })
       }
 
@@ -84,6 +97,15 @@ for (const mode of MODES) {
         assert.match(String(answer.headers['location']), new RegExp(`^${path}/resources/icon\\.svg\\?v=`))
         assert.equal((await server.send(String(answer.headers['location']))).status, 200)
         assert.equal((await server.send(`${path}/square-logo.png`, { host: 'no.localhost:8080' })).status, 404)
+      })
+
+      it('has the logo of the default zone once in a page of a zone that is none, which has no files', async () => {
+        const { text } = await server.send(`${path}/login`, {
+          host: 'no.localhost:8080',
+          headers: { accept: 'text/html' },
+        })
+        assert.equal(text.split(SHARED).length, 2)
+        assert.ok(!text.includes('square-logo.png'))
       })
     })
   }

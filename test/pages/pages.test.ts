@@ -325,7 +325,16 @@ describe('the layout', () => {
     )
     assert.ok(tags.some(tag => tag.name === 'img' && tag.attributes['alt'] === 'Acme'))
     const icon = tags.find(tag => tag.attributes['rel'] === 'icon')
-    assert.equal(icon?.attributes['href'], `data:image/png;base64,${logo}`)
+    assert.equal(icon?.attributes['href'], '/assets/icon.svg')
+  })
+  it('links to the square logo as icon and mark', () => {
+    const { assets } = anonymous
+    const branding = { squareLogo: png(4, 4, [1, 2, 3]) }
+    const tags = tagsOf(plainPage({ ...anonymous, branding, assets: { ...assets, squareLogo: '/square-logo.png' } }))
+    const icon = tags.find(tag => tag.attributes['rel'] === 'icon')
+    assert.deepEqual([icon?.attributes['href'], icon?.attributes['type']], ['/square-logo.png', 'image/png'])
+    const mark = tags.find(tag => tag.attributes['class'] === 'mark logo')
+    assert.equal(mark?.attributes['src'], '/square-logo.png')
   })
   it('falls back to the icon when a logo is no base64', () => {
     const tags = tagsOf(plainPage({ ...anonymous, branding: { productLogo: 'not base64', squareLogo: '!' } }))

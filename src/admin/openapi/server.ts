@@ -138,8 +138,14 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
     'GET /square-logo.png': {
       summary: 'Read the square logo of the zone',
+      headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
       answers: {
-        200: { about: 'The logo of the zone, or of the default zone.', content: { 'image/png': text } },
+        200: {
+          about: 'The logo of the zone, or of the default zone.',
+          content: { 'image/png': text },
+          headers: { etag: 'Changes with the logo.' },
+        },
+        304: empty('Not modified.'),
         302: redirect('To the icon of the server, if there is no logo.'),
       },
     },

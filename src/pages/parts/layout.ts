@@ -24,6 +24,8 @@ interface AssetUrls {
   readonly passkeyScript: string
   /** The stylesheet of the second-factor pages. */
   readonly factorStylesheet: string
+  /** URL of the zone's square logo, which may have a megabyte; absent if it has none that is an image. */
+  readonly squareLogo?: string | undefined
   /** URL of `zoneStylesheet`; absent if the zone has no custom colours. */
   readonly zoneStylesheet?: string | undefined
 }
@@ -119,9 +121,10 @@ ${footer(chrome)}
 `
 }
 
-function iconLink({ assets, branding }: Chrome): Html {
-  const square = pngDataUri(branding.squareLogo)
-  if (square !== undefined) return html`<link rel="icon" type="image/png" href="${square}">`
+function iconLink({ assets }: Chrome): Html {
+  const { squareLogo = 'data:' } = assets
+  // A logo within the page is there once, as the mark.
+  if (!squareLogo.startsWith('data:')) return html`<link rel="icon" type="image/png" href="${squareLogo}">`
   return html`<link rel="icon" type="image/svg+xml" href="${assets.icon}">`
 }
 
@@ -142,10 +145,10 @@ function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined 
 function brand(chrome: Chrome): Html {
   const name = siteName(chrome)
   const product = pngDataUri(chrome.branding.productLogo)
-  const square = pngDataUri(chrome.branding.squareLogo)
+  const { squareLogo, icon } = chrome.assets
   const content =
     product === undefined
-      ? html`<img class="${square === undefined ? 'mark' : 'mark logo'}" src="${square ?? chrome.assets.icon}" alt="" width="40" height="40"><bdi>${name}</bdi>`
+      ? html`<img class="${squareLogo === undefined ? 'mark' : 'mark logo'}" src="${squareLogo ?? icon}" alt="" width="40" height="40"><bdi>${name}</bdi>`
       : html`<img class="logo" src="${product}" alt="${name}">`
   if (chrome.user === undefined) return html`<div class="brand">${content}</div>`
   return html`<a class="brand" href="${chrome.basePath}/">${content}</a>`
