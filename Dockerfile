@@ -34,7 +34,7 @@ RUN chmod -R a+rX,go-w . && install -d /image/etc/latchkey && install -d -m 1777
 USER 10001:10001
 WORKDIR /tmp
 # hadolint ignore=DL3001
-RUN node='/image/usr/local/bin/node --max-semi-space-size=8 /app/bin/latchkey.cjs' && \
+RUN node='/image/usr/local/bin/node --min-semi-space-size=8 --max-semi-space-size=8 /app/bin/latchkey.cjs' && \
   { $node serve --database sqlite::memory: & } && \
   for _ in {1..100}; do $node health --ready && break; sleep 0.2; done && kill $! && wait $!
 
@@ -49,6 +49,6 @@ EXPOSE 8080
 USER 10001:10001
 # Liveness, not readiness: a restart does not repair the database.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \
-  CMD ["/usr/local/bin/node", "--max-semi-space-size=8", "/app/bin/latchkey.cjs", "health"]
-ENTRYPOINT ["/usr/local/bin/node", "--max-semi-space-size=8", "/app/bin/latchkey.cjs"]
+  CMD ["/usr/local/bin/node", "--min-semi-space-size=8", "--max-semi-space-size=8", "/app/bin/latchkey.cjs", "health"]
+ENTRYPOINT ["/usr/local/bin/node", "--min-semi-space-size=8", "--max-semi-space-size=8", "/app/bin/latchkey.cjs"]
 CMD ["serve"]

@@ -58,9 +58,9 @@ describe('the container image', () => {
     )
   })
 
-  it('starts the server and asks for its health without a shell, with the flag of the launcher', () => {
-    const [, flag = ''] = /FLAGS = \['([^']+)'\]/.exec(read('bin/latchkey.cjs')) ?? []
-    const program = ['/usr/local/bin/node', flag, '/app/bin/latchkey.cjs']
+  it('starts the server and asks for its health without a shell, with the flags of the launcher', () => {
+    const [, list = ''] = /FLAGS = \[(.+)\]/.exec(read('bin/latchkey.cjs')) ?? []
+    const program = ['/usr/local/bin/node', ...list.replaceAll("'", '').split(', '), '/app/bin/latchkey.cjs']
     assert.deepEqual(JSON.parse(valueOf(image, 'ENTRYPOINT')), program)
     assert.deepEqual(JSON.parse(valueOf(image, 'CMD')), ['serve'])
     const [, check = ''] = valueOf(image, 'HEALTHCHECK').split('CMD ')

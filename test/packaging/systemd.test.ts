@@ -21,9 +21,10 @@ const backup = unit('latchkey-backup.service')
 
 describe('packaging/latchkey.service', () => {
   it('starts the installed package as its launcher would', () => {
-    const [, flag = ''] = /FLAGS = \['([^']+)'\]/.exec(read('bin/latchkey.cjs')) ?? []
+    const [, list = ''] = /FLAGS = \[(.+)\]/.exec(read('bin/latchkey.cjs')) ?? []
+    const flags = list.replaceAll(/[',]/g, '')
     assert.deepEqual(server('ExecStart'), [
-      `/opt/latchkey/node_modules/.bin/node ${flag} ${PACKAGE}bin/latchkey.cjs serve`,
+      `/opt/latchkey/node_modules/.bin/node ${flags} ${PACKAGE}bin/latchkey.cjs serve`,
     ])
   })
 

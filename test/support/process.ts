@@ -12,7 +12,7 @@ import { freePort } from './free-port.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/latchkey.cjs')
 /** What the launcher starts Node.js again with: given at once, it need not. launcher.test.ts tests that it does. */
-const FLAG = '--max-semi-space-size=8'
+const FLAGS = ['--min-semi-space-size=8', '--max-semi-space-size=8']
 const PATIENCE_MILLISECONDS = 30_000
 
 /** How a process is started. */
@@ -83,7 +83,7 @@ export function launch(
   const folder = given ?? mkdtempSync(join(tmpdir(), 'latchkey-process-'))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const inherited = Object.entries(process.env).filter(([name]) => !/^(?:LATCHKEY_|PG[A-Z]+$|NODE_)/.test(name))
-  const child = spawn(process.execPath, [...(launcher === LAUNCHER ? [FLAG] : []), launcher, ...args], {
+  const child = spawn(process.execPath, [...(launcher === LAUNCHER ? FLAGS : []), launcher, ...args], {
     cwd: folder,
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
