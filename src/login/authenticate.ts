@@ -8,13 +8,13 @@ import type { User } from '../model/users/user.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { bearerHeader } from '../web/callers/authorization-header.ts'
 import type { Form } from '../web/requests/form.ts'
-import { EMPTY_FORM, joinForms } from '../web/requests/form.ts'
+import { joinForms } from '../web/requests/form.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
 import { requireLoginServer } from '../web/callers/login-server.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { contextOf } from '../web/requests/request-context.ts'
-import { bodyForm } from '../web/route.ts'
+import { postedForm } from '../web/route.ts'
 import type { LoginDeps } from './deps.ts'
 
 const PATH = '/authenticate'
@@ -41,7 +41,7 @@ export function authenticateEndpoint(app: FastifyInstance, deps: LoginDeps): voi
 
   /** UAA: parameters may be in the query; they are secrets, so here only where the setting allows it. */
   function formOf(request: FastifyRequest): Form {
-    const body = bodyForm(request) ?? EMPTY_FORM
+    const body = postedForm(request)
     const query = queryForm(request)
     if (query.names.length > 0 && !settings.queryString) {
       throw malformed('Parameters must be passed in the body of the request')

@@ -14,10 +14,10 @@ import { PageError, acceptsPage, wantsJson } from '../web/answers.ts'
 import type { On } from '../web/deferred-routes.ts'
 import { goTo } from '../web/redirect.ts'
 import type { Form } from '../web/requests/form.ts'
-import { EMPTY_FORM, parseForm } from '../web/requests/form.ts'
+import { parseForm } from '../web/requests/form.ts'
 import { limitedSignIn } from '../web/limits/limits.ts'
 import { queryForm } from '../web/requests/query.ts'
-import { bodyForm } from '../web/route.ts'
+import { postedForm } from '../web/route.ts'
 import { MAX_PATH_LENGTH } from './external/attempts.ts'
 import { createTypedNames } from './sign-in/typed-name.ts'
 import type { SignInRoute } from './routes.ts'
@@ -51,7 +51,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
   })
 
   on('POST /login.do', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, form)
     const signInTarget = await signInTargets.of(request, form)
     const { path: destination, client } = signInTarget

@@ -5,6 +5,7 @@ import type { Session } from '../model/sessions/session.ts'
 import type { User } from '../model/users/user.ts'
 import type { AddressedZone } from '../model/request.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
+import { EMPTY_FORM } from './requests/form.ts'
 import type { Form } from './requests/form.ts'
 
 /** The access to a route. */
@@ -169,3 +170,6 @@ export const takesForm = ({ body = 'form' }: Partial<RouteConfig>): boolean => b
 /** The form in the body; undefined without a body, and on routes that take JSON. */
 export const bodyForm = (request: FastifyRequest): Form | undefined =>
   takesForm(request.routeOptions.config) ? (request.body as Form | undefined) : undefined // set by the form parser only
+
+/** The same; an empty one where there is none. */
+export const postedForm = (request: FastifyRequest): Form => bodyForm(request) ?? EMPTY_FORM

@@ -2,11 +2,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Filter } from '../../model/filters/filter.ts'
 import { InvalidFilter, MAX_FILTER_LENGTH } from '../../model/filters/filter.ts'
-import { EMPTY_FORM, joinForms } from '../../web/requests/form.ts'
+import { joinForms } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { escapedFilter, findPage, listOf, readListParameters } from '../resources/list.ts'
 import type { ListRules } from '../resources/list.ts'
 import { refuseResource } from '../../users/refusal.ts'
@@ -72,7 +72,7 @@ export function userIdsHandlers(on: On<UserRoute>, { store, behaviour, settings 
       if (settings.userIdsDisabled) {
         return reply.status(400).type('text/plain; charset=utf-8').send('Illegal Operation: Endpoint not enabled.')
       }
-      const form = joinForms(bodyForm(request) ?? EMPTY_FORM, queryForm(request))
+      const form = joinForms(postedForm(request), queryForm(request))
       return sendJson(reply, await list(request, form))
     })
   }

@@ -12,11 +12,10 @@ import { changeEmailPage, emailSentPage, verifyEmailPage } from '../../pages/acc
 import type { ChangeEmailProps } from '../../pages/accounts/change-email.ts'
 import { PageError } from '../../web/answers.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { createFreshSignIn } from '../sign-in/fresh-sign-in.ts'
 import { countMail, readRequestedReturn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
@@ -62,7 +61,7 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
   on('POST /change_email.do', async (request, reply) => {
     const signedIn = await ownerIn(request)
     if (!signedIn) return keptElsewhere(reply)
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const path = formPath(readRequestedReturn(form))
     return afterFreshSignIn(request, reply, {
       signedIn,
@@ -163,7 +162,7 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
 
   on('POST /verify_email', async (request, reply) => {
     const { zone } = request
-    const code = requiredField(bodyForm(request) ?? EMPTY_FORM, 'code')
+    const code = requiredField(postedForm(request), 'code')
     const signedIn = await sessions.signedIn(request)
     const changed = await changeEmail(zone, { purpose: PURPOSE, code, by: originOf(request) }, deps)
     switch (changed.outcome) {

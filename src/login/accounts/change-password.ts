@@ -6,9 +6,8 @@ import { changePasswordPage } from '../../pages/accounts/change-password.ts'
 import { isOwnPassword, setNewPassword } from '../../users/password.ts'
 import { PageError } from '../../web/answers.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { MISMATCH, requiredField } from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -49,7 +48,7 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: LoginDeps): vo
   on('POST /change_password.do', async (request, reply) => {
     const { user, session } = await owner(request)
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const current = requiredField(form, 'current_password')
     const password = requiredField(form, 'new_password')
     const again = requiredField(form, 'confirm_password')

@@ -15,13 +15,12 @@ import {
 import type { CreateAccountProps } from '../../pages/accounts/create-account.ts'
 import { passwordProblem } from '../../users/password-rules.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { requesterOf } from '../../web/requests/requester.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import {
   MISMATCH,
   checkSelfService,
@@ -49,7 +48,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
     if (await sessions.signedIn(request)) return goTo(reply, '/home', urls)
     await checkSelfService(request, deps)
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const email = requiredField(form, 'email').trim()
     const password = requiredField(form, 'password')
     const again = requiredField(form, 'password_confirmation')
@@ -122,7 +121,7 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
 
   on('POST /verify_user', async (request, reply) => {
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const code = requiredField(form, 'code')
     const attempt = {
       code,

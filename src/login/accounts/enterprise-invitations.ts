@@ -3,10 +3,9 @@ import { isServed, openInvitation, takeInvitation } from '../../accounts/accept-
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { InvitationAnswers } from './invitation-answers.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -21,7 +20,7 @@ export function enterpriseInvitationHandler(
 
   on('POST /invitations/accept_enterprise.do', async (request, reply) => {
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const code = form.get('code') ?? ''
     const invitation = await openInvitation(zone, code, deps)
     if (invitation?.step !== 'directory') return refuse(request, reply, 'code_expired')

@@ -8,9 +8,8 @@ import { isFresh } from '../../model/sessions/session.ts'
 import { forcePasswordChangePage } from '../../pages/accounts/force-password-change.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -63,7 +62,7 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
     if (!signedIn) return goTo(reply, '/', urls)
     if (!mayChange(signedIn)) return askAgain(request, reply)
     const { user, session } = signedIn
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const password = form.get('password') ?? ''
     if (password === '' || password !== form.get('password_confirmation')) {
       return showForm(request, reply, { user, problem: MISMATCH })

@@ -12,10 +12,9 @@ import type { User } from '../../model/users/user.ts'
 import { forgottenPasswordPage, resetPasswordPage } from '../../pages/accounts/forgotten-password.ts'
 import { isKeepable } from '../../records/kinds.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import {
   MISMATCH,
   checkSelfService,
@@ -43,7 +42,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
 
   on('POST /forgot_password.do', async (request, reply) => {
     await checkSelfService(request, deps)
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const userName = requiredField(form, 'username').trim()
     await countMail(request, userName.slice(0, MAX_NAME_LENGTH), limits)
     const order = { zone: request.zone, frame: await pages.mailFrame(request) }
@@ -94,7 +93,7 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
 
   on('POST /reset_password.do', async (request, reply) => {
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const code = requiredField(form, 'code')
     const password = requiredField(form, 'password')
     const again = requiredField(form, 'password_confirmation')

@@ -9,10 +9,9 @@ import type { InvitationProblem } from '../../pages/accounts/invitation.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { AccountPage } from './account-pages.ts'
 import { enterpriseInvitationHandler } from './enterprise-invitations.ts'
 import { createInvitationAnswers } from './invitation-answers.ts'
@@ -52,7 +51,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
 
   on('POST /invitations/accept.do', async (request, reply) => {
     const { zone } = request
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const code = form.get('code') ?? ''
     const invitation = await openInvitation(zone, code, deps)
     if (!invitation || (invitation.step !== 'password' && invitation.step !== 'agree')) {

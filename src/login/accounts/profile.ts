@@ -8,10 +8,9 @@ import { acceptedLanguage, acceptedName, withOwnDetails } from '../../users/own-
 import type { OwnDetails } from '../../users/own-details.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { AccountPage } from './account-pages.ts'
 import { rightsOf, showProfile, userOf } from './profile-page.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -27,7 +26,7 @@ type Change = (request: FastifyRequest, form: Form, deps: LoginDeps) => Promise<
  */
 export function profileHandlers(on: On<AccountPage>, deps: LoginDeps): void {
   const accept = async (request: FastifyRequest, reply: FastifyReply, change: Change): Promise<FastifyReply> => {
-    const query = await change(request, bodyForm(request) ?? EMPTY_FORM, deps)
+    const query = await change(request, postedForm(request), deps)
     const suffix = query === undefined ? '' : `?${query}`
     return goTo(reply, PATH + suffix, deps.urls)
   }

@@ -12,9 +12,8 @@ import { formPostPage, fragmentPostPage } from '../../pages/form-post.ts'
 import { siteName } from '../../pages/parts/layout.ts'
 import { leadTo } from '../../web/destination.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { LOST } from './external-failures.ts'
 import type { SignInTarget } from '../sign-in/sign-in-target.ts'
 import { callbackPath, fingerprint, isPlain, namesOf } from './returns.ts'
@@ -167,7 +166,7 @@ export function externalEndpoints(
   )
 
   app.post<{ Params: { origin: string } }>('/login/callback/:origin', { config }, async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     if (form.get(POSTED_AGAIN) !== undefined) {
       return returns.finishAttempt(request, reply, { origin: request.params.origin, form, ...RETURN })
     }

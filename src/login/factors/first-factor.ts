@@ -10,10 +10,9 @@ import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { FactorMethod } from '../../records/user.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { ProvenFactor } from '../../web/sessions/sign-in-sessions.ts'
 import type { FactorPage } from './factor-pages.ts'
@@ -63,7 +62,7 @@ export function firstFactorHandlers(
   })
 
   on('POST /second_factor/app', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const task = await tasks.of(request, form)
     if (!mayEnrol(task, 'totp')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
@@ -87,7 +86,7 @@ export function firstFactorHandlers(
   })
 
   on('POST /second_factor/passkey', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const task = await tasks.of(request, form)
     if (!mayEnrol(task, 'passkey')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)

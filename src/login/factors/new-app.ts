@@ -6,10 +6,11 @@ import { appPage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
+import { postedForm } from '../../web/route.ts'
 import { createAfterAdding } from './after-adding.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { enrolmentOf, ownerOf } from './second-factor-task.ts'
-import { createSecurityAccess, formOf } from './security-access.ts'
+import { createSecurityAccess } from './security-access.ts'
 import type { LoginDeps } from '../deps.ts'
 
 /** `/app` below `/profile/security`. */
@@ -35,7 +36,7 @@ export function newAppHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Fac
     'POST /profile/security/app',
     fresh(async (request, reply, { signedIn, policy }) => {
       if (!policy.methods.includes('totp')) return goTo(reply, PATH, deps.urls)
-      const form = formOf(request)
+      const form = postedForm(request)
       const chrome = await pages.chrome(request, reply, { form: true })
       const enrolment = enrolmentOf(request, signedIn, chrome)
       const sealed = form.get('secret') ?? ''

@@ -8,12 +8,13 @@ import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import { securityTexts } from '../../pages/texts/security-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
+import { postedForm } from '../../web/route.ts'
 import type { Sessions } from '../../web/sessions/session.ts'
 import { createAfterAdding } from './after-adding.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { createPasskeyForms } from './passkey-forms.ts'
 import { ceremonyOf, nameOfBrowser, ownerOf } from './second-factor-task.ts'
-import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
+import { acceptedPasskeyName, badName, createSecurityAccess } from './security-access.ts'
 import type { Problem } from './security-access.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -37,7 +38,7 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
     'POST /profile/security/passkey',
     fresh(async (request, reply, { signedIn, policy }) => {
       if (!policy.methods.includes('passkey')) return goTo(reply, PATH, deps.urls)
-      const form = formOf(request)
+      const form = postedForm(request)
       const typed = form.get('name') ?? ''
       const name = acceptedPasskeyName(typed === '' ? nameOfBrowser(request, { texts: pages.texts(request) }) : typed)
       if (name === undefined) return showNew(request, reply, { signedIn, problem: badName })

@@ -12,11 +12,10 @@ import { offerAccountChoice } from '../../web/account-choice.ts'
 import { turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { callerKey } from '../../web/limits/limits.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { FactorPage } from './factor-pages.ts'
 import type { SignInTarget } from '../sign-in/sign-in-target.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -56,7 +55,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
 
   on('POST /login/passkey', async (request, reply) => {
     checkIsOffered(request)
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const signInTarget = await deps.signInTargets.of(request, form)
     if (!(await csrf.isGenuine(request))) return refuseForm(request, reply, { form, signInTarget })
     const result = await deps.limits.wrongPasswords.attempt(

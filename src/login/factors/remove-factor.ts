@@ -9,9 +9,10 @@ import { removeFactorPage } from '../../pages/accounts/security-forms.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
+import { postedForm } from '../../web/route.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
-import { createSecurityAccess, formOf } from './security-access.ts'
+import { createSecurityAccess } from './security-access.ts'
 import type { Entry } from './security-access.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -65,7 +66,7 @@ export function removeFactorHandlers(on: On<FactorPage>, deps: LoginDeps, { chan
     'POST /profile/security/remove',
     fresh(async (request, reply, entry) => {
       const { signedIn, policy } = entry
-      const removal = await asked(request, entry, formOf(request))
+      const removal = await asked(request, entry, postedForm(request))
       if (!removal) return unknown(reply)
       // A user who must have a second factor is not left with only the password, with which an attacker could add a new one.
       const leaves = (await isRequired(request, entry)) ? policy.methods : undefined

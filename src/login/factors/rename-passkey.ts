@@ -8,10 +8,11 @@ import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
+import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { ownerOf } from './second-factor-task.ts'
-import { acceptedPasskeyName, badName, createSecurityAccess, formOf } from './security-access.ts'
+import { acceptedPasskeyName, badName, createSecurityAccess } from './security-access.ts'
 import type { Problem } from './security-access.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -57,7 +58,7 @@ export function renamePasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, { cha
   on(
     'POST /profile/security/rename',
     fresh(async (request, reply, { signedIn }) => {
-      const form = formOf(request)
+      const form = postedForm(request)
       const passkey = await ownPasskey(request, signedIn, form)
       if (!passkey) return unknown(reply)
       const name = acceptedPasskeyName(form.get('name') ?? '')

@@ -10,12 +10,11 @@ import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { limitedSignIn } from '../../web/limits/limits.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { FactorPage } from './factor-pages.ts'
 import { createFactorProof } from './factor-proof.ts'
 import { firstFactorHandlers } from './first-factor.ts'
@@ -97,7 +96,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
   })
 
   on('POST /second_factor', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const task = await tasks.of(request, form)
     if (!task) return goTo(reply, await tasks.continueUrl(request, form), urls) // done in another tab
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)

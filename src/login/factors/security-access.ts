@@ -11,9 +11,6 @@ import type { SecurityDone } from '../../pages/texts/security-texts.ts'
 import { acceptedName } from '../../users/own-details.ts'
 import { PageError } from '../../web/answers.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
-import type { Form } from '../../web/requests/form.ts'
-import { bodyForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { createFreshSignIn } from '../sign-in/fresh-sign-in.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -98,9 +95,6 @@ export function createSecurityAccess(deps: LoginDeps): SecurityAccess {
 
   return { entered, fresh, pathOf, done, unknown, showCodes }
 }
-
-/** The form of the request. */
-export const formOf = (request: FastifyRequest): Form => bodyForm(request) ?? EMPTY_FORM
 
 /** A message for the user, in the language of the page. */
 export type Problem = (chrome: Pick<Chrome, 'texts'>) => string

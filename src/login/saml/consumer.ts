@@ -7,9 +7,8 @@ import { formPostPage } from '../../pages/form-post.ts'
 import { siteName } from '../../pages/parts/layout.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Exchange } from '../../web/exchange.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { isState } from '../external/attempts.ts'
 import { LOST } from '../external/external-failures.ts'
 import type { Failure, Refused } from '../external/external-failures.ts'
@@ -44,7 +43,7 @@ async function consume(
 ): Promise<FastifyReply> {
   const { identity, attempts, returns } = deps
   const { zone } = request
-  const form = bodyForm(request) ?? EMPTY_FORM
+  const form = postedForm(request)
   const message = form.get('SAMLResponse')
   if (!message || form.all('SAMLResponse').length > 1) return fail({ request, reply }, UNREADABLE, deps)
   const own = samlAliasOf(zone, deps.samlEntityId)

@@ -9,10 +9,9 @@ import { signedOutPage } from '../../pages/signed-out.ts'
 import { endAccessAtProviderRequest } from '../../users/access.ts'
 import { PageError } from '../../web/answers.ts'
 import { leadTo } from '../../web/destination.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { queryForm, rawQuery } from '../../web/requests/query.ts'
 import { addressOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { processOnce } from '../external/logout-once.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -47,7 +46,7 @@ export function samlLogoutEndpoint(app: FastifyInstance, deps: LoginDeps): void 
     },
     async handler(request, reply) {
       const isPost = request.method === 'POST'
-      const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
+      const form = isPost ? postedForm(request) : queryForm(request)
       const [message, second] = MESSAGES.flatMap(name => form.all(name).map(value => ({ name, value })))
       const [relayState, ambiguous] = form.all('RelayState')
       if (!message || second || ambiguous !== undefined) throw new PageError(400, UNSUPPORTED)

@@ -7,9 +7,8 @@ import { discoveryPasswordPage } from '../../pages/sign-in/idp-discovery.ts'
 import { PageError } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import type { LoginDeps } from '../deps.ts'
 
 /** The routes of these steps. */
@@ -23,7 +22,7 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
   const { identity, external, signInTargets, pages, urls, service } = deps
 
   on('POST /login/idp_discovery', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const email = short(form, 'email')?.trim()
     const username = short(form, 'username')
     const loginHint = short(form, 'login_hint')
@@ -57,7 +56,7 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
   })
 
   on('POST /origin-chooser', async (request, reply) => {
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     const origin = short(form, 'login_hint')?.trim()
     await signInTargets.keep(request, reply, await signInTargets.of(request, form))
     const query = queryOf({ login_hint: origin && JSON.stringify({ origin }) })

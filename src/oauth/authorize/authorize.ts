@@ -4,11 +4,11 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import { PageError, answerFor } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Form } from '../../web/requests/form.ts'
-import { EMPTY_FORM, parseForm } from '../../web/requests/form.ts'
+import { parseForm } from '../../web/requests/form.ts'
 import { NEVER_CACHED, STRICT_TRANSPORT } from '../../web/headers.ts'
 import { encodeForm, queryForm, rawQuery } from '../../web/requests/query.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
 import { recordRefusal } from '../refusal-event.ts'
 import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
@@ -205,7 +205,7 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: OAuthDeps): void
   on('POST /oauth/authorize', async (request, reply) => {
     if (isVouched(request)) return answer(await vouchedContext(request, reply, deps), deps)
     if (hasCredentials(request)) return answer(credentialsContext(request, reply), deps)
-    const form = bodyForm(request) ?? EMPTY_FORM
+    const form = postedForm(request)
     if (isCall(request, form)) return answerCall(request, reply, form)
     const isAnswer = form.get('user_oauth_approval') !== undefined
     const isOpen = behaviour.postedRequests || isSilent(form, behaviour) // UAA: prompt=none needs no CSRF token either

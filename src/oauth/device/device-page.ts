@@ -14,10 +14,9 @@ import type { DeviceProblem } from '../../pages/device.ts'
 import type { Texts } from '../../pages/texts/texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { Exchange } from '../../web/exchange.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { queryForm } from '../../web/requests/query.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { findScopeDescriptions } from '../../web/scope-descriptions.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { decideOnce } from './device-decision.ts'
@@ -84,7 +83,7 @@ async function requireSignedInUser(
 /** The user and the device of the submitted code; undefined when the request is answered otherwise. */
 async function requireQuestion(exchange: Exchange, deps: OAuthDeps): Promise<AskedUser | undefined> {
   const { request, reply } = exchange
-  const code = codeIn(bodyForm(request) ?? EMPTY_FORM)
+  const code = codeIn(postedForm(request))
   const signedIn = await requireSignedInUser(exchange, code, deps)
   if (!signedIn) return undefined
   if (!(await deps.csrf.isGenuine(request))) {
@@ -141,7 +140,7 @@ async function acceptDecision(exchange: Exchange, asked: AskedUser, deps: OAuthD
   const { request, reply } = exchange
   const { pages } = deps
   const { signedIn, question } = asked
-  const form = bodyForm(request) ?? EMPTY_FORM
+  const form = postedForm(request)
   const isAllowed = form.get('user_oauth_approval') === 'true'
   // The client's allowed scopes may have grown since the page was shown.
   const shown = parseJson(form.get('scopes') ?? '')

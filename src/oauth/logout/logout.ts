@@ -6,11 +6,10 @@ import type { On } from '../../web/deferred-routes.ts'
 import { leadTo } from '../../web/destination.ts'
 import type { Exchange } from '../../web/exchange.ts'
 import { goTo } from '../../web/redirect.ts'
-import { EMPTY_FORM } from '../../web/requests/form.ts'
 import { isLoadedInAdvance } from '../../web/requests/navigation.ts'
 import { encodeNamed, queryForm } from '../../web/requests/query.ts'
 import { isFromAnotherOrigin } from '../../web/requests/request-origin.ts'
-import { bodyForm } from '../../web/route.ts'
+import { postedForm } from '../../web/route.ts'
 import { locationFor } from '../authorize/response/redirect.ts'
 import { framesOf } from './front-channel.ts'
 import { findHint, isOfSession, isOfUser } from './hint.ts'
@@ -49,7 +48,7 @@ async function logout({ request, reply }: Exchange, deps: LogoutDeps): Promise<F
   // After an error the browser repeats the request when the user actually opens the link.
   if (isLoadedInAdvance(request)) throw new PageError(403, 'This address must not be prefetched.')
   const isPost = request.method === 'POST'
-  const form = isPost ? (bodyForm(request) ?? EMPTY_FORM) : queryForm(request)
+  const form = isPost ? postedForm(request) : queryForm(request)
   const params = readParams(form)
   const returned = upstream.afterReturn(request, reply, params.get('state'))
   if (returned?.target !== undefined) return reply.redirect(returned.target, 302)

@@ -3,9 +3,9 @@ import type { ClientAuthenticator } from '../../clients/authentication/authentic
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
-import { EMPTY_FORM, joinForms } from '../requests/form.ts'
+import { joinForms } from '../requests/form.ts'
 import { queryForm, refuseRepeated } from '../requests/query.ts'
-import { bodyForm } from '../route.ts'
+import { postedForm } from '../route.ts'
 import { authorizationOf } from '../requests/plain-basic.ts'
 import { contextOf } from '../requests/request-context.ts'
 
@@ -25,7 +25,7 @@ export async function authenticatedClient(
   path: string,
   { authenticator, behaviour, settings }: AuthenticatedClientDeps,
 ): Promise<Client> {
-  const body = bodyForm(request) ?? EMPTY_FORM
+  const body = postedForm(request)
   const form = settings.queryString ? joinForms(queryForm(request), body) : body
   refuseRepeated(form, form.repeated, behaviour)
   const { client } = await authenticator.authenticate(contextOf(request), {

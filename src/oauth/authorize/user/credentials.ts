@@ -5,10 +5,10 @@ import { mayUseGrant } from '../../../model/clients/client.ts'
 import { parseLoginHint } from '../../../model/sessions/login-hint.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import type { Form } from '../../../web/requests/form.ts'
-import { EMPTY_FORM, parseForm } from '../../../web/requests/form.ts'
+import { parseForm } from '../../../web/requests/form.ts'
 import { limitedSignIn } from '../../../web/limits/limits.ts'
 import { encodeForm, queryForm } from '../../../web/requests/query.ts'
-import { bodyForm } from '../../../web/route.ts'
+import { bodyForm, postedForm } from '../../../web/route.ts'
 import { acceptsTokens } from '../../grants/passcode.ts'
 import { NO_PROVIDER } from '../../grants/password.ts'
 import { refused } from '../../grants/resource-owner.ts'
@@ -57,7 +57,7 @@ export async function signInWithPassword(context: AuthorizeContext, deps: OAuthD
   if (program?.by !== 'password') return
   const { identity, limits, clock } = deps
   const from = contextOf(request)
-  const typed = credentialsOf(bodyForm(request) ?? EMPTY_FORM)
+  const typed = credentialsOf(postedForm(request))
   if (!typed) throw unauthorized('Request does not contain credentials.')
   const { origin } = parseLoginHint(form.get('login_hint'))
   const client = found(asked.client)

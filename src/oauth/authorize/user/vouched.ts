@@ -5,11 +5,11 @@ import { vouchedUserOf } from '../../../identity/vouched.ts'
 import { PageError } from '../../../web/answers.ts'
 import { bearerHeader } from '../../../web/callers/authorization-header.ts'
 import type { Form } from '../../../web/requests/form.ts'
-import { EMPTY_FORM, parseForm } from '../../../web/requests/form.ts'
+import { parseForm } from '../../../web/requests/form.ts'
 import { refuseVouching, requireLoginServer } from '../../../web/callers/login-server.ts'
 import { encodeForm, queryForm } from '../../../web/requests/query.ts'
 import { contextOf } from '../../../web/requests/request-context.ts'
-import { bodyForm } from '../../../web/route.ts'
+import { bodyForm, postedForm } from '../../../web/route.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import { MFA_REQUIRED } from '../../grants/resource-owner.ts'
 import { readParams } from '../../params.ts'
@@ -85,7 +85,7 @@ const UNREAD = ['password', 'credentials', 'access_token', 'client_secret']
 
 /** UAA: a request's parameters are those of its URL and of its body. */
 function formOf(request: FastifyRequest): Form {
-  const body = bodyForm(request) ?? EMPTY_FORM
+  const body = postedForm(request)
   return parseForm(`${encodeForm(queryForm(request), UNREAD)}&${encodeForm(body, UNREAD)}`)
 }
 
