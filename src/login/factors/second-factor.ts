@@ -3,10 +3,13 @@
 // well.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
+import type { Html } from '../../base/html.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import { siteName, withFormRedirect } from '../../pages/parts/layout.ts'
+import type { Chrome } from '../../pages/parts/layout.ts'
 import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
+import type { FactorChoice } from '../../pages/sign-in/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import { goTo } from '../../web/redirect.ts'
@@ -27,8 +30,16 @@ import {
   PASSKEY_PATH,
   choicesOf,
 } from './second-factor-task.ts'
-import type { Shown } from './second-factor-task.ts'
+import type { Shown, Task } from './second-factor-task.ts'
 import type { LoginDeps } from '../deps.ts'
+
+/** What both pages show. */
+interface Shared {
+  readonly chrome: Chrome
+  readonly problem: string | undefined
+  /** The URL to continue with. */
+  readonly formRedirectUri: string | undefined
+}
 
 /** `/second_factor`, and `/second_factor/app` and `/second_factor/passkey` for a first factor. */
 export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factors: Factors): void {
@@ -38,49 +49,66 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
   const prove = createFactorProof(deps, factors)
 
   const pathOf = ({ zone }: FastifyRequest, path: string): string => urls.pathOf(zone) + path
+
   /** The page for the task: prove a factor, or add one. */
-  async function show(request: FastifyRequest, reply: FastifyReply, { task, form, problem }: Shown) {
-    const { isFirstStep, signedIn, reaching } = task
-    const ways = choicesOf(task)
-    const asked = ways.find(each => each === form.get('way'))
+  async function show(request: FastifyRequest, reply: FastifyReply, shown: Shown): Promise<FastifyReply> {
+    const { task, form, problem } = shown
+    const asked = choicesOf(task).find(each => each === form.get('way'))
     const adds = addsFactor(task) && asked === undefined
-    if (adds && !isFresh(signedIn.session, deps.clock.now())) return signInAgain(request, reply, form)
+    if (adds && !isFresh(task.signedIn.session, deps.clock.now())) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
-    const text = problem?.(factorTexts(chrome.texts), chrome.texts)
-    if (text !== undefined) void reply.status(422)
-    const action = pathOf(request, SECOND_FACTOR_PATH)
-    const ceremony = ceremonyOf(request, signedIn, urls)
-    const formRedirectUri = await tasks.formRedirectUri(request, form)
-    if (adds) {
-      const { user } = signedIn
-      const options = async () => passkeys.registrationOptions(ceremony, { user, siteName: siteName(chrome) })
-      const page = enrolPage(chrome, {
-        ...(reaching.includes('passkey') && {
-          passkey: { action: pathOf(request, PASSKEY_PATH), options: await options() },
-        }),
-        ...(reaching.includes('totp') && { app: pathOf(request, APP_PATH) }),
-        ...(isFirstStep && { code: `${action}?way=recovery` }),
-        isStepUp: task.isStepUp,
-        problem: text,
-        formRedirectUri,
-      })
-      return pages.send(reply, page)
+    const shared: Shared = {
+      chrome,
+      problem: problem?.(factorTexts(chrome.texts), chrome.texts),
+      formRedirectUri: await tasks.formRedirectUri(request, form),
     }
+    if (shared.problem !== undefined) void reply.status(422)
+    return pages.send(
+      reply,
+      await (adds ? enrolment(request, task, shared) : proof(request, task, { ...shared, asked })),
+    )
+  }
+
+  async function enrolment(request: FastifyRequest, task: Task, { chrome, ...shared }: Shared): Promise<Html> {
+    const { isFirstStep, isStepUp, signedIn, reaching } = task
+    const account = { user: signedIn.user, siteName: siteName(chrome) }
+    return enrolPage(chrome, {
+      ...(reaching.includes('passkey') && {
+        passkey: {
+          action: pathOf(request, PASSKEY_PATH),
+          options: await passkeys.registrationOptions(ceremonyOf(request, signedIn, urls), account),
+        },
+      }),
+      ...(reaching.includes('totp') && { app: pathOf(request, APP_PATH) }),
+      ...(isFirstStep && { code: `${pathOf(request, SECOND_FACTOR_PATH)}?way=recovery` }),
+      isStepUp,
+      ...shared,
+    })
+  }
+
+  async function proof(
+    request: FastifyRequest,
+    task: Task,
+    { chrome, asked, ...shared }: Shared & { readonly asked: FactorChoice | undefined },
+  ): Promise<Html> {
+    const { user } = task.signedIn
+    const ways = choicesOf(task)
     const way = asked ?? ways[0] ?? 'recovery'
-    const page = provePage(chrome, {
+    const action = pathOf(request, SECOND_FACTOR_PATH)
+    return provePage(chrome, {
       action,
       choice: way,
       others: ways.filter(each => each !== way),
-      ...(way === 'passkey' && { options: await passkeys.authenticationOptions(ceremony, signedIn.user) }),
+      ...(way === 'passkey' && {
+        options: await passkeys.authenticationOptions(ceremonyOf(request, task.signedIn, urls), user),
+      }),
       // After a recovery code or an administrator's code, the browser cannot be remembered.
       rememberDays: way === 'recovery' ? 0 : task.rememberDays,
-      problem: text,
-      ...(addsFactor(task) && { back: withFormRedirect(action, formRedirectUri) }),
+      ...(addsFactor(task) && { back: withFormRedirect(action, shared.formRedirectUri) }),
       isStuck: task.provable.length === 0 && !task.mayAdd,
-      formRedirectUri,
-      isBypass: (signedIn.user.factors?.methods ?? []).length === 0,
+      isBypass: (user.factors?.methods ?? []).length === 0,
+      ...shared,
     })
-    return pages.send(reply, page)
   }
 
   /** A session alone must not be enough to add a factor to the account. */
