@@ -46,7 +46,7 @@ const OF_ENCRYPTION =
   /^(?:id_token|userinfo|request_object|authorization|introspection)_encrypt(?:ed_response|ion)_(?:alg|enc)$/
 
 /**
- * Whether a member asks for encryption, which is not supported: whoever sets it would believe that responses are encrypted. `none`
+ * Whether a member asks for encryption, which is not supported: a client that sets it would expect encrypted responses. `none`
  * is what discovery offers.
  */
 export const asksForEncryption = (name: string, value: unknown): boolean =>

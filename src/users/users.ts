@@ -19,15 +19,15 @@ import { createUserEvents } from './user-events.ts'
 export interface Users {
   /** Refuses where accounts of the origin are not to be changed here. */
   checkManageable(zone: Zone, origin: string): Promise<void>
-  /** Checks everything in UAA's order (§2.3) and makes the user. Throws `scim_resource_already_exists` for a name that is taken. */
+  /** Checks everything in UAA's order (§2.3) and creates the user. Throws `scim_resource_already_exists` for a taken name. */
   create(zone: Zone, user: NewUser): Promise<User>
   /**
    * Replaces what `compute` changes of the user; it may run again if others change the user meanwhile. A user who
-   * becomes inactive loses all sessions and tokens for good. Throws `AlreadyExists` for a name or an external id that is taken,
+   * becomes inactive loses all sessions and tokens permanently. Throws `AlreadyExists` for a name or an external id that is taken,
    * and `scim_resource_conflict` for a version that is not the expected one.
    */
   change(zone: Zone, id: string, compute: Compute, change: RecordChange): Promise<User>
-  /** Deletes the user with everything of theirs and returns the last state; throws as `change`. */
+  /** Deletes the user with all of the user's data and returns the last state; throws as `change`. */
   delete(zone: Zone, id: string, change: UserChange): Promise<User>
   /** Sets `verified`, which does not count as a version; throws as `change`. */
   verify(zone: Zone, id: string, change: UserChange): Promise<User>

@@ -11,7 +11,7 @@ export const hasShortExponent = ({ asymmetricKeyDetails }: KeyObject): boolean =
   (asymmetricKeyDetails?.publicExponent ?? 0n) <= MAX_EXPONENT
 
 const MIN_BITS = 2048 // RFC 7518 §3.3
-/** Verification time grows with its square, and whoever publishes a key imposes that cost on the server. */
+/** Verification time grows with its square, and the publisher of a key imposes that cost on the server. */
 const MAX_BITS = 8192
 
 /** Whether a third party's key is long enough to be secure and short enough to verify quickly; true for any key but RSA. */

@@ -6,7 +6,7 @@ const MAX_QUEUED = 64
 /** Runs the tasks of one key in sequence, those of different keys concurrently. */
 export type KeyedQueue = <T>(key: string, task: () => Promise<T>) => Promise<T>
 
-/** For tasks that compare a password or a code, unless told otherwise; throws what `full` makes if a queue is full. */
+/** By default for tasks that compare a password or a code. Throws what `full` makes if a queue is full. */
 export function createKeyedQueue({
   max = MAX_QUEUED,
   full = () => new TooManyHashes(),

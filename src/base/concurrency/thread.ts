@@ -127,10 +127,10 @@ async function start<Question, Answer>(
   worker.unref() // an idle thread keeps no process alive
   worker.on('message', ({ id, content }: Numbered<Answer>) => {
     if (id === READY) return onReady()
-    const asker = waiting.get(id)
+    const caller = waiting.get(id)
     waiting.delete(id)
     if (waiting.size === 0 && !isEnding) worker.unref() // one that ends keeps it alive until it has
-    asker?.resolve(content)
+    caller?.resolve(content)
   })
   let cause: unknown
   worker.on('error', error => (cause = error)) // `exit` follows

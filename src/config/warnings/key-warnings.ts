@@ -5,7 +5,7 @@ import { hashBytesOfSymmetric } from '../../model/tokens/signing-key.ts'
 import type { Config } from '../config.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 
-/** Names active keys that few may fetch (row M6). Whoever verifies with a shared secret has it already. */
+/** Names active keys that few clients may fetch (row M6). A program that verifies with a shared secret has it already. */
 export function keyWarnings({
   compatibility,
   service,

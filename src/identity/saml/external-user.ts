@@ -14,8 +14,9 @@ import type { SamlNameId, SamlStatement } from './response.ts'
 export interface Mapping {
   readonly config: SamlProviderConfig
   readonly now: Date
-  /** The entity id of the provider; below, our own. */
+  /** The entity id of the provider. */
   readonly entityId: string
+  /** Our own. */
   readonly ownEntityId: string
   /** Whether a name of another format than the requested one is refused. */
   readonly requestedFormatOnly: boolean

@@ -57,7 +57,7 @@ async function consume(
   }
   const [first, second] = origins
   if (first === undefined) return unknown()
-  const shape = await returns.shapeOf(zone, first) // the same of all SAML providers
+  const shape = await returns.shapeOf(zone, first) // the same for all SAML providers
   if (!isPlain(form, shape)) return fail({ request, reply }, UNREADABLE, deps)
   const state = form.get(shape.state) ?? ''
   const keyOf = (origin: string) => ({ origin, state, callback: consumerPath(own) })

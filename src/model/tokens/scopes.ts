@@ -122,7 +122,7 @@ export const CONTACT_SCOPES = ['email', 'phone', 'address'] as const
 /** OpenID scopes that `standard` drops, rather than refuses, when a client lacks them (row A7). */
 const OPENID_SCOPES: ReadonlySet<string> = new Set(['profile', ...CONTACT_SCOPES, 'offline_access'])
 
-/** What a client asks for its users. `because` is told why a scope is not granted. */
+/** What a client asks for its users. `because` is called with the reason why a scope is not granted. */
 interface ScopeRequest {
   readonly client: Client
   readonly requested: readonly string[]

@@ -77,7 +77,7 @@ export interface UserStore {
    * as `create`.
    */
   replace(zoneId: string, before: User, user: User, copy?: UserCopy): Promise<User | undefined>
-  /** Deletes the user with everything of theirs, in one transaction; false when there is none, or has another version. */
+  /** Deletes the user with all of the user's data, in one transaction; false when there is none, or has another version. */
   delete(zoneId: string, id: string, version?: number, copy?: User): Promise<boolean>
   /** Sets `verified` and returns the user; undefined when there is none, or has another version. */
   verify(zoneId: string, id: string, version?: number): Promise<User | undefined>
