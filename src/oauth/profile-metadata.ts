@@ -1,4 +1,4 @@
-// What metadata lists in a zone with a profile of FAPI 2.0: only what its clients may use (RFC 8414 §2).
+// What metadata lists in a zone with a profile of FAPI: only what its clients may use (RFC 8414 §2).
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { foreignAlgorithmsAmong } from '../token/foreign-keys.ts'
@@ -20,7 +20,7 @@ export function withinProfile(zone: Pick<Zone, 'config'>, document: Members): Me
       case 'grant_types_supported':
         return grantTypes
       case 'response_types_supported':
-        return ['code']
+        return demands.signedCodesOnly ? ['code', 'code id_token'] : ['code']
       case 'response_modes_supported':
         return signedResponses ? SIGNED_RESPONSE_MODES : undefined
       case 'code_challenge_methods_supported':

@@ -1,5 +1,6 @@
 // The discovery metadata of the protocols that a zone can turn off: one entry for each.
 import type { Behaviour } from '../model/compatibility.ts'
+import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Protocol } from '../model/zones/protocols.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import { possibleTlsMethods } from '../model/clients/mutual-tls.ts'
@@ -33,11 +34,11 @@ const PROTOCOL_METADATA: { readonly [P in Protocol]?: (zone: AddressedZone, fact
     request_uri_parameter_supported: true,
     require_request_uri_registration: true,
     request_object_signing_alg_values_supported: FOREIGN_ALGORITHMS,
-    ...(config.profile === 'fapi2-message-signing' && { require_signed_request_object: true }),
+    ...(demandsOn({ config }, {}).signedRequests && { require_signed_request_object: true }),
   }),
   pushedRequests: ({ config }, { base }) => ({
     pushed_authorization_request_endpoint: `${base}${PUSH_PATH}`,
-    require_pushed_authorization_requests: config.requirePushedRequests === true || config.profile !== undefined,
+    require_pushed_authorization_requests: demandsOn({ config }, {}).pushed,
   }),
   signedResponses: (_, { algorithms }) => ({
     response_modes_supported: [...RESPONSE_MODES, ...SIGNED_RESPONSE_MODES],

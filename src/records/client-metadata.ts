@@ -166,7 +166,7 @@ export const clientMetadataFields = describeRecord({
     flag,
     'Whether logout tokens must have `sid`.',
   ),
-  profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI 2.0 that it must meet.'),
+  profile: attribute('profile', oneOf(PROFILES), 'The profile of FAPI that it must meet.'),
   tokenExchange: attribute(
     'tokenExchange',
     exchangeRules,

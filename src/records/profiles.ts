@@ -1,7 +1,9 @@
 // The profiles that a client or a zone can have; `model/clients/client-demands.ts` has their requirements.
 
-/** FAPI 2.0 Security Profile, and with FAPI 2.0 Message Signing. */
-export const PROFILES = ['fapi2-security', 'fapi2-message-signing'] as const
+/**
+ * FAPI 1.0 Advanced, FAPI 2.0 Security Profile, and this with FAPI 2.0 Message Signing. Of two that apply, the later one counts.
+ */
+export const PROFILES = ['fapi1-advanced', 'fapi2-security', 'fapi2-message-signing'] as const
 
 /** One of `PROFILES`. */
 export type Profile = (typeof PROFILES)[number]

@@ -355,7 +355,7 @@ export const zoneConfigSettings = (serviceName: string) =>
         unknown: 'refused', // a misspelt name would leave a protocol on
         members: PROTOCOL_SWITCHES,
       }),
-      profile: choice(PROFILES, undefined, 'The profile of FAPI 2.0 that every client must meet.'),
+      profile: choice(PROFILES, undefined, 'The profile of FAPI that every client must meet.'),
       requireDpopNonce: flag(
         undefined,
         'Whether every DPoP proof must have a nonce of this server, so that none can be created in advance (RFC 9449 §8); yes unless set.',

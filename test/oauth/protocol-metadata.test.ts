@@ -83,6 +83,15 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
     }
   }
 
+  it('lists for FAPI 1.0 what is different there', async () => {
+    const listed = await metadataOf('fapi1-advanced')
+    assert.deepEqual(listed['response_types_supported'], ['code', 'code id_token'])
+    assert.deepEqual(listed['code_challenge_methods_supported'], ['S256'])
+    assert.deepEqual(listed['request_object_signing_alg_values_supported'], ['PS256', 'ES256'])
+    assert.equal(listed['require_signed_request_object'], true)
+    assert.equal(listed['require_pushed_authorization_requests'], false)
+  })
+
   it('lists only what its clients may use (RFC 8414 §2)', async () => {
     const listed = await metadataOf('fapi2-security')
     const methods = ['private_key_jwt', 'self_signed_tls_client_auth']

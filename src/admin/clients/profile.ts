@@ -1,4 +1,4 @@
-// `GET /oauth/clients/{client_id}/profile`: what a client lacks to meet its profile of FAPI 2.0.
+// `GET /oauth/clients/{client_id}/profile`: what a client lacks to meet its profile of FAPI.
 import { profileProblems } from '../../clients/profile-report.ts'
 import { profileOf } from '../../model/clients/client-demands.ts'
 import type { On } from '../../web/deferred-routes.ts'

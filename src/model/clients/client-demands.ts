@@ -1,6 +1,7 @@
-// What a client must do beyond what the grants require of all clients: by its record, by its zone, or by a profile of FAPI 2.0
+// What a client must do beyond what the grants require of all clients: by its record, by its zone, or by a profile of FAPI
 // that either of them has. The endpoints ask here and nowhere else.
 import type { ClientAlgorithm } from '../../records/client-metadata.ts'
+import { PROFILES } from '../../records/profiles.ts'
 import type { Profile } from '../../records/profiles.ts'
 import type { Client } from './client.ts'
 import type { Zone } from '../zones/zone.ts'
@@ -16,6 +17,8 @@ interface ClientDemands {
   readonly signedResponses: boolean
   /** The authorization endpoint returns only codes; requests must have a redirect URI and PKCE with S256. */
   readonly codeWithProofOnly: boolean
+  /** Codes come with an ID token or in a signed response; requests have what FAPI 1.0 Advanced §5.2.2 asks for. */
+  readonly signedCodesOnly: boolean
   /** Maximum lifetime of a code, in seconds. */
   readonly codeSeconds: number
   /** Tokens are bound to their sender. */
@@ -34,10 +37,13 @@ interface ClientDemands {
 /** FAPI 2.0 Security Profile §5.4.1. */
 const FAPI_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256', 'EdDSA']
 
-/** FAPI 2.0 Security Profile §5.3.2.1: proofs of a key, never a shared secret. */
+/** FAPI 1.0 Advanced §8.6. */
+const FAPI1_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256']
+
+/** FAPI 2.0 Security Profile §5.3.2.1, FAPI 1.0 Advanced §5.2.2: proofs of a key, never a shared secret. */
 const FAPI_AUTH_METHODS: readonly string[] = ['private_key_jwt', 'tls_client_auth', 'self_signed_tls_client_auth']
 
-/** FAPI 2.0 Security Profile §5.3.2: neither passwords nor tokens in the front channel. */
+/** FAPI 2.0 Security Profile §5.3.2; FAPI 1.0 has no others: neither passwords nor tokens in the front channel. */
 const FAPI_GRANT_TYPES: readonly string[] = [
   'authorization_code',
   'client_credentials',
@@ -46,11 +52,9 @@ const FAPI_GRANT_TYPES: readonly string[] = [
   'urn:ietf:params:oauth:grant-type:token-exchange',
 ]
 
-/** The profile of the client or its zone; of two different ones the stricter. */
-export function profileOf({ config }: Pick<Zone, 'config'>, client: Pick<Client, 'profile'>): Profile | undefined {
-  const signing: Profile = 'fapi2-message-signing'
-  return config.profile === signing || client.profile === signing ? signing : (client.profile ?? config.profile)
-}
+/** The profile of the client or its zone; of two different ones the later in the list. */
+export const profileOf = ({ config }: Pick<Zone, 'config'>, client: Pick<Client, 'profile'>): Profile | undefined =>
+  PROFILES.findLast(each => each === config.profile || each === client.profile)
 
 type DemandingMembers = Pick<
   Client,
@@ -61,19 +65,21 @@ type DemandingMembers = Pick<
 export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers): ClientDemands {
   const profile = profileOf(zone, client)
   const isFapi = profile !== undefined
+  const isFirst = profile === 'fapi1-advanced'
   const isSigned = profile === 'fapi2-message-signing'
   const { tokenEndpointAuthMethod: method } = client
   return {
     profile,
-    pushed: isFapi || client.requirePushedRequests === true || zone.config.requirePushedRequests === true,
-    signedRequests: isSigned || client.requireSignedRequestObject === true,
+    pushed: (isFapi && !isFirst) || client.requirePushedRequests === true || zone.config.requirePushedRequests === true,
+    signedRequests: isSigned || isFirst || client.requireSignedRequestObject === true,
     signedResponses: isSigned,
-    codeWithProofOnly: isFapi,
+    codeWithProofOnly: isFapi && !isFirst,
+    signedCodesOnly: isFirst,
     codeSeconds: isFapi ? 60 : Number.POSITIVE_INFINITY,
     bound: isFapi,
     authMethods: method === undefined ? (isFapi ? FAPI_AUTH_METHODS : undefined) : allowed(method, isFapi),
-    issuerAsAudience: isFapi,
-    algorithms: isFapi ? FAPI_ALGORITHMS : undefined,
+    issuerAsAudience: isFapi && !isFirst,
+    algorithms: isFapi ? (isFirst ? FAPI1_ALGORITHMS : FAPI_ALGORITHMS) : undefined,
     grantTypes: isFapi ? FAPI_GRANT_TYPES : undefined,
     keepsRefreshToken: isFapi,
   }

@@ -269,7 +269,7 @@ const METADATA_OPERATIONS: Operations = {
     },
   },
   'GET /oauth/clients/:client_id/profile': {
-    summary: 'Report what a client lacks for its FAPI 2.0 profile',
+    summary: 'Report what a client lacks for its FAPI profile',
     path,
     answers: {
       200: json(

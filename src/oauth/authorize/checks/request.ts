@@ -149,13 +149,40 @@ export function readResources(context: AuthorizeContext, deps: OAuthDeps): void 
 /** FAPI 2.0 Security Profile §5.3.2.2: a code and nothing else, with PKCE, for a redirect URI that the request names. */
 export function requireProfile(context: AuthorizeContext, deps: OAuthDeps): void {
   const { client, responseType, codeChallengeMethod, namedRedirectUri } = context.asked
-  if (!demandsOn(context.request.zone, found(client)).codeWithProofOnly) return
+  const { codeWithProofOnly, signedCodesOnly } = demandsOn(context.request.zone, found(client))
+  if (signedCodesOnly) return requireSignedCode(context, deps)
+  if (!codeWithProofOnly) return
   const refuse = (error: OAuthErrorCode, description: string): Error =>
     refusal(context, deps, new OAuthError(error, description))
   const isCodeAlone = found(responseType).size === 1 && found(responseType).has('code')
   if (!isCodeAlone) throw refuse('unauthorized_client', 'This client may only request a code')
   if (namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
   if (codeChallengeMethod !== 'S256') {
+    throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
+  }
+}
+
+/** FAPI 1.0 Baseline §5.2.2 and Advanced §5.2.2: what the request must have, so that the response can be trusted. */
+function requireSignedCode(context: AuthorizeContext, deps: OAuthDeps): void {
+  const { params, source, asked } = context
+  const refuse = (error: OAuthErrorCode, description: string): Error =>
+    refusal(context, deps, new OAuthError(error, description))
+  const type = found(asked.responseType)
+  const isWithIdToken = type.size === 2 && type.has('code') && type.has('id_token')
+  const isCodeAlone = type.size === 1 && type.has('code')
+  if (!isWithIdToken && !(isCodeAlone && asked.target?.isSigned === true)) {
+    throw refuse(
+      'unsupported_response_type',
+      'This client may only request a code with an ID token or in a signed response',
+    )
+  }
+  if (asked.namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
+  const scopes = params.get('scope')?.split(' ')
+  if (!scopes) throw refuse('invalid_request', 'This client must send a scope')
+  const name = scopes.includes('openid') ? 'nonce' : 'state'
+  if (params.get(name) === undefined) throw refuse('invalid_request', `This client must send a ${name}`)
+  const isProven = asked.codeChallengeMethod === 'S256'
+  if (!isProven && (source?.kind === 'pushed' || asked.codeChallengeMethod !== undefined)) {
     throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
   }
 }

@@ -27,7 +27,7 @@ export const MAX_REQUEST_OBJECT_LENGTH = 3500
 export const MAX_PUSHED_OBJECT_LENGTH = 32_768
 /** How far the clocks of client and server may differ. */
 const SKEW_SECONDS = 60
-/** FAPI 2.0 Message Signing §5.3.1: how old `nbf` may be, and how long an object is valid from then. */
+/** FAPI 2.0 Message Signing §5.3.1, FAPI 1.0 Advanced §5.2.2: how old `nbf` may be, and how long an object is valid from then. */
 const MAX_SECONDS = 3600
 
 /** How long a used object is remembered if it is valid for longer or has no expiry. */
