@@ -89,6 +89,21 @@ describe('readProviderMetadata', () => {
       assert.equal(readProviderMetadata(withCertificates(pemBody(certificate)), now).signingKeys.length, 1)
     })
 
+    it('takes a certificate in a CDATA section, and none of another namespace', () => {
+      const [own, other] = [body(keys[0]), body(keys[1])]
+      const foreign = `<X509Certificate xmlns="urn:other">${other}</X509Certificate>`
+      const text = withCertificates(`<![CDATA[${own}]]>`).replace('<ds:X509Certificate>', found => foreign + found)
+      assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
+    })
+
+    it('takes none of a provider that an extension describes', () => {
+      const [foreign = ''] =
+        /<md:IDPSSODescriptor.*<\/md:IDPSSODescriptor>/s.exec(idp.metadata({ keys: [keys[1]] })) ?? []
+      const text = idp.metadata().replace(/<md:IDPSSODescriptor/, `<md:Extensions>${foreign}</md:Extensions>$&`)
+      assert.notEqual(foreign, '')
+      assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
+    })
+
     it('takes none of the authorities that certify a key in the same descriptor', () => {
       const root = issue({ name: nameOf([['CN', 'Root']]), isAuthority: true })
       const between = issue({ name: nameOf([['CN', 'Between']]), isAuthority: true, issuer: root })

@@ -65,7 +65,8 @@ describe('a response', () => {
     })
   }
 
-  for (const algorithm of [SAML.gcm, SAML.cbc] as const) {
+  const aes128 = ['http://www.w3.org/2009/xmlenc11#aes128-gcm', 'http://www.w3.org/2001/04/xmlenc#aes128-cbc'] as const
+  for (const algorithm of [SAML.gcm, SAML.cbc, ...aes128] as const) {
     // Covers POST /saml/SSO/alias/{alias}: encrypted assertions
     it(`is read where the assertion is signed, and encrypted with ${algorithm}`, async () => {
       const encrypts = { certificate: ours.certificate, algorithm }
@@ -657,6 +658,28 @@ describe('a response', () => {
   it('is refused where the sign-in has no time', () => {
     const assertion = idp.assertion({ inResponseTo: '_request' }).replace(/ AuthnInstant="[^"]*"/, '')
     refuses('subject', () => read(idp.responseAround(idp.sign(assertion), { inResponseTo: '_request' })))
+  })
+
+  it('is refused with another assertion, or a signature in another place, within an encrypted one', async () => {
+    const assertion = idp.assertion({ inResponseTo: '_request' })
+    const advice = `<saml:Advice>${idp.assertion({ nameId: 'other' })}</saml:Advice>`
+    const withAdvice = idp.sign(assertion.replace('</saml:Conditions>', end => end + advice))
+    const signed = idp.sign(assertion)
+    const [signature = ''] = /<ds:Signature .*<\/ds:Signature>/s.exec(signed) ?? []
+    // Some implementations of the enveloped transform remove both, because they have the same value.
+    const signedTwice = signed.replace('</saml:NameID>', end => signature + end)
+    assert.ok(withAdvice.includes(advice) && signedTwice.length > signed.length)
+    for (const signs of [[], ['response']] as const) {
+      const around = async (text: string): Promise<string> => {
+        const data = await encrypted(text, { certificate: ours.certificate })
+        return idp.responseAround(`<saml:EncryptedAssertion>${data}</saml:EncryptedAssertion>`, {
+          signs,
+          inResponseTo: '_request',
+        })
+      }
+      assert.equal(read(await around(signed)).nameId.value, 'person-1')
+      for (const text of [withAdvice, signedTwice]) assertNotDecrypted(await around(text))
+    }
   })
 
   it('is refused with several contents or none in an encrypted assertion, though there is one key', async () => {

@@ -651,6 +651,8 @@ for (const mode of MODES) {
           { name: 'without a form', send: () => server.send(PATH, { method: 'POST' }) },
           { name: 'as no base64', send: () => redirect('SAMLRequest=%25%25') },
           { name: 'as no XML', send: () => post('x') },
+          { name: 'as a response that is no XML', send: () => redirect(idp.redirectQuery('SAMLResponse', '<x')) },
+          { name: 'as a response', send: () => redirect(idp.redirectQuery('SAMLResponse', requestOf())) },
           { name: 'as both a request and a response', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
           { name: 'twice', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
           ...(['SAMLResponse=x', 'SAMLRequest=x', 'RelayState=a&RelayState=b'] as const).map(more => ({
@@ -698,6 +700,14 @@ for (const mode of MODES) {
           {
             name: 'changed after the signature',
             send: () => post(idp.sign(requestOf({ nameId: 'kim' })).replace('>kim<', '>pat<')),
+          },
+          {
+            name: 'with its signature once more in another place',
+            send: () => {
+              const signed = idp.sign(requestOf())
+              const [signature = ''] = /<ds:Signature .*<\/ds:Signature>/s.exec(signed) ?? []
+              return post(signed.replace('</saml:NameID>', end => signature + end))
+            },
           },
           {
             name: 'as another message',
