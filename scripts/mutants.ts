@@ -203,6 +203,13 @@ export const MUTANTS: readonly Mutant[] = [
     'oauth/logout',
   ),
   mutant(
+    'a form of another site is refused before its handler runs',
+    'web/gates.ts',
+    '(await csrf.isGenuine(request)) ? undefined',
+    'true ? undefined',
+    'web/route-table',
+  ),
+  mutant(
     'a posted logout needs a CSRF token',
     'oauth/logout/logout.ts',
     'isPost && needsCsrfToken && !(await csrf.isGenuine(request))',
