@@ -159,6 +159,8 @@ async function applyZone(
 ): Promise<boolean> {
   const { store, vault, clock, config, ledger } = deps
   const zoneId = zone.id
+  // The file was refused unless their identities differ; those that are stored may be exchanged now.
+  const ofFile = new Set([config.service, ...config.bootstrap.identityZones.map(({ id }) => id)])
   const now = clock.now()
   const made: Zone = { ...zone, version: 0, createdAt: now, updatedAt: now }
   const definition = zoneRecord(zone, samlKeys)
@@ -166,13 +168,19 @@ async function applyZone(
     const given = samlKeys && (await sealedSamlKeys(zoneId, samlKeys, vault))
     return upsert({
       find: () => store.zones.find(zoneId),
-      insert: () => store.zones.insert(withSamlKeys(made, given)),
+      insert: () => store.zones.insert(withSamlKeys(made, given), ofFile),
       update: ({ version, createdAt, config: before }) =>
-        store.zones.update({
-          ...withSamlKeys(made, given ?? before.samlConfig),
-          version: version + 1,
-          createdAt,
-        }),
+        store.zones.update(
+          { ...withSamlKeys(made, given ?? before.samlConfig), version: version + 1, createdAt },
+          ofFile,
+        ),
+    }).catch((cause: unknown) => {
+      if (!(cause instanceof AlreadyExists)) throw cause
+      const what = cause.what === 'zone' ? 'subdomain' : cause.what // the index of a zone with another id
+      throw new BootstrapError(
+        `zone ${zoneId}: its ${what} is that of a zone that is not in the file; change one of them`,
+        { cause },
+      )
     })
   })
   if ((await store.zones.find(zoneId)) === undefined) return false

@@ -132,9 +132,13 @@ export interface ZoneStore {
   find(id: string): Promise<Zone | undefined>
   /** By lower-case subdomain; includes inactive zones. */
   findBySubdomain(subdomain: string): Promise<Zone | undefined>
-  insert(zone: Zone): Promise<void>
-  /** Replaces the record with this id. */
-  update(zone: Zone): Promise<void>
+  /**
+   * With `checked`, throws `AlreadyExists` when another zone has the SAML entity id or the issuer, except for these, with
+   * which they have been compared.
+   */
+  insert(zone: Zone, checked?: ReadonlySet<string>): Promise<void>
+  /** Replaces the record with this id. Throws as `insert`. */
+  update(zone: Zone, checked?: ReadonlySet<string>): Promise<void>
   /** The current record, not cached, with the revision that `replace` requires. */
   read(id: string): Promise<ZoneState | undefined>
   /**

@@ -55,8 +55,8 @@ const ALIASED = statement<{ zone_id: string }, { id: string }>(
 )
 
 // Few zones choose an entity id or an issuer of their own; the others are not parsed.
-const WITH_IDENTITY = statement<{ id: string }, { config: string }>(
-  `select config from zones where id <> :id and (config like '%"entityID":"_%' or config like '%"issuer":"_%')`,
+const WITH_IDENTITY = statement<{ id: string }, { id: string; config: string }>(
+  `select id, config from zones where id <> :id and (config like '%"entityID":"_%' or config like '%"issuer":"_%')`,
 )
 const CONFIG = statement<{ id: string }, { config: string }>(`select config from zones where id = :id`)
 
@@ -70,13 +70,19 @@ function haveSameIssuer({ issuer: one }: ZoneConfig, { issuer: other }: ZoneConf
 
 /**
  * Throws `AlreadyExists` if another zone has chosen the SAML entity id, ignoring case, or the issuer: zones may share a key. An
- * issuer that the zone has already is kept, since an import may have stored it twice.
+ * issuer that the zone has already is kept, since an import may have stored it twice. Zones of `checked` do not count.
  */
-async function refuseTakenIdentity(within: Transaction, { id, config }: Zone): Promise<void> {
+async function refuseTakenIdentity(
+  within: Transaction,
+  { id, config }: Zone,
+  checked: ReadonlySet<string> = new Set(),
+): Promise<void> {
   const entityId = entityIdOf(config)
   if (entityId === '' && config.issuer === undefined) return
   await within.lock('identities of zones')
-  const others = (await within.run(WITH_IDENTITY, { id })).rows.map(row => fromJson<ZoneConfig>(row.config))
+  const others = (await within.run(WITH_IDENTITY, { id })).rows
+    .filter(row => !checked.has(row.id))
+    .map(row => fromJson<ZoneConfig>(row.config))
   if (entityId !== '' && others.some(other => entityIdOf(other) === entityId)) throw new AlreadyExists('SAML entity id')
   if (!others.some(other => haveSameIssuer(other, config))) return
   const [before] = (await within.run(CONFIG, { id })).rows
@@ -96,8 +102,9 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
   const announce = (within: Transaction, zoneId: string, kind: 'zones' | 'keys' | 'everything'): Promise<void> =>
     within.announce({ kind, zoneId, key: '' })
 
-  async function keep(into: typeof INSERT, zone: Zone): Promise<void> {
+  async function keep(into: typeof INSERT, zone: Zone, checked?: ReadonlySet<string>): Promise<void> {
     await db.transaction(async within => {
+      if (checked) await refuseTakenIdentity(within, zone, checked)
       await within.run(into, toRow(zone))
       await announce(within, zone.id, 'zones')
     })
@@ -121,8 +128,8 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
       const other = await findId(lower)
       return other && find(other.id)
     },
-    insert: zone => keep(INSERT, zone),
-    update: zone => keep(UPDATE, zone),
+    insert: (zone, checked) => keep(INSERT, zone, checked),
+    update: (zone, checked) => keep(UPDATE, zone, checked),
     async read(id) {
       const [row] = await db.read(READ, { id })
       return row && toState(row)
