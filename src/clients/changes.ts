@@ -5,7 +5,7 @@ import type { Requester } from '../base/concurrency/fair-queue.ts'
 import type { ClientDefinition } from './client-json.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
-import type { ClientChange, Store, StoredClient } from '../store/store.ts'
+import type { ChangedClient, ClientChange, Store, StoredClient } from '../store/store.ts'
 import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
@@ -96,5 +96,15 @@ function report(
   if (forgetsApprovals) audit({ type: 'ClientApprovalsDeleted', ...facts })
 }
 
-const scopesOf = ({ scope, authorities }: Client): string =>
+/** Records that the deletion of a zone has taken authorities from clients. */
+export function recordLostRights(
+  clients: readonly ChangedClient[],
+  { zoneId, audit, origin }: { readonly zoneId: string; readonly audit: Audit; readonly origin: AuditOrigin },
+): void {
+  for (const client of clients) {
+    audit({ type: 'ClientUpdateSuccess', zoneId, principal: client.clientId, ...origin, data: scopesOf(client) })
+  }
+}
+
+const scopesOf = ({ scope, authorities }: Pick<Client, 'scope' | 'authorities'>): string =>
   `scopes=[${scope.join(', ')}], authorities=[${authorities.join(', ')}]`

@@ -1,5 +1,6 @@
 // The interface to the database for the rest of the source. Owns all stored records; does not know what a token means or
 // which callers may read one. The zone is always the first argument, so that it cannot be forgotten.
+import type { Client } from '../model/clients/client.ts'
 import type { AccountEvent } from '../model/users/account-event.ts'
 import type { Approval } from '../model/users/approval.ts'
 import type { Group } from '../model/users/group.ts'
@@ -127,6 +128,15 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** What became of the zone, and the clients of the default zone that lost authorities with it. */
+type ZoneDeletion =
+  | { readonly outcome: 'deleted'; readonly clients: readonly ChangedClient[] }
+  | { readonly outcome: 'aliased' }
+  | { readonly outcome: 'missing' }
+
+/** A client after a change of its authorities. */
+export type ChangedClient = Pick<Client, 'clientId' | 'scope' | 'authorities'>
+
 /** Zones; reads are cached. */
 export interface ZoneStore {
   find(id: string): Promise<Zone | undefined>
@@ -161,7 +171,7 @@ export interface ZoneStore {
    * after it, in one transaction. The bootstrap's record of the zone stays, so that a start does not create it again. `aliased`
    * when one of its providers has an alias: then nothing is deleted.
    */
-  delete(id: string, defaultZoneId: string): Promise<'deleted' | 'aliased' | 'missing'>
+  delete(id: string, defaultZoneId: string): Promise<ZoneDeletion>
   /** Names of all groups of the zone, in pages. */
   groupNames(id: string): AsyncIterable<readonly string[]>
 }

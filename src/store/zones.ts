@@ -164,18 +164,18 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         await announce(within, zone.id, 'zones')
       }),
     async delete(id, defaultZoneId) {
-      const outcome = await db.transaction(async within => {
-        if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return 'aliased'
-        if ((await within.run(DELETE, { id })).changes === 0) return 'missing'
+      const deletion = await db.transaction(async within => {
+        if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return { outcome: 'aliased' } as const
+        if ((await within.run(DELETE, { id })).changes === 0) return { outcome: 'missing' } as const
         await noteDeletedZone(within, id)
         await deleteGroupsAbout(within, id, defaultZoneId)
-        await removeRightsOver(within, id, defaultZoneId)
+        const clients = await removeRightsOver(within, id, defaultZoneId)
         await announce(within, id, 'everything')
-        return 'deleted'
+        return { outcome: 'deleted', clients } as const
       })
       // Its records can no longer be found. The clean-up continues if this process stops in between.
-      if (outcome === 'deleted') await clearInPortions(id)
-      return outcome
+      if (deletion.outcome === 'deleted') await clearInPortions(id)
+      return deletion
     },
     async *groupNames(id) {
       let rows = await db.read(GROUP_NAMES, { zone_id: id, after: '', most: NAMES_AT_ONCE })

@@ -36,7 +36,7 @@ describe('a zone of the configuration that was deleted through the API', () => {
     try {
       await start('First', 'one')
       assert.deepEqual(await found(), ['First', 'one', 1, 1, true])
-      assert.equal(await store.zones.delete('z1', 'svc'), 'deleted')
+      assert.equal((await store.zones.delete('z1', 'svc')).outcome, 'deleted')
       const nothing = [undefined, undefined, 0, 0, false]
       await start('First', 'one')
       assert.deepEqual(await found(), nothing)

@@ -95,7 +95,7 @@ for (const kind of DATABASE_KINDS) {
         await store.providers.apply('z1', { kind: 'delete', provider: ldap, revision: 0 })
         assert.deepEqual(await valuesIn(tables), ['u1 emails 0 1@x  1'])
         assert.equal(await isCounted(store, tables, 'z1'), 1)
-        assert.equal(await store.zones.delete('z1', 'svc'), 'deleted')
+        assert.equal((await store.zones.delete('z1', 'svc')).outcome, 'deleted')
         assert.deepEqual(await valuesIn(tables), [])
         assert.equal(await store.users.count('z1'), 0)
       })

@@ -103,7 +103,7 @@ export function zoneCases({
         const id = await create()
         const read = await store().zones.read(id)
         assert.ok(read)
-        assert.equal(await store().zones.delete(id, 'svc'), 'deleted')
+        assert.equal((await store().zones.delete(id, 'svc')).outcome, 'deleted')
         await store().zones.create(zone({ id, subdomain: `sub-${id}`, createdAt: at(7) }), contents(id))
         const late = store().zones.replace({ ...read.zone, name: 'late' }, read.revision, { groups: [] })
         await assert.rejects(late, ChangedMeanwhile)
@@ -195,11 +195,11 @@ export function zoneCases({
         }
         const everywhere = Object.fromEntries(tables.ofZones.map(table => [table, 1]))
         assert.deepEqual(await tables.count(gone), everywhere)
-        assert.equal(await store().zones.delete(gone, DEFAULT), 'deleted')
+        assert.equal((await store().zones.delete(gone, DEFAULT)).outcome, 'deleted')
         assert.deepEqual(await tables.count(gone), {})
         assert.deepEqual(await tables.count(kept), everywhere)
         assert.equal(await store().zones.read(gone), undefined)
-        assert.equal(await store().zones.delete(gone, DEFAULT), 'missing')
+        assert.equal((await store().zones.delete(gone, DEFAULT)).outcome, 'missing')
       })
 
       it('is not brought back by the bootstrap, of which the rest is forgotten', async () => {
@@ -270,7 +270,7 @@ export function zoneCases({
       it('stays while one of its providers has an alias', async () => {
         const id = await create()
         await tables.run(`update identity_providers set alias_id = 'x' where zone_id = '${id}'`)
-        assert.equal(await store().zones.delete(id, DEFAULT), 'aliased')
+        assert.equal((await store().zones.delete(id, DEFAULT)).outcome, 'aliased')
         assert.notEqual(await store().zones.read(id), undefined)
         assert.equal((await store().providers.listActive(id)).length, 1)
       })
@@ -303,7 +303,7 @@ export function zoneCases({
           await store().groups.addMember(main, { ...member, groupId: `g${last}`, memberId: 'g0', memberType: 'GROUP' })
           await store().groups.addExternal(main, { groupId: 'g0', origin: 'ldap', externalGroup: 'x' })
           await store().zones.insert(zone({ id, subdomain: newZone() }))
-          assert.equal(await store().zones.delete(id, main), 'deleted')
+          assert.equal((await store().zones.delete(id, main)).outcome, 'deleted')
           assert.deepEqual((await groupNamesOf(store(), main)).toSorted(), near.toSorted())
           const counts = await tables.count(main)
           assert.deepEqual([counts['group_members'], counts['external_groups']], [1, undefined])
@@ -321,7 +321,8 @@ export function zoneCases({
           const before = await store().clients.findForChange(main, 'both')
           assert.ok(before && (await store().clients.find(main, 'both'))) // cached
           await store().zones.insert(zone({ id, subdomain: newZone() }))
-          assert.equal(await store().zones.delete(id, main), 'deleted')
+          const deleted = await store().zones.delete(id, main)
+          assert.deepEqual(deleted, { outcome: 'deleted', clients: [{ clientId: 'both', scope, authorities: near }] })
           const after = await store().clients.find(main, 'both')
           assert.deepEqual([after?.authorities, after?.scope], [near, scope])
           assert.deepEqual((await store().clients.find(main, 'near'))?.authorities, near)

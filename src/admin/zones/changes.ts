@@ -1,6 +1,7 @@
 // Creates, changes and deletes the records of identity zones, with the groups, the provider and the keys that belong to them.
 import type { FastifyRequest } from 'fastify'
 import type { Group } from '../../model/users/group.ts'
+import { recordLostRights } from '../../clients/changes.ts'
 import { restrictedScopes } from '../../model/tokens/restricted-scopes.ts'
 import { allowedGroupNames } from '../../model/zones/zone-rules.ts'
 import { defaultGroups, standardDefaultGroups } from '../../model/zones/zone.ts'
@@ -102,10 +103,11 @@ export function createZoneChanges(deps: AdminDeps) {
     if (isDefault(id, service) || isOutside(request, id, service)) throw refuseByStatus(403)
     const state = await store.zones.read(id)
     if (state === undefined) throw refuseByStatus(404)
-    const outcome = await store.zones.delete(id, service.name)
-    if (outcome === 'aliased') throw refuseByStatus(422)
-    if (outcome === 'missing') throw refuseByStatus(404)
+    const deletion = await store.zones.delete(id, service.name)
+    if (deletion.outcome === 'aliased') throw refuseByStatus(422)
+    if (deletion.outcome === 'missing') throw refuseByStatus(404)
     report(request, 'EntityDeletedEvent', state.zone)
+    recordLostRights(deletion.clients, { zoneId: service.name, audit, origin: auditOriginOf(request) })
     return state
   }
 

@@ -2,6 +2,7 @@
 // the tables are listed here, and a test compares the list with the schema.
 import { statement } from '../database.ts'
 import type { Database, Statement, Transaction } from '../database.ts'
+import type { ChangedClient } from '../store.ts'
 import { lockNesting, pruneNestingOfZone } from '../groups/nesting.ts'
 import { fromJson, toJson } from '../rows.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
@@ -107,8 +108,8 @@ export async function deleteGroupsAbout(within: Transaction, zoneId: string, def
 }
 
 // Few clients have a right in a zone; ids of zones may have characters that mean something in a pattern.
-const WITH_RIGHTS = statement<{ zone_id: string }, { client_id: string; authorities: string }>(
-  `select client_id, authorities from clients where zone_id = :zone_id and authorities like '%"zones.%'`,
+const WITH_RIGHTS = statement<{ zone_id: string }, { client_id: string; scope: string; authorities: string }>(
+  `select client_id, scope, authorities from clients where zone_id = :zone_id and authorities like '%"zones.%'`,
 )
 const SET_AUTHORITIES = statement<{ zone_id: string; client_id: string; authorities: string; expected: string }>(
   `update clients set authorities = :authorities, revision = revision + 1
@@ -117,20 +118,27 @@ const SET_AUTHORITIES = statement<{ zone_id: string; client_id: string; authorit
 
 /**
  * Takes the rights `zones.<id>.…` from the clients of the default zone, and from their tokens with that: another zone with this id
- * is not theirs.
+ * is not theirs. Returns these clients.
  */
-export async function removeRightsOver(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
+export async function removeRightsOver(
+  within: Transaction,
+  zoneId: string,
+  defaultZoneId: string,
+): Promise<readonly ChangedClient[]> {
+  const changed: ChangedClient[] = []
   const isRight = (name: string): boolean => name.startsWith(`zones.${zoneId}.`)
   const key = { zone_id: defaultZoneId }
   for (;;) {
     const clients = (await within.run(WITH_RIGHTS, key)).rows
       .map(row => ({ ...row, names: fromJson<readonly string[]>(row.authorities) }))
       .filter(({ names }) => names.some(isRight))
-    if (clients.length === 0) return
-    for (const { client_id, authorities: expected, names } of clients) {
+    if (clients.length === 0) return changed
+    for (const { client_id, scope, authorities: expected, names } of clients) {
+      const authorities = names.filter(name => !isRight(name))
+      const args = { ...key, client_id, authorities: toJson(authorities), expected }
       // A concurrent change wins, and is read again.
-      const authorities = toJson(names.filter(name => !isRight(name)))
-      await within.run(SET_AUTHORITIES, { ...key, client_id, authorities, expected })
+      if ((await within.run(SET_AUTHORITIES, args)).changes === 0) continue
+      changed.push({ clientId: client_id, scope: fromJson<readonly string[]>(scope), authorities })
       await within.announce({ kind: 'clients', zoneId: defaultZoneId, key: client_id })
     }
   }

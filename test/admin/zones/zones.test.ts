@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
+import type { Client } from '../../../src/model/clients/client.ts'
 import { restrictedScopes } from '../../../src/model/tokens/restricted-scopes.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
 import { standardDefaultGroups } from '../../../src/model/zones/zone.ts'
@@ -613,6 +614,26 @@ for (const mode of MODES) {
         assert.equal((await wire.server.send('/info', { host: 'doomed.localhost:8080' })).status, 404)
         const event = wire.server.events.findLast(({ type }) => type === 'EntityDeletedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
+      })
+
+      it('records which clients lose their rights in the zone', async () => {
+        const { store } = wire.server
+        await wire.create({ id: 'lost', subdomain: 'lost', name: 'x' })
+        const authorities = ['clients.read', 'zones.lost.admin', 'zones.lost.clients.read']
+        const administrator = { ...(await store.clients.find('svc', 'writer')), clientId: 'of-lost', authorities }
+        await store.clients.insert('svc', administrator as Client)
+        const from = wire.server.events.length
+        assert.equal((await wire.send('DELETE', '/identity-zones/lost')).status, 200)
+        assert.deepEqual(
+          wire.server.events
+            .slice(from)
+            .map(({ type, zoneId, principal, clientId }) => [type, zoneId, principal, clientId]),
+          [
+            ['EntityDeletedEvent', 'svc', 'lost', 'writer'],
+            ['ClientUpdateSuccess', 'svc', 'of-lost', 'writer'],
+          ],
+        )
+        assert.match(wire.server.events.at(-1)?.data ?? '', /authorities=\[clients\.read\]$/)
       })
 
       // Covers DELETE /identity-zones/{id}: rule: everything of the zone goes
