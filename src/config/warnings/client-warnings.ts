@@ -2,7 +2,7 @@
 // because a key may be added by the API; the client API refuses such records.
 import { CLIENT_MEMBERS, clientFromJson } from '../../clients/client-json.ts'
 import type { ClientDefinition } from '../../clients/client-json.ts'
-import { profileOf } from '../../model/clients/client-demands.ts'
+import { demandsOn, profileOf } from '../../model/clients/client-demands.ts'
 import { hasCredential } from '../../model/clients/client.ts'
 import { ruledOut } from '../../clients/profile-report.ts'
 import { takeHomePage } from '../../model/clients/client-metadata.ts'
@@ -64,6 +64,7 @@ export function clientWarnings(
         ...scopeWarnings(record, definition, rules.service),
         ...profileWarnings(definition, zone),
         ...keyWarnings(record, zone),
+        ...profileKeyWarnings(definition, zone),
         ...subjectWarnings(definition, zone, behaviourOf(rules.compatibility)),
       ]
       return messages.map(message => `client ${record.client_id}: ${message}`)
@@ -129,8 +130,21 @@ function subjectWarnings(
   return ['subject_type has no effect, because protocols.pairwiseSubjects is off: the client gets the ids of accounts']
 }
 
-function keyWarnings(record: ClientRecord, { signingKeys }: ZoneOfClients): readonly string[] {
-  const algorithms = signingKeys ? Object.values(signingKeys.keys).map(({ algorithm }) => algorithm) : ['RS256'] // made at first start
+const algorithmsIn = ({ signingKeys }: ZoneOfClients): readonly string[] =>
+  signingKeys ? Object.values(signingKeys.keys).map(({ algorithm }) => algorithm) : ['RS256'] // made at first start
+
+/** A profile allows few algorithms; a client gets no token where the zone has no key for one. */
+function profileKeyWarnings(definition: ClientDefinition, zone: ZoneOfClients): readonly string[] {
+  const { profile, algorithms } = demandsOn(zone, definition)
+  const own = algorithmsIn(zone)
+  if (!algorithms || algorithms.some(each => own.includes(each))) return []
+  return [
+    `${profile} needs a key for one of ${algorithms.join(', ')}, and the configuration has none: the client gets no tokens unless the zone gets one by the API`,
+  ]
+}
+
+function keyWarnings(record: ClientRecord, zone: ZoneOfClients): readonly string[] {
+  const algorithms = algorithmsIn(zone)
   return ALGORITHMS.flatMap(member => {
     const algorithm = record[member]
     if (typeof algorithm !== 'string' || algorithms.some(each => each === algorithm)) return []

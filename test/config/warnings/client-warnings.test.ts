@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadText, temporaryFolder } from '../../support/config.ts'
+import { loadText, privatePem, temporaryFolder } from '../../support/config.ts'
 import { KEYS } from '../../support/keys.ts'
 
 const folder = temporaryFolder()
@@ -10,6 +10,7 @@ const code = {
   redirect_uri: ['https://bank.example/cb'],
   scope: ['openid'],
 }
+const signing_keys = { active: 'ec', keys: { ec: KEYS.ES256 } }
 const jwks_uri = 'https://bank.example/keys.json'
 
 describe('clients of the configuration that cannot work', () => {
@@ -21,7 +22,7 @@ describe('clients of the configuration that cannot work', () => {
 
   it('are named at the start: what their profile rules out', async () => {
     const profile = 'fapi2-security'
-    assert.deepEqual(await warned({ profile, jwks_uri }), [])
+    assert.deepEqual(await warned({ profile, jwks_uri }, { signing_keys }), [])
     const [keyless] = await warned({ profile, client_secret: 's' })
     assert.match(keyless ?? '', /^client bank: fapi2-security does not allow it: jwks: it has no key/)
     const [plain] = await warned({ profile, jwks_uri, redirect_uri: ['http://bank.example/cb'] })
@@ -30,7 +31,7 @@ describe('clients of the configuration that cannot work', () => {
 
   it('are named at the start: what the profile of their zone rules out', async () => {
     const zone_config = { profile: 'fapi2-security' }
-    assert.deepEqual(await warned({ jwks_uri }, { zone_config }), [])
+    assert.deepEqual(await warned({ jwks_uri }, { zone_config, signing_keys }), [])
     const [keyless] = await warned({ client_secret: 's' }, { zone_config })
     assert.match(keyless ?? '', /^client bank: fapi2-security does not allow it: jwks: it has no key/)
     const [stricter] = await warned({ profile: 'fapi2-message-signing', client_secret: 's' }, { zone_config })
@@ -111,5 +112,29 @@ describe('clients of the configuration that cannot work', () => {
     const identity_zones = [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap: { clients: [{ ...code, ...signed }] } }]
     assert.match((await warned({}, { bootstrap: { identity_zones } })).join('\n'), missing)
     assert.deepEqual(await warned({}, { bootstrap: { identity_zones }, signing_keys: both }), [])
+  })
+
+  it('are named at the start: a profile without a key whose algorithm it allows', async () => {
+    const bank = { profile: 'fapi2-security', jwks_uri }
+    const missing =
+      'client bank: fapi2-security needs a key for one of PS256, ES256, EdDSA, and the configuration has none: the client gets no tokens unless the zone gets one by the API'
+    assert.deepEqual(await warned(bank), [missing], 'with the key that is made at the first start')
+    const rsa = { active: 'rsa', keys: { rsa: KEYS.RS256 } }
+    assert.deepEqual(await warned(bank, { signing_keys: rsa }), [missing])
+    const both = { active: 'rsa', keys: { ...rsa.keys, ...signing_keys.keys } }
+    assert.deepEqual(await warned(bank, { signing_keys: both }), [])
+    const signingKey = privatePem('rsa', 2048)
+    const zoneWith = (config: object) => ({
+      signing_keys,
+      bootstrap: {
+        identity_zones: [
+          { id: 'z1', subdomain: 'z1', name: 'Z', config, bootstrap: { clients: [{ ...code, ...bank }] } },
+        ],
+      },
+    })
+    assert.deepEqual(await warned({}, zoneWith({})), [])
+    assert.deepEqual(await warned({}, zoneWith({ tokenPolicy: { activeKeyId: 'k', keys: { k: { signingKey } } } })), [
+      missing,
+    ])
   })
 })
