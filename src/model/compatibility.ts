@@ -51,6 +51,8 @@ const rows = {
   unsharedAuthorization: { id: 'M16', standard: true, uaa: false },
   /** M17: whether the bare code of /email_verifications is labelled as text; otherwise as JSON, which it is not. */
   codeIsText: { id: 'M17', standard: true, uaa: false },
+  /** M18: whether administrators of some zones get the same refusal for an unknown zone as for that of others. */
+  unknownZoneIsForbidden: { id: 'M18', standard: true, uaa: false },
   /**
    * A1: which list of checks in oauth/authorize/authorize.ts applies. The lists differ in their order, and in the
    * checks of A3, A4, A8, A12, A14, A18 and A20.

@@ -1,6 +1,7 @@
 // X-Identity-Zone-Id and X-Identity-Zone-Subdomain let an administrator of the default zone act in another zone. Decides whether
 // the caller may, and which of the token's scopes apply there. The bearer gate calls it before it checks the route's own demand.
 import type { FastifyRequest } from 'fastify'
+import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import { scopesInZone } from '../../model/tokens/scopes-in-zone.ts'
@@ -42,9 +43,18 @@ export type EnterZone = (
 
 /**
  * Sets the request's zone and returns the token as it applies there. Throws 403 for a request that was not made to the
- * default zone and for a token without a right in the zone, 404 for an unknown or inactive zone.
+ * default zone and for a token without a right in the zone, 404 for an unknown or inactive zone: to callers who would have
+ * rights in it.
  */
-export function createZoneSwitch({ store, service }: { store: Store; service: Service }): EnterZone {
+export function createZoneSwitch({
+  store,
+  service,
+  behaviour,
+}: {
+  readonly store: Store
+  readonly service: Service
+  readonly behaviour: Behaviour
+}): EnterZone {
   const find = ({ by, value }: RequestedZone): Promise<Zone | undefined> =>
     by === 'id' ? store.zones.find(value) : store.zones.findBySubdomain(value.toLowerCase())
 
@@ -54,7 +64,11 @@ export function createZoneSwitch({ store, service }: { store: Store; service: Se
     const maySwitch = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
     if (!maySwitch) throw refuseSwitch()
     const zone = await find(requested)
-    if (!zone?.active) throw new PageError(404, `There is no active identity zone with this ${requested.by}.`)
+    const mayKnow = requested.by === 'id' && scopesInZone(token.scopes, requested.value, service).length > 0
+    // UAA: tells administrators of any zone.
+    const isTold = !behaviour.unknownZoneIsForbidden || mayKnow || token.scopes.includes(service.scope('admin'))
+    const unknown = `There is no active identity zone with this ${requested.by}.`
+    if (!zone?.active) throw isTold ? new PageError(404, unknown) : refuseSwitch()
     const scopes = scopesInZone(token.scopes, zone.id, service)
     if (scopes.length === 0) throw refuseSwitch()
     request.zone = { ...zone, address: 'host', root: request.zone.root }

@@ -45,6 +45,7 @@ describe('a request that names another zone', () => {
           clients: [
             service_('root', ['svc.admin']),
             service_('z1-admin', ['zones.z1.admin']),
+            service_('z3-admin', ['zones.z3.admin']),
             service_('z1-clients', ['zones.z1.clients.admin']),
             service_('z1-reader', ['zones.z1.clients.read', 'clients.trust']),
             service_('own', ['clients.admin', 'clients.trust']),
@@ -63,7 +64,7 @@ describe('a request that names another zone', () => {
         },
       },
     })
-    for (const id of ['root', 'z1-admin', 'z1-clients', 'z1-reader', 'own', 'wildcard']) {
+    for (const id of ['root', 'z1-admin', 'z3-admin', 'z1-clients', 'z1-reader', 'own', 'wildcard']) {
       const answer = await server.token({ grant_type: 'client_credentials' }, { basic: [id, 'secret'] })
       tokens.set(id, answer.json<{ access_token: string }>().access_token)
     }
@@ -125,6 +126,25 @@ describe('a request that names another zone', () => {
       headers: byId('nowhere'),
       status: 403,
     },
+    {
+      name: 'that does not exist, as administrator of another',
+      caller: 'z1-admin',
+      headers: byId('nowhere'),
+      status: 403,
+    },
+    {
+      name: 'that does not exist by its subdomain, as administrator of another',
+      caller: 'z1-admin',
+      headers: bySubdomain('nowhere'),
+      status: 403,
+    },
+    {
+      name: 'that is not active, as administrator of another',
+      caller: 'z1-admin',
+      headers: bySubdomain('three'),
+      status: 403,
+    },
+    { name: 'that is not active, as its administrator', caller: 'z3-admin', headers: byId('z3'), status: 404 },
     { name: 'twice', caller: 'root', headers: byId('z1, z1'), status: 404 },
     { name: 'by a text that no row can hold', caller: 'root', headers: bySubdomain('\u0001'), status: 404 },
   ]) {
@@ -165,4 +185,25 @@ describe('a request that names another zone', () => {
     const sent = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{' }
     assert.equal((await server.send('/oauth/clients/target/clientjwt', sent)).status, 401)
   })
+})
+
+it('a request that names an unknown zone is 404 to administrators of any zone in uaa', async () => {
+  const clients = [service_('z1-admin', ['zones.z1.admin']), service_('own', ['clients.admin'])]
+  const identity_zones = [{ id: 'z2', subdomain: 'two', name: 'Two' }]
+  const server = await startServer({ mode: 'uaa', config: { bootstrap: { clients, identity_zones } } })
+  try {
+    const statuses = ['z1-admin', 'own'].map(async name => {
+      const token = await server.token({ grant_type: 'client_credentials' }, { basic: [name, 'secret'] })
+      const { access_token: bearer } = token.json<{ access_token: string }>()
+      const of = async (zoneId: string) =>
+        (await server.send('/oauth/clients', { bearer, headers: { 'x-identity-zone-id': zoneId } })).status
+      return [await of('nowhere'), await of('z2')]
+    })
+    assert.deepEqual(await Promise.all(statuses), [
+      [404, 403],
+      [403, 403],
+    ])
+  } finally {
+    await server.stop()
+  }
 })
