@@ -14,6 +14,9 @@ export const fromJson = <T>(text: string): T => JSON.parse(text) as T
 /** An optional time as a column, in milliseconds since 1970. */
 export const timeOrNull = (moment: Date | undefined): number | null => moment?.getTime() ?? null
 
+/** In place of a time that is unknown, where earlier versions need one. */
+export const UNKNOWN_TIME = 0
+
 /** An optional time from a column. */
 export const dateOrNull = (time: number | null): Date | null => (time === null ? null : new Date(time))
 

@@ -298,7 +298,7 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session. In an anonymous one `user_id`, the nine columns after it and `clients` are null.
+ * A browser session. In an anonymous one `user_id`, the ten columns after it and `clients` are null.
  * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
@@ -307,6 +307,7 @@ export interface SessionRow {
   user_id: string | null
   origin: string | null
   authenticated_at: number | null
+  is_time_unknown: Flag | null
   amr: string | null
   acr: string | null
   session_salt: string | null
@@ -329,6 +330,7 @@ export const SESSION_COLUMNS = [
   'user_id',
   'origin',
   'authenticated_at',
+  'is_time_unknown',
   'amr',
   'acr',
   'session_salt',

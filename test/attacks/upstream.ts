@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { CompactSign } from 'jose'
+import { CompactSign, decodeJwt } from 'jose'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -31,6 +31,20 @@ function discoveredAt(upstream: Upstream, originKey: string) {
 
 /** What whoever runs a provider, or a user known there, can try with its answers. */
 export const upstreamAttacks: readonly Attack[] = [
+  {
+    attack: 'is signed in at a provider for days, which does not say so, and is asked for a recent sign-in then',
+    outcome: 'has to sign in there again; tokens for other requests do not say that the sign-in was recent',
+    attempt: inBothModes(async ({ mode, signIn, tokensOf }) => {
+      if (mode === 'uaa') return // UAA: counts from the return (P10).
+      const { browser } = await signIn({})
+      assert.equal(decodeJwt((await tokensOf(browser)).access_token)['auth_time'], undefined)
+      const query = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', max_age: '60' }
+      const asked = await browser.send('/oauth/authorize', { query })
+      assert.equal(asked.headers['location'], 'http://localhost:8080/login')
+      const silent = await browser.send('/oauth/authorize', { query: { ...query, prompt: 'none' } })
+      assert.equal(silent.location().searchParams.get('error'), 'login_required')
+    }),
+  },
   {
     attack: 'names administrative groups in the group claim of a provider whose groups are scopes',
     outcome: 'becomes a member of the other groups only',

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { epochSeconds } from '../../src/base/clock.ts'
 import { createTestClock } from '../support/clock.ts'
-import { MODES } from '../support/oauth.ts'
+import { MODES, tokensOf } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
@@ -94,13 +94,16 @@ for (const mode of MODES) {
       return follow(browser, await returnFrom(browser, asked, claims))
     }
 
-    async function redeem(answer: TestAnswer): Promise<{ idToken: Claims; refreshToken: string }> {
+    async function redeem(answer: TestAnswer): Promise<{ idToken: Claims; accessToken: Claims; refreshToken: string }> {
       const code = answer.location().searchParams.get('code') ?? ''
       const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI }
-      const { id_token: idToken = '', refresh_token: refreshToken = '' } = (
-        await server.token(form, { basic: ['fresh', 'x'] })
-      ).json<Record<string, string>>()
-      return { idToken: decodeJwt(idToken), refreshToken }
+      const answered = await server.token(form, { basic: ['fresh', 'x'] })
+      const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken } = tokensOf(answered)
+      return {
+        idToken: decodeJwt(idToken ?? ''),
+        accessToken: decodeJwt(accessToken),
+        refreshToken: refreshToken ?? '',
+      }
     }
 
     // Covers ID token: acr
@@ -132,6 +135,13 @@ for (const mode of MODES) {
       assert.equal(idToken['auth_time'], mode === 'standard' ? before : now())
       const user = await server.store.users.findByExternalId('svc', 'corp', 'pat')
       assert.deepEqual(user?.lastLogonAt, clock.now())
+    })
+
+    it('was made at an unknown time where the provider does not say, which in uaa is that of the return', async () => {
+      const browser = server.browser()
+      const { idToken, accessToken } = await redeem(await comeBack(browser, await ask(browser), {}))
+      const want = mode === 'standard' ? undefined : now()
+      assert.deepEqual([idToken['auth_time'], accessToken['auth_time']], [want, want])
     })
 
     it('takes what is for the provider with it, in standard', async () => {
@@ -192,8 +202,28 @@ for (const mode of MODES) {
         })
       }
 
-      for (const demand of [{ prompt: 'login' }, { max_age: '300' }] satisfies Strings[]) {
-        it(`is asked for again if it does not meet ${JSON.stringify(demand)} of a pushed request that began before`, async () => {
+      it('meets no max_age when it was made at an unknown time, until the provider is asked for another', async () => {
+        const browser = server.browser()
+        await comeBack(browser, await ask(browser), {})
+        const silent = { ...REQUEST, prompt: 'none', max_age: '60' }
+        const { headers } = await browser.send('/oauth/authorize', { query: silent })
+        assert.match(String(headers['location']), /error=login_required/)
+        const asked = await ask(browser, { max_age: '60' })
+        assert.equal(asked.get('prompt'), 'login')
+        const { idToken } = await redeem(await comeBack(browser, asked, {}))
+        assert.equal(idToken['auth_time'], now())
+        const again = await browser.send('/oauth/authorize', { query: silent })
+        assert.ok(again.location().searchParams.get('code'))
+      })
+
+      for (const [demand, other] of [
+        [{ prompt: 'login' }, { auth_time: 0 }],
+        [{ max_age: '300' }, { auth_time: 0 }],
+        [{ prompt: 'login' }, {}],
+        [{ max_age: '300' }, {}],
+      ] satisfies (readonly [Strings, Claims])[]) {
+        const named = `${JSON.stringify(demand)} of a pushed request that began before, but has ${JSON.stringify(other)}`
+        it(`is asked for again if it does not meet ${named}`, async () => {
           const browser = server.browser()
           const form = { ...REQUEST, ...demand }
           const { request_uri: uri = '' } = (
@@ -205,7 +235,7 @@ for (const mode of MODES) {
           await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login' } })
           clock.advance(10)
           // Another tab asks for less, and the provider does not ask the user again.
-          await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
+          await comeBack(browser, await ask(browser), other)
           const asked = (await follow(browser, await browser.send(leads.pathname + leads.search))).location()
           assert.equal(asked.origin, upstream.url, asked.href)
           assert.equal(asked.searchParams.get('prompt'), 'login')
@@ -223,6 +253,17 @@ for (const mode of MODES) {
         assert.equal(idToken['auth_time'], now())
       })
     } else {
+      it('counts from the return for max_age, whether or not the provider says when it was', async () => {
+        for (const claims of [{}, { auth_time: now() - 3600 }]) {
+          const browser = server.browser()
+          await comeBack(browser, await ask(browser), claims)
+          clock.advance(10)
+          const answer = await browser.send('/oauth/authorize', { query: { ...REQUEST, max_age: '60' } })
+          const { idToken } = await redeem(answer)
+          assert.equal(idToken['auth_time'], now() - 10)
+        }
+      })
+
       it('continues with max_age and prompt=login, however long ago it was', async () => {
         for (const query of [{ prompt: 'login' }, { max_age: '0' }] satisfies Strings[]) {
           const browser = server.browser()

@@ -114,6 +114,14 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.ok(polls.every(({ outcome }) => outcome === 'approved' || outcome === 'unknown'))
     })
 
+    it('keeps that the time of the sign-in is unknown', async () => {
+      const z = newZone()
+      const { authenticatedAt: _, ...unknown } = decision
+      await store().devices.insert(z, asked())
+      await store().devices.decide(z, 'user', unknown, at(1))
+      assert.deepEqual(await store().devices.poll(z, DEVICE, at(2)), { outcome: 'approved', decision: unknown })
+    })
+
     it('is given once more when that is undone, unless it was revoked or denied', async () => {
       const z = newZone()
       const { devices, tokens } = store()

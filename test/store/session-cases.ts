@@ -15,6 +15,17 @@ export function ownSessionCases({ store, newZone }: Lent): void {
   const digests = async (zoneId: string, userId: string, now = at(10)) =>
     (await store().sessions.listOfUser(zoneId, userId, now)).map(each => each.idDigest)
 
+  describe('the time of a sign-in', () => {
+    it('stays unknown', async () => {
+      const z = newZone()
+      const { authenticatedAt: _, ...unknown } = signIn
+      const want = { ...signedIn({ zoneId: z, idDigest: 'second' }), signIn: unknown }
+      await store().sessions.replaceAtLogon(z, undefined, want)
+      assert.deepEqual(await store().sessions.find(z, 'second'), want)
+      assert.deepEqual((await store().sessions.listOfUser(z, unknown.userId, at(1)))[0], want)
+    })
+  })
+
   describe('the clients of a session', () => {
     it('are kept in their order, whatever their ids are made of, beside the browser’s name', async () => {
       const z = newZone()

@@ -7,7 +7,8 @@ import { addSeconds } from '../../base/clock.ts'
 import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
 import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
-import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
+import { isRecent, PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
+import type { SignInMethod } from '../../model/sessions/session.ts'
 import { goTo } from '../../web/redirect.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
@@ -74,6 +75,16 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
     return { authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS), mayOmitTime: maxAge === 0 }
   }
 
+  /** When the user signed in at the provider, which a provider that was sent `prompt=login` is trusted to have obeyed. */
+  function timeOf(
+    attempt: Attempt | undefined,
+    reported: Date | undefined,
+  ): Pick<SignInMethod, 'authenticatedAt' | 'isTimeUnknown'> {
+    if (reported && behaviour.upstreamAuthTime) return { authenticatedAt: reported }
+    const isNew = attempt?.maxAge === 0 || (reported && isRecent(reported, deps.clock.now()))
+    return isNew ? {} : { isTimeUnknown: true }
+  }
+
   return {
     targetOf,
     async complete(request, reply, { given, to }) {
@@ -98,12 +109,11 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
       // Linking the account has ended its codes; this is for one that was linked before.
       if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
       const { amr, acr, authenticatedAt, upstream } = result
-      const since = behaviour.upstreamAuthTime ? authenticatedAt : undefined
       await sessions.signIn(request, reply, result.user, {
         amr,
         upstream,
         ...(acr && { acr }),
-        ...(since && { authenticatedAt: since }),
+        ...timeOf(attempt, authenticatedAt),
       })
       if (invitation) {
         const url = await returnUrl(zone, invitation.requestedReturn, deps)

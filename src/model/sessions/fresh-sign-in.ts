@@ -6,7 +6,7 @@ import type { SignIn } from './session.ts'
 import type { User } from '../users/user.ts'
 
 /**
- * `fresh`: may change them. `old`: must sign in again. `unproven`: a user with a second factor, whether or not it counts,
+ * `fresh`: may change them. `old`: must sign in again; so must a user who signed in at an unknown time. `unproven`: a user with a second factor, whether or not it counts,
  * signed in without it: in a remembered browser, for example.
  */
 type Freshness = 'fresh' | 'old' | 'unproven'
@@ -17,7 +17,7 @@ export function freshnessOf(
   user: Pick<User, 'factors'>,
   now: Date,
 ): Freshness {
-  if (!isRecent(authenticatedAt, now)) return 'old'
+  if (!authenticatedAt || !isRecent(authenticatedAt, now)) return 'old'
   return hasFactor(user) && !reaches(levelOf(acr), '2') ? 'unproven' : 'fresh'
 }
 

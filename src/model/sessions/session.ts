@@ -1,4 +1,5 @@
 import { digest } from '../../base/secrets.ts'
+import type { Behaviour } from '../compatibility.ts'
 import type { User } from '../users/user.ts'
 
 /** A browser session: anonymous while it only stores a pending request, signed in once it has a user. */
@@ -22,8 +23,11 @@ export interface Session {
 export interface SignIn {
   readonly userId: string
   readonly origin: string
-  /** The time of authentication at the provider, if it sends one: earlier than the session, then. */
-  readonly authenticatedAt: Date
+  /**
+   * When the user authenticated: at a provider that may be earlier than the session. Absent if the provider does not say, and was
+   * not asked for a new sign-in.
+   */
+  readonly authenticatedAt?: Date
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
   /** Authentication context classes, if the provider sent any. */
@@ -86,6 +90,15 @@ export const isRecent = (at: Date, now: Date): boolean => Math.abs(now.getTime()
 /** Whether the user has signed in just now. A second factor does not renew it. */
 export const isFresh = ({ createdAt }: Pick<Session, 'createdAt'>, now: Date): boolean => isRecent(createdAt, now)
 
+/**
+ * When the user signed in, for `auth_time` and `max_age`; undefined if that is unknown. UAA: then it is the time of the return
+ * from the provider (row P10).
+ */
+export const signInTime = (
+  { signIn, createdAt }: Pick<Session, 'signIn' | 'createdAt'>,
+  { upstreamAuthTime }: Pick<Behaviour, 'upstreamAuthTime'>,
+): Date | undefined => signIn?.authenticatedAt ?? (upstreamAuthTime ? undefined : createdAt)
+
 /** Whether the session can still be used. */
 export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
   return session.expiresAt > now && session.lastSeenAt.getTime() + idleSeconds * 1000 > now.getTime()
@@ -98,7 +111,7 @@ export function isLive(session: Session, now: Date, idleSeconds: number): boolea
 export const mayContinue = (user: User, signIn: SignIn): boolean =>
   user.active &&
   (signIn.passwordRevision === undefined
-    ? user.passwordChangedAt <= signIn.authenticatedAt
+    ? signIn.authenticatedAt !== undefined && user.passwordChangedAt <= signIn.authenticatedAt
     : user.passwordRevision === signIn.passwordRevision)
 
 /** The request to continue with after sign-in. */
@@ -111,8 +124,10 @@ export interface SavedRequest {
   readonly maxAge?: number
 }
 
-/** How a sign-in was made. */
-export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr'>, Partial<Pick<SignIn, 'authenticatedAt'>> {
+/** How a sign-in was made: now, unless `authenticatedAt` or `isTimeUnknown` says otherwise. */
+export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr' | 'authenticatedAt'> {
+  /** Whether the provider may have authenticated the user at any time before. */
+  readonly isTimeUnknown?: boolean
   /** The session at the provider that signed the user in. */
   readonly upstream?: UpstreamSession | undefined
 }

@@ -38,7 +38,8 @@ export interface DeviceDecision {
   readonly scopes: readonly string[]
   /** The resources of the request, which the page showed. */
   readonly resources?: readonly string[] | undefined
-  readonly authenticatedAt: Date
+  /** Absent if it is unknown. */
+  readonly authenticatedAt?: Date | undefined
   readonly amr: readonly string[]
   readonly acr?: readonly string[] | undefined
   readonly grantId: string

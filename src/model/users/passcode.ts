@@ -29,7 +29,7 @@ export function enteredPasscode(entered: string, { groupedPasscodes }: Behaviour
 }
 
 /** How the session signed in that a passcode is from. */
-export interface PasscodeSignIn extends Partial<Pick<SignIn, 'authenticatedAt'>>, Pick<SignIn, 'amr'> {
+export interface PasscodeSignIn extends Pick<SignIn, 'amr' | 'authenticatedAt'> {
   readonly acr: readonly string[] | undefined
   /** Whether the browser was remembered, which the zone then took for a second factor. */
   readonly isRemembered: boolean
@@ -39,7 +39,7 @@ export interface PasscodeSignIn extends Partial<Pick<SignIn, 'authenticatedAt'>>
 export const formatPasscodeSignIn = (
   { authenticatedAt, amr, acr }: SignIn,
   { isRemembered }: { readonly isRemembered: boolean },
-): string => JSON.stringify({ at: authenticatedAt.getTime(), amr, acr, isRemembered })
+): string => JSON.stringify({ at: authenticatedAt?.getTime(), amr, acr, isRemembered })
 
 /** Parses the stored form; a passcode of an older version has no data. */
 export function parsePasscodeSignIn(text: string | undefined): PasscodeSignIn {

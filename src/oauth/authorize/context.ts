@@ -5,7 +5,8 @@ import type { Client } from '../../model/clients/client.ts'
 import type { OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { PushedRequest } from '../../model/tokens/pushed-request.ts'
-import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
+import type { Behaviour } from '../../model/compatibility.ts'
+import { PROVIDER_SKEW_SECONDS, signInTime } from '../../model/sessions/session.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
 import type { TokenFormat } from '../../model/tokens/token.ts'
 import type { User } from '../../model/users/user.ts'
@@ -133,16 +134,20 @@ export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'sour
 
 /**
  * Whether the user has signed in since the request first arrived, which satisfies `prompt=login` and `max_age`. The sign-in at
- * another provider may be earlier: at most so many seconds before the request.
+ * another provider may be earlier: at most so many seconds before the request, where they are given.
  */
 export function signedInSince(
   { request: { visit }, source }: Pick<AuthorizeContext, 'request' | 'source'>,
+  behaviour: Behaviour,
   seconds = Number.POSITIVE_INFINITY,
 ): boolean {
   const begunAt = source?.begunAt
   if (begunAt === undefined || !visit?.signIn || visit.createdAt < begunAt) return false
-  const age = (begunAt.getTime() - visit.signIn.authenticatedAt.getTime()) / 1000
-  return age <= seconds + PROVIDER_SKEW_SECONDS
+  if (seconds === Number.POSITIVE_INFINITY) return true
+  const signedInAt = signInTime(visit, behaviour)
+  return (
+    signedInAt !== undefined && (begunAt.getTime() - signedInAt.getTime()) / 1000 <= seconds + PROVIDER_SKEW_SECONDS
+  )
 }
 
 /** The result of an earlier check; throws if the checks are in the wrong order. */

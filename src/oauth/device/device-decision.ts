@@ -1,6 +1,7 @@
 // Stores a user's decision about a device, which polls for its tokens, and records it in the audit trail.
 import type { FastifyRequest } from 'fastify'
 import { digest } from '../../base/secrets.ts'
+import { signInTime } from '../../model/sessions/session.ts'
 import { isAutoApproved } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { revocationSignature } from '../../token/revocation-signature.ts'
@@ -24,17 +25,17 @@ export async function decideOnce(
   { signedIn, question, scopes, isAllowed }: DeviceDecision,
   deps: OAuthDeps,
 ): Promise<boolean> {
-  const { store, clock, random, audit } = deps
+  const { store, clock, random, audit, behaviour } = deps
   const { zone } = request
   const { user, session } = signedIn
   const { code, client, device } = question
   if (isAllowed) await recordApproval(request, { signedIn, question, scopes }, deps)
-  const { authenticatedAt, amr, acr } = session.signIn
+  const { amr, acr } = session.signIn
   const grant = {
     userId: user.id,
     scopes,
     resources: device.resources,
-    authenticatedAt,
+    authenticatedAt: signInTime(session, behaviour),
     amr,
     acr,
     grantId: random.hex(16),

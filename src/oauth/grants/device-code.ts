@@ -54,7 +54,7 @@ export function authorizeByDecision(
     subject: {
       kind: 'user',
       user,
-      authenticatedAt: decision.authenticatedAt,
+      ...(decision.authenticatedAt && { authenticatedAt: decision.authenticatedAt }),
       amr: decision.amr,
       acr: decision.acr,
     },

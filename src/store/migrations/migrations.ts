@@ -254,4 +254,10 @@ export const MIGRATIONS: readonly Migration[] = [
       `alter table ended_sessions add column began_at ${integer}`,
     ],
   },
+  {
+    // Null counts as known, as before: sessions end within twelve hours.
+    id: '0038-unknown-times-of-sign-ins',
+    kind: 'expand',
+    statements: ({ flag }) => [`alter table sessions add column is_time_unknown ${flag}`],
+  },
 ]

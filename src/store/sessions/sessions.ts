@@ -213,7 +213,9 @@ const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedLogout
   id_digest: session.idDigest,
   user_id: session.signIn?.userId ?? null,
   origin: session.signIn?.origin ?? null,
-  authenticated_at: timeOrNull(session.signIn?.authenticatedAt),
+  // Earlier versions need a time.
+  authenticated_at: timeOrNull(session.signIn && (session.signIn.authenticatedAt ?? session.createdAt)),
+  is_time_unknown: session.signIn && !session.signIn.authenticatedAt ? 1 : null,
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
   acr: session.signIn?.acr === undefined ? null : toJson(session.signIn.acr),
   session_salt: session.signIn?.sessionSalt ?? null,
@@ -252,7 +254,7 @@ function toSignIn(row: SessionRow): SignIn | null {
   return withoutNulls<SignIn>({
     userId,
     origin,
-    authenticatedAt: new Date(authenticatedAt),
+    authenticatedAt: row.is_time_unknown === 1 ? null : new Date(authenticatedAt),
     amr: fromJson<string[]>(amr),
     acr: row.acr === null ? null : fromJson<string[]>(row.acr),
     sessionSalt,

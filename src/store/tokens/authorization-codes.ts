@@ -4,7 +4,7 @@ import type { AuthorizationCode, ProofId, TokenFormat } from '../../model/tokens
 import { USE_PROOF } from './assertions.ts'
 import { isStorable, statement } from '../database.ts'
 import type { Database, Outcome } from '../database.ts'
-import { fromJson, toJson, withoutNulls } from '../rows.ts'
+import { fromJson, toJson, UNKNOWN_TIME, withoutNulls } from '../rows.ts'
 import { CODE_COLUMNS, insertInto, list } from '../schema.ts'
 import type { CodeRow } from '../schema.ts'
 import { addClientTo } from '../sessions/sessions.ts'
@@ -92,9 +92,6 @@ export function createCodes(db: Database): CodeStore {
     },
   }
 }
-
-/** In place of a time that is unknown: the column cannot be null. */
-const UNKNOWN_TIME = 0
 
 const toCodeRow = (zoneId: string, code: AuthorizationCode): CodeRow => ({
   zone_id: zoneId,

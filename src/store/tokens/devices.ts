@@ -3,7 +3,7 @@ import type { DeviceDecision, DeviceRequest } from '../../model/tokens/device-co
 import { isStorable, statement } from '../database.ts'
 import type { Database, Transaction } from '../database.ts'
 import type { DeviceStore } from './device-store.ts'
-import { fromJson, toJson } from '../rows.ts'
+import { fromJson, toJson, UNKNOWN_TIME } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
 
 interface DeviceRow {
@@ -112,7 +112,8 @@ export function createDevices(db: Database): DeviceStore {
       return row && toRequest(row)
     },
     async decide(zoneId, userCodeDigest, decision, now) {
-      const kept = decision && toJson({ ...decision, authenticatedAt: decision.authenticatedAt.getTime() })
+      const kept =
+        decision && toJson({ ...decision, authenticatedAt: decision.authenticatedAt?.getTime() ?? UNKNOWN_TIME })
       const key = { zone_id: zoneId, user_code_digest: userCodeDigest, now: now.getTime() }
       const state = kept === undefined ? 'denied' : 'approved'
       return (await db.write(DECIDE, { ...key, state, decision: kept ?? null })).changes === 1
@@ -173,6 +174,6 @@ function toRequest(row: DeviceRow): DeviceRequest {
 }
 
 function toDecision(text: string): DeviceDecision {
-  const kept = fromJson<StoredDecision>(text)
-  return { ...kept, authenticatedAt: new Date(kept.authenticatedAt) }
+  const { authenticatedAt: time, ...decision } = fromJson<StoredDecision>(text)
+  return { ...decision, ...(time !== UNKNOWN_TIME && { authenticatedAt: new Date(time) }) }
 }

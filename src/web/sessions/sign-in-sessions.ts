@@ -83,7 +83,7 @@ export function createSignInSessions(deps: SignInSessionDeps): SignInSessions {
     const before = old?.signIn?.userId === user.id ? old : undefined
     const signIn = signInOf(request, user, {
       method,
-      authenticatedAt: method.authenticatedAt ?? session.createdAt,
+      authenticatedAt: method.isTimeUnknown ? undefined : (method.authenticatedAt ?? session.createdAt),
       sessionSalt: before?.signIn?.sessionSalt ?? random.urlSafe(22),
     })
     const savedRequest = renewed?.savedRequest
@@ -129,7 +129,8 @@ export function createSignInSessions(deps: SignInSessionDeps): SignInSessions {
     async renew(request, reply, { user, session }) {
       // A new password does not prove a second factor again: the time of the sign-in stays the same.
       const { amr, acr, authenticatedAt } = session.signIn
-      await begin(request, reply, { user, method: { amr, authenticatedAt, ...(acr && { acr }) }, renewed: session })
+      const time = authenticatedAt ? { authenticatedAt } : { isTimeUnknown: true }
+      await begin(request, reply, { user, method: { amr, ...time, ...(acr && { acr }) }, renewed: session })
     },
     async strengthen(request, reply, { user, session }, { level, amr }) {
       const { signIn } = session
@@ -159,7 +160,7 @@ function signInOf(
     method: { amr, acr, upstream },
     authenticatedAt,
     sessionSalt,
-  }: { readonly method: SignInMethod; readonly authenticatedAt: Date; readonly sessionSalt: string },
+  }: { readonly method: SignInMethod; readonly authenticatedAt: Date | undefined; readonly sessionSalt: string },
 ): SignIn {
   const userAgent = keptUserAgent(request.headers['user-agent'])
   const remoteAddress = canonicalAddress(withoutPort(request.ip))
@@ -167,7 +168,7 @@ function signInOf(
   return {
     userId: user.id,
     origin: user.origin,
-    authenticatedAt,
+    ...(authenticatedAt && { authenticatedAt }),
     amr,
     ...(acr && { acr }),
     sessionSalt,

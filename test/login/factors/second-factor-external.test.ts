@@ -58,6 +58,27 @@ for (const mode of MODES) {
       assert.equal((await prove(await signedIn(), { code: app.code(server), remember: 'true' })).status, 302)
     })
 
+    for (const [name, claims, want] of [
+      ['now', () => ({ auth_time: clock.now().getTime() / 1000 }), 200],
+      ['an hour ago', () => ({ auth_time: clock.now().getTime() / 1000 - 3600 }), 302],
+      ['at an unknown time', () => ({}), 302],
+    ] as const) {
+      it(`allows to change factors after a sign-in there ${name}${want === 302 ? ' and another' : ''}`, async () => {
+        clock.advance(3600)
+        const sub = `signed in ${name}`
+        const browser = await signedIn({ sub, ...claims() })
+        const { app } = await enrolApp(server, browser)
+        const change = await browser.send('/profile/security/app')
+        assert.equal(change.status, want)
+        if (want === 200) return
+        assert.match(String(change.headers['location']), /\/login$/)
+        clock.advance(60)
+        await signInUpstream(browser, upstream, { origin: 'corp', claims: { sub } })
+        await prove(browser, { code: app.code(server) })
+        assert.equal((await browser.send('/profile/security/app')).status, 200)
+      })
+    }
+
     it('is skipped for the same user only in a remembered browser', async () => {
       clock.advance(3600)
       const browser = await signedIn({ sub: 'other' })

@@ -27,9 +27,9 @@ export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
   // The parameters of a source cannot be removed as `without` does; the session records that the sign-in happened.
-  const isNewLogin = signedInSince(context, 0)
+  const isNewLogin = signedInSince(context, deps.behaviour, 0)
   const requestedAge = age === undefined ? defaultAge(context) : Number(age)
-  const maxAge = signedInSince(context, requestedAge) ? undefined : requestedAge
+  const maxAge = signedInSince(context, deps.behaviour, requestedAge) ? undefined : requestedAge
   if (!deps.behaviour.promptWords) {
     const forceLogin = prompt === 'login' && !isNewLogin
     context.asked = {
@@ -53,7 +53,7 @@ export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
     chooseAccount:
       words.has('select_account') &&
       program === undefined &&
-      !signedInSince(context) &&
+      !signedInSince(context, deps.behaviour) &&
       !isMarked(context, ACCOUNT_WAS_CHOSEN),
     maxAge,
   }

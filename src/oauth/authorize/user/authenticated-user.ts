@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { displayName } from '../../../model/clients/client.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import { userScopes, withinToken } from '../../../model/tokens/scopes.ts'
-import { sessionIdFor } from '../../../model/sessions/session.ts'
+import { sessionIdFor, signInTime } from '../../../model/sessions/session.ts'
 import { errorPage } from '../../../pages/error.ts'
 import { clientIdOf } from '../../../token/claims.ts'
 import type { VerifiedToken } from '../../../token/token-validity.ts'
@@ -46,7 +46,8 @@ export async function findAuthenticatedUser(
   }
   const signedIn = await sessions.signedIn(request)
   if (!signedIn) return
-  const { authenticatedAt, amr, acr } = signedIn.session.signIn
+  const { amr, acr } = signedIn.session.signIn
+  const authenticatedAt = signInTime(signedIn.session, behaviour)
   const sessionId = sessionIdFor(signedIn.session.signIn, form.get('client_id') ?? '')
   context.authenticatedUser = { user: signedIn.user, authenticatedAt, amr, acr, sessionId }
 }
