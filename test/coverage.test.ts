@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import type { Claim } from '../scripts/coverage.ts'
 import { contradictions, pageOf, readAnnotations, readCoverage, readOutline } from '../scripts/coverage.ts'
-import { MODES } from './support/oauth.ts'
+import { BOTH_MODES } from './support/thinning.ts'
 import { startServer } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -165,7 +165,7 @@ describe('the endpoints of docs/coverage.md', () => {
   const served = new Set<string>()
 
   before(async () => {
-    for (const mode of MODES) {
+    for (const mode of BOTH_MODES) {
       const config = mode === 'uaa' ? { jwt: { token: { queryString: { enabled: true } } } } : {}
       const server = await startServer({ mode, config })
       for (const { method, url, refuses } of await server.app.routes()) {

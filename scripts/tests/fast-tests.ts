@@ -1,6 +1,7 @@
 // Selects the test files that need no external program except a browser, by their imports, and distributes them to processes.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 
 /** These start PostgreSQL, slapd or a server process. */
 const HEAVY = /^test\/support\/(?:process|slapd|postgres)\.ts$/
@@ -33,6 +34,10 @@ function isLight(root: string, file: string, seen: Set<string>): boolean {
     .filter(path => path.startsWith('test/'))
     .every(path => isLight(root, path, seen))
 }
+
+/** The mode that a fast run of the file takes: always the same one, each of them for half of the files. */
+export const modeOf = (file: string): CompatibilityMode =>
+  Buffer.from(file).reduce((sum, byte) => sum + byte, 0) % 2 === 0 ? 'standard' : 'uaa'
 
 /** Divides the files into parts of about the same size; deterministic. */
 export function shardsOf(root: string, files: readonly string[], count: number): readonly (readonly string[])[] {

@@ -1,6 +1,6 @@
 // Runs checks and tests, the quickest first. Started by test.cjs. Arguments: paths or parts of paths run only those
-// test files and skip the checks; `--checks` runs only the checks; `--fast` runs the checks and the tests that need no
-// program but Node.js; `--update` rewrites recorded answers; other options go to `node --test`. LATCHKEY_TEST_FULL runs
+// test files and skip the checks; `--checks` runs only the checks; `--fast` runs the checks and a part of the tests that
+// need no program but Node.js; `--update` rewrites recorded answers; other options go to `node --test`. LATCHKEY_TEST_FULL runs
 // every generated case (test/support/thinning.ts).
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { passSignalsOn, ROOT, run } from './child-processes.ts'
 import { LINTED, runChecks } from './source-checks.ts'
 import { atOnce, runAll } from './steps.ts'
 import type { Step } from './steps.ts'
-import { repeated, runFast, runShown, runWhole } from './test-processes.ts'
+import { fastFiles, repeated, runFast, runShown, runWhole } from './test-processes.ts'
 
 /** Shared by all test files: compiling takes half a second of each. */
 const COMPILE_CACHE = join(ROOT, 'node_modules', '.cache', 'tests')
@@ -29,17 +29,22 @@ const systemPackages: Step = {
   run: () => run(join(ROOT, 'scripts', 'system-packages'), []),
 }
 
-const fastTests: Step = {
-  title: 'Tests that need no program but Node.js',
-  hint: 'tests failed: see above',
-  run: () => {
-    rsaKeyPair() // once, not in each of the processes
-    return runFast(testFiles(), testEnvironment([]))
-  },
-}
-
 const testFiles = (): readonly string[] =>
   globSync('test/**/*.test.ts', { cwd: ROOT }).map(file => file.replaceAll('\\', '/'))
+
+function fastTests(): Step {
+  const all = testFiles()
+  const files = fastFiles(all)
+  const extent = `${files.length} of ${all.length} files, each in one mode, on SQLite, with a fifth of the generated cases`
+  return {
+    title: `Tests that need no program but Node.js (${extent}; npm test runs everything)`,
+    hint: 'tests failed: see above',
+    run: () => {
+      rsaKeyPair() // once, not in each of the processes
+      return runFast(files, testEnvironment([]))
+    },
+  }
+}
 
 function tests(filters: readonly string[], options: readonly string[]): readonly Step[] {
   const files = testFiles()
@@ -95,6 +100,6 @@ const isFast = given.includes('--fast')
 
 passSignalsOn()
 process.exitCode = await runAll(
-  [...(checksOnly || isFast ? [checks] : []), ...(checksOnly ? [] : isFast ? [fastTests] : tests(filters, options))],
+  isFast ? [atOnce(checks, fastTests())] : checksOnly ? [checks] : tests(filters, options),
   repeated,
 )

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { interruptedBy, ROOT, run } from './child-processes.ts'
-import { needsOf, shardsOf } from './fast-tests.ts'
+import { modeOf, needsOf, shardsOf } from './fast-tests.ts'
 import type { Needs } from './fast-tests.ts'
 import { TEST_TIMEOUT_MS } from './file-timeout.ts'
 import { seconds } from './steps.ts'
@@ -12,10 +12,8 @@ import { seconds } from './steps.ts'
 const PROCESSES = Math.max(2, availableParallelism())
 /** Of tests that start programs, and wait for them half of the time. */
 const WAITING_PROCESSES = 4
-/** One more: some tests wait for timers, disks and sockets. */
-const FAST_PROCESSES = PROCESSES + 1
 /** More than processes at a time, so that none is left with much more to do than the others; each loads and compiles the server. */
-const SHARDS = 2 * FAST_PROCESSES
+const SHARDS = 2 * PROCESSES + 2
 const BROWSER_SHARDS = 4
 /** About three files each: starting a process and loading the server takes half a second of each. */
 const PROGRAM_SHARDS = 24
@@ -36,6 +34,8 @@ const LONGEST = [
 
 /** A larger young generation cuts garbage collection to a third. */
 const LARGE_YOUNG_GENERATION = '--max-semi-space-size=64'
+/** Short runs of much code: the second optimizing compiler and threads for garbage collection cost an eighth more than they save. */
+const FOR_SHORT_RUNS = ['--no-turbofan', '--single-threaded-gc']
 const UNTRACKED = `--import=${new URL('../untracked-promises.ts', import.meta.url).href}`
 
 /** Whatever is broken fails in more files than these, or fails again. */
@@ -44,15 +44,28 @@ const MAX_REPEATED_FILES = 3
 /** Test files that passed the second time. */
 export const repeated: string[] = []
 
-/** Runs the files that need no program but Node.js. */
+/** The files that need no program but Node.js. */
+export const fastFiles = (files: readonly string[]): readonly string[] =>
+  files.filter(file => needsOf(ROOT, file) === 'nothing')
+
+/** Runs each file in one mode, in few processes: each of them loads the server, which takes more than a second. */
 export function runFast(files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const fast = files.filter(file => needsOf(ROOT, file) === 'nothing')
-  return runParts(shardsOf(ROOT, fast, SHARDS), { env: { ...env, LATCHKEY_TEST_FAST: '1' }, processes: FAST_PROCESSES })
+  const parts = (['standard', 'uaa'] as const).flatMap(mode => {
+    const modeFiles = files.filter(file => modeOf(file) === mode)
+    return shardsOf(ROOT, modeFiles, PROCESSES).map(part => ({
+      files: part,
+      env: { ...env, LATCHKEY_TEST_FAST: mode },
+    }))
+  })
+  return runParts(parts, { processes: parts.length, flags: FOR_SHORT_RUNS })
 }
 
 /** Runs all the files. */
 export const runWhole = (files: readonly string[], env: NodeJS.ProcessEnv): Promise<void> =>
-  runParts(partsOf(files), { env, processes: WAITING_PROCESSES })
+  runParts(
+    partsOf(files).map(part => ({ files: part, env })),
+    { processes: WAITING_PROCESSES },
+  )
 
 /** Runs some files, and shows each of their tests. */
 export function runShown(files: readonly string[], options: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -69,10 +82,17 @@ export function runShown(files: readonly string[], options: readonly string[], e
   return run(process.execPath, [...args, ...files], { env })
 }
 
-interface TestProcesses {
+/** What one process runs. */
+interface Part {
+  readonly files: readonly string[]
   readonly env: NodeJS.ProcessEnv
+}
+
+interface PartOptions {
   /** At a time. */
   readonly processes: number
+  /** Of Node.js. */
+  readonly flags?: readonly string[]
 }
 
 /**
@@ -80,21 +100,28 @@ interface TestProcesses {
  * a browser. A few files that fail are run again at the end, one at a time, because whoever waits for programs can wait in vain on
  * a machine that is busy; they are named at the end, so that nobody takes them for sound.
  */
-async function runParts(parts: readonly (readonly string[])[], { env, processes }: TestProcesses): Promise<void> {
+async function runParts(parts: readonly Part[], { processes, flags = [] }: PartOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tests-'))
-  const failed: string[] = []
+  const failed: { readonly file: string; readonly env: NodeJS.ProcessEnv }[] = []
   const queue = parts.entries()
   const work = async (): Promise<void> => {
-    for (const [index, files] of queue) {
+    for (const [index, { files, env }] of queue) {
       const start = performance.now()
       const list = join(folder, String(index))
-      const args = [LARGE_YOUNG_GENERATION, UNTRACKED, join('scripts', 'tests', 'run-shard.ts'), list, ...files]
+      const args = [
+        ...flags,
+        LARGE_YOUNG_GENERATION,
+        UNTRACKED,
+        join('scripts', 'tests', 'run-shard.ts'),
+        list,
+        ...files,
+      ]
       try {
         await run(process.execPath, args, { env, isQuiet: true })
       } catch (error) {
         if (interruptedBy()) throw error
         const names = existsSync(list) ? readFileSync(list, 'utf8').split('\n').filter(Boolean) : []
-        failed.push(...(names.length === 0 ? files : names))
+        failed.push(...(names.length === 0 ? files : names).map(file => ({ file, env })))
       }
       const [first = '', ...others] = files
       console.log(`      ${seconds(start)}: ${first}${others.length === 0 ? '' : ` and ${others.length} others`}`)
@@ -106,11 +133,12 @@ async function runParts(parts: readonly (readonly string[])[], { env, processes 
     rmSync(folder, { recursive: true })
   }
   if (failed.length === 0) return
-  if (failed.length > MAX_REPEATED_FILES) throw new Error(`failed: ${failed.join(', ')}`)
-  console.log(`\n      Again, one at a time: ${failed.join(', ')}`)
-  const again = ['--test', '--test-concurrency=1', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec']
-  await run(process.execPath, [UNTRACKED, ...again, ...failed], { env })
-  repeated.push(...failed)
+  const names = failed.map(({ file }) => file)
+  if (failed.length > MAX_REPEATED_FILES) throw new Error(`failed: ${names.join(', ')}`)
+  console.log(`\n      Again, one at a time: ${names.join(', ')}`)
+  const again = ['--test', `--test-timeout=${TEST_TIMEOUT_MS}`, '--test-reporter=spec']
+  for (const { file, env } of failed) await run(process.execPath, [UNTRACKED, ...again, file], { env })
+  repeated.push(...names)
 }
 
 /**

@@ -5,6 +5,7 @@ import { isSafeUri } from '../../src/model/safe-uri.ts'
 import { fitsLogoutEntry, resolveRedirectUri } from '../../src/clients/redirect-uri.ts'
 import { anyCodePoint } from '../support/code-points.ts'
 import { webUrls } from '../support/web-urls.ts'
+import { runs } from '../support/thinning.ts'
 
 const STANDARD = { exactRedirectUri: true }
 const UAA = { exactRedirectUri: false }
@@ -405,7 +406,7 @@ describe('resolveRedirectUri, by chance', () => {
         const resolved = resolveRedirectUri({ redirectUris: [CB] }, requested, STANDARD)
         assert.ok(resolved === undefined || resolved === CB)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -419,7 +420,7 @@ describe('resolveRedirectUri, by chance', () => {
         assert.ok(isHome(new URL(resolved)), resolved)
         assert.match(resolved, /^[\x21-\x7e]+$/)
       }),
-      { numRuns: 4000, examples: [[`${CB}/x`]] },
+      { numRuns: runs(4000), examples: [[`${CB}/x`]] },
     )
     assert.ok(taken > 0, 'some were taken')
   })
@@ -437,7 +438,7 @@ describe('resolveRedirectUri, by chance', () => {
           if (resolved !== undefined) assert.ok(isHome(new URL(resolved)), resolved)
         },
       ),
-      { numRuns: 4000 },
+      { numRuns: runs(4000) },
     )
   })
 

@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { checkSchema } from '../../src/config/check-schema.ts'
 import type { Schema } from '../../src/config/check-schema.ts'
 import { CONFIG_SCHEMA } from '../../src/config/schema.ts'
+import { runs } from '../support/thinning.ts'
 
 /** What Ajv says about the value, in our words: the place and the keyword of every problem. */
 function ajvAnswers(schema: AnySchemaObject): (value: unknown) => readonly string[] {
@@ -81,7 +82,7 @@ describe('the check of the configuration', () => {
       fc.property(value, given => {
         assert.deepEqual(ownAnswer(given, schema), ajv(given))
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -92,7 +93,7 @@ describe('the check of the configuration', () => {
         const given = { bootstrap: { [list]: [record] }, zone_config: record, smtp: record, listen: record }
         assert.deepEqual(ownAnswer(given, schema), ajv(given))
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 

@@ -8,6 +8,7 @@ import { withoutSecrets } from '../../src/providers/provider-secrets.ts'
 import { providerTypes } from '../../src/providers/provider-types.ts'
 import { webUrls } from '../support/web-urls.ts'
 import { showSettings } from '../../src/records/settings.ts'
+import { runs } from '../support/thinning.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -254,7 +255,7 @@ describe('reading a provider', () => {
         assert.equal(tokenKey, wanted)
         assert.deepEqual(rest, JSON.parse(JSON.stringify(withoutSecrets(expected))))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 

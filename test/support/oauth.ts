@@ -12,8 +12,7 @@ import type { AuthorizationCode } from '../../src/model/tokens/token.ts'
 import type { User } from '../../src/model/users/user.ts'
 import type { TestAnswer, TestServer } from './server.ts'
 
-/** Both columns of the table of differences. */
-export const MODES: readonly CompatibilityMode[] = ['standard', 'uaa']
+export { MODES } from './thinning.ts'
 
 /** Credentials of the usual application, for Basic. */
 export const APP = ['app', 'app-secret'] as const

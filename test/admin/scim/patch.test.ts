@@ -8,6 +8,7 @@ import { PATCH_SCHEMA, readOperations } from '../../../src/admin/scim/patch/patc
 import { applyPatch } from '../../../src/admin/scim/patch/patch.ts'
 import { ENTERPRISE_USER, GROUP, OWN_USER, USER } from '../../../src/admin/scim/schemas/schemas.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
+import { runs } from '../../support/thinning.ts'
 
 const users = namesOf(USER)
 const groups = namesOf(GROUP)
@@ -605,7 +606,7 @@ describe('a PATCH of any operations', () => {
           model.roles.map(role => ({ value: role.value, type: role.type })),
         )
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 
@@ -626,7 +627,7 @@ describe('a PATCH of any operations', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

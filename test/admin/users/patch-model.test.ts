@@ -6,8 +6,9 @@ import { readUserBody } from '../../../src/admin/users/body.ts'
 import { differsInNamesOnly, patched, replaced } from '../../../src/admin/users/wanted.ts'
 import type { User } from '../../../src/model/users/user.ts'
 import { user as userOf } from '../../store/records.ts'
+import { runs } from '../../support/thinning.ts'
 
-const RUNS = { numRuns: 300 }
+const RUNS = { numRuns: runs(300) }
 const word: fc.Arbitrary<string> = fc.constantFrom('a', 'b', 'c@test.org', 'd')
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 const stored = fc.record({

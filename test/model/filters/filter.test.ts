@@ -12,6 +12,7 @@ import {
 import { anyCodePoint } from '../../support/code-points.ts'
 import { treesOf } from './filter-trees.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
+import { runs } from '../../support/thinning.ts'
 
 const compare = (
   attribute: string,
@@ -197,7 +198,7 @@ describe('a filter', () => {
   it('is written so that it is read as the same tree', () => {
     fc.assert(
       fc.property(trees, tree => assert.deepEqual(parseFilter(filterText(tree)), tree)),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 
@@ -237,7 +238,7 @@ describe('a filter', () => {
           if (!(error instanceof InvalidFilter)) throw error
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 

@@ -14,6 +14,7 @@ import {
 import { anyCodePoint } from '../../support/code-points.ts'
 import { treesOf } from './filter-trees.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
+import { runs } from '../../support/thinning.ts'
 
 const CORE = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const compare = (attribute: string, comparison: Comparison, value: FilterValue): Filter => ({
@@ -151,7 +152,7 @@ describe('a filter of SCIM 2.0', () => {
   it('is written so that it is read as the same tree', () => {
     fc.assert(
       fc.property(trees, tree => assert.deepEqual(parseFilter(filterText(tree), 'scim'), tree)),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
   })
 
@@ -187,7 +188,7 @@ describe('a filter of SCIM 2.0', () => {
           if (!(error instanceof InvalidFilter)) throw error
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 

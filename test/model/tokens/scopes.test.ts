@@ -18,6 +18,7 @@ import {
 import type { UserGroups } from '../../../src/model/tokens/scopes.ts'
 import { bareClient as client } from '../../support/bare-client.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
+import { runs } from '../../support/thinning.ts'
 
 /** What a scope rule says: the scopes it grants, or the description it refuses with. */
 function outcome(rule: () => readonly string[]): readonly string[] | string {
@@ -104,7 +105,7 @@ describe('scopeMatches', () => {
         const reference = new RegExp(`^${pattern.split('*').map(quoted).join('[^.]+')}$`)
         assert.equal(scopeMatches(pattern, scope), reference.test(scope))
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     )
   })
 
@@ -426,7 +427,7 @@ describe('userScopes', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 })
