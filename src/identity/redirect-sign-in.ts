@@ -23,8 +23,11 @@ export interface RedirectReturn {
   readonly client?: Client | undefined
   /** The user must have signed in at the provider since; absent where any time will do. */
   readonly authenticatedSince?: Date | undefined
-  /** Whether a provider that does not send the time is trusted to have done so. */
-  readonly mayOmitTime?: boolean
+  /**
+   * Whether a provider that does not send the time is trusted to have done so: `conforming`, if its protocol defines the demand
+   * that it was sent.
+   */
+  readonly mayOmitTime?: boolean | 'conforming'
   /** The account that the user was invited to, which is the only one that they may be signed in to. */
   readonly invited?: User | undefined
 }
@@ -34,7 +37,7 @@ export interface RedirectReturn {
  * `detail` says more.
  */
 export type RedirectResult =
-  | (EnteredUser & { readonly upstream?: UpstreamSession | undefined })
+  | (EnteredUser & { readonly upstream?: UpstreamSession | undefined; readonly mayHaveIgnoredDemands: boolean })
   | (NoSuchProvider & { readonly detail?: string })
   | RedirectRefusal
 
@@ -85,7 +88,9 @@ export function createRedirectSignIn({
         : await redirect.finish(answer, attempt, zone)
     if (!finished) return { outcome: 'no-provider', detail: UNASKED }
     const facts = events.factsOf(provider, from, client)
-    const ended = finished.outcome === 'genuine' && !isRecent(finished.externalUser, demand) ? NOT_AGAIN : finished
+    const { mayIgnoreDemands = false } = redirect
+    const isMet = finished.outcome !== 'genuine' || isRecent(finished.externalUser, demand, mayIgnoreDemands)
+    const ended = isMet ? finished : NOT_AGAIN
     if (ended.outcome !== 'genuine') {
       auditRefusal(audit, { principal: hashedName(attempt.nonce ?? origin), ...facts }, ended)
       return ended
@@ -97,7 +102,7 @@ export function createRedirectSignIn({
       return result
     }
     auditSuccess(audit, { principal: result.user.id, ...facts })
-    return { ...result, upstream }
+    return { ...result, upstream, mayHaveIgnoredDemands: mayIgnoreDemands }
   }
 }
 
@@ -115,7 +120,9 @@ const NOT_AGAIN: RedirectRefusal = {
 function isRecent(
   { authenticatedAt }: ExternalUser,
   { authenticatedSince, mayOmitTime }: Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'>,
+  mayIgnoreDemands: boolean,
 ): boolean {
   if (!authenticatedSince) return true
-  return authenticatedAt ? authenticatedAt >= authenticatedSince : mayOmitTime === true
+  if (authenticatedAt) return authenticatedAt >= authenticatedSince
+  return mayOmitTime === true || (mayOmitTime === 'conforming' && !mayIgnoreDemands)
 }

@@ -181,6 +181,8 @@ export type RedirectRefusal =
 
 /** Signs users in by redirect to the provider. */
 export interface RedirectSignIn {
+  /** Whether the protocol does not define `prompt=login`, so that the provider may have ignored it. */
+  readonly mayIgnoreDemands?: true
   readonly answer: AnswerShape
   /** The path below the zone's base URL that its answers come to; `/login/callback/<origin>` unless it says otherwise. */
   readonly callbackPath?: string

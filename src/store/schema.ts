@@ -298,7 +298,7 @@ export const TOKEN_COLUMNS = [
 ] as const satisfies readonly (keyof TokenRow)[]
 
 /**
- * A browser session. In an anonymous one `user_id`, the ten columns after it and `clients` are null.
+ * A browser session. In an anonymous one `user_id`, the eleven columns after it and `clients` are null.
  * `clients` has one JSON string per line, so that a client is added without reading the others.
  */
 export interface SessionRow {
@@ -308,6 +308,7 @@ export interface SessionRow {
   origin: string | null
   authenticated_at: number | null
   is_time_unknown: Flag | null
+  was_demanded: Flag | null
   amr: string | null
   acr: string | null
   session_salt: string | null
@@ -331,6 +332,7 @@ export const SESSION_COLUMNS = [
   'origin',
   'authenticated_at',
   'is_time_unknown',
+  'was_demanded',
   'amr',
   'acr',
   'session_salt',

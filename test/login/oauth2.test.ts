@@ -2,17 +2,18 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
-import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, responseOf } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { unescaped } from '../support/forms.ts'
 import type { Github, GithubAnswer } from '../support/github.ts'
 import { githubRecord, OCTOCAT, OUR_ID, OUR_SECRET, startGithub } from '../support/github.ts'
-import { MODES } from '../support/oauth.ts'
+import { AUTO, exchange, MODES, tokensOf } from '../support/oauth.ts'
+import { setPolicy } from '../support/second-factor.ts'
 import type { OidcProvider } from '../support/oidc-provider.ts'
 import { createOidcProvider, publicKeyAsSecret, unsigned } from '../support/oidc-provider.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
-import { SignJWT } from 'jose'
+import { decodeJwt, SignJWT } from 'jose'
 
 const CLIENTS = [
   {
@@ -289,6 +290,43 @@ for (const mode of MODES) {
         const answer = await signIn('github', browser)
         if (uaa) assert.match(String(answer.headers['location']), /\/oauth\/authorize/)
         else await assertRefused(answer, 403, /Your provider did not ask you to sign in again/)
+      })
+
+      if (!uaa) {
+        it('does not meet max_age by coming back from a new sign-in, which it may have ignored', async () => {
+          const browser = server.browser()
+          await signIn('github', browser)
+          await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
+          assert.equal((await leave(browser)).searchParams.get('prompt'), 'login')
+          await assertRefused(await signIn('github', browser), 403, /Your provider did not ask you to sign in again/)
+        })
+
+        it('meets prompt=login by coming back, but gives no auth_time and meets no max_age', async () => {
+          const browser = server.browser()
+          const form = { ...AUTO_REQUEST, prompt: 'login' }
+          const pushed = await server.send('/oauth/par', { form, basic: AUTO })
+          const query = { client_id: 'auto', request_uri: pushed.json<{ request_uri: string }>().request_uri }
+          await browser.send('/oauth/authorize', { query })
+          const back = (await signIn('github', browser)).location()
+          const { code = '' } = responseOf(await browser.send(back.pathname + back.search)).query
+          const tokens = tokensOf(await exchange(server, code, { redirect_uri: AUTO_REQUEST.redirect_uri }, AUTO))
+          assert.equal(decodeJwt(tokens.access_token)['auth_time'], undefined)
+          const silent = await authorize(browser, { ...AUTO_REQUEST, prompt: 'none', max_age: '3600' })
+          assert.equal(responseOf(silent).query['error'], 'login_required')
+        })
+      }
+
+      it('may change factors after a new sign-in there, which nothing can confirm', async () => {
+        const zone = await server.store.zones.find('svc')
+        assert.ok(zone)
+        await setPolicy(server, { requirement: 'optional' })
+        const browser = server.browser()
+        await signIn('github', browser)
+        const change = await browser.send('/profile/security/app')
+        assert.match(String(change.headers['location']), /\/login$/)
+        await signIn('github', browser)
+        assert.equal((await browser.send('/profile/security/app')).status, 200)
+        await server.store.zones.update({ ...zone, version: zone.version + 1 })
       })
 
       it('is asked for a new sign-in where the application demands one', async () => {

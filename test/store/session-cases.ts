@@ -24,6 +24,13 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await store().sessions.find(z, 'second'), want)
       assert.deepEqual((await store().sessions.listOfUser(z, unknown.userId, at(1)))[0], want)
     })
+
+    it('stays demanded', async () => {
+      const z = newZone()
+      const want = { ...signedIn({ zoneId: z }), signIn: { ...signIn, wasDemanded: true as const } }
+      await store().sessions.insert(z, want)
+      assert.deepEqual(await store().sessions.find(z, 's1'), want)
+    })
   })
 
   describe('the clients of a session', () => {

@@ -75,6 +75,7 @@ function createRedirect(deps: Oauth2Deps): (provider: IdentityProvider, behaviou
 
   return (provider, behaviour) => ({
     answer: ANSWER,
+    mayIgnoreDemands: true,
     async start(start) {
       const { config }: OidcRecord = provider
       const settings = settingsOf(config)

@@ -19,6 +19,8 @@ export interface Attempt {
   readonly beganAt: number
   /** Maximum age of the sign-in at the provider, in seconds; 0: it must be after the start. */
   readonly maxAge?: number
+  /** Whether the client's request has a `max_age`: also where a new sign-in is required. */
+  readonly hasMaxAge?: boolean
   /** Path to continue with; absent for the session's saved request. */
   readonly path?: string
   /** The code of the invitation that the user accepts by signing in. */
@@ -52,6 +54,7 @@ export interface Attempts {
       readonly path?: string | undefined
       readonly invitation?: string | undefined
       readonly maxAge?: number | undefined
+      readonly hasMaxAge?: boolean
     },
   ): Promise<Attempt & AttemptKey>
   /** Whether the browser sent the cookie of one; it does not with a form of another site. */
@@ -109,7 +112,7 @@ export function createAttempts(deps: LoginParts): Attempts {
   }
 
   return {
-    async begin(request, reply, { origin, callback, provider, path, invitation, maxAge }) {
+    async begin(request, reply, { origin, callback, provider, path, invitation, maxAge, hasMaxAge }) {
       const session = await sessions.of(request)
       if (!session) throw new Error('a sign-in elsewhere is begun in a session')
       const state = takePlace(request, reply) + random.urlSafe(STATE_LENGTH - 1)
@@ -125,6 +128,7 @@ export function createAttempts(deps: LoginParts): Attempts {
         ...(path !== undefined && !isLong && { path }),
         ...(invitation !== undefined && { invitation }),
         ...(maxAge !== undefined && { maxAge }),
+        ...(hasMaxAge && { hasMaxAge }),
       }
       const until = addSeconds(now, LIFE_SECONDS).getTime()
       const sealed: Sealed = { ...attempt, ...(pathId !== undefined && { pathId }), session: session.idDigest, until }

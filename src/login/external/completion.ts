@@ -4,7 +4,7 @@ import { takeInvitation } from '../../accounts/accept-invitation.ts'
 import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
 import { returnUrl } from '../../accounts/return-url.ts'
 import { addSeconds } from '../../base/clock.ts'
-import type { RedirectReturn } from '../../identity/redirect-sign-in.ts'
+import type { RedirectResult, RedirectReturn } from '../../identity/redirect-sign-in.ts'
 import type { AnswerShape, RedirectAnswer } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { isRecent, PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
@@ -43,6 +43,8 @@ export interface Completion {
   readonly path: string | undefined
 }
 
+type SignedIn = Extract<RedirectResult, { readonly outcome: 'signed-in' }>
+
 /** Completes sign-ins. */
 interface Completions {
   /** Signs the user in and continues, or shows why the provider's answer is refused. */
@@ -69,18 +71,28 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
   }
 
   /** How recent the sign-in at the provider must be; a provider that was sent `max_age` must say (OpenID Connect Core §2). */
-  function recency({ maxAge, beganAt }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
+  function recency({
+    maxAge,
+    hasMaxAge,
+    beganAt,
+  }: Attempt): Pick<RedirectReturn, 'authenticatedSince' | 'mayOmitTime'> {
     if (maxAge === undefined || !behaviour.upstreamAuthTime) return {}
     const from = maxAge === 0 ? new Date(beganAt) : addSeconds(deps.clock.now(), -maxAge)
-    return { authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS), mayOmitTime: maxAge === 0 }
+    return {
+      authenticatedSince: addSeconds(from, -PROVIDER_SKEW_SECONDS),
+      mayOmitTime: maxAge === 0 && (hasMaxAge ? 'conforming' : true),
+    }
   }
 
-  /** When the user signed in at the provider, which a provider that was sent `prompt=login` is trusted to have obeyed. */
+  /** When the user signed in at the provider: by now, if it has to obey the `prompt=login` that it was sent. */
   function timeOf(
     attempt: Attempt | undefined,
-    reported: Date | undefined,
-  ): Pick<SignInMethod, 'authenticatedAt' | 'isTimeUnknown'> {
+    { authenticatedAt: reported, mayHaveIgnoredDemands }: SignedIn,
+  ): Pick<SignInMethod, 'authenticatedAt' | 'isTimeUnknown' | 'wasDemanded'> {
     if (reported && behaviour.upstreamAuthTime) return { authenticatedAt: reported }
+    if (attempt?.maxAge === 0 && mayHaveIgnoredDemands && behaviour.upstreamAuthTime) {
+      return { isTimeUnknown: true, wasDemanded: true }
+    }
     const isNew = attempt?.maxAge === 0 || (reported && isRecent(reported, deps.clock.now()))
     return isNew ? {} : { isTimeUnknown: true }
   }
@@ -108,12 +120,12 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
       }
       // Linking the account has ended its codes; this is for one that was linked before.
       if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
-      const { amr, acr, authenticatedAt, upstream } = result
+      const { amr, acr, upstream } = result
       await sessions.signIn(request, reply, result.user, {
         amr,
         upstream,
         ...(acr && { acr }),
-        ...timeOf(attempt, authenticatedAt),
+        ...timeOf(attempt, result),
       })
       if (invitation) {
         const url = await returnUrl(zone, invitation.requestedReturn, deps)

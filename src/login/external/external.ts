@@ -68,6 +68,7 @@ export function createExternalSignIn(deps: ExternalDeps): ExternalSignIn {
         path,
         invitation,
         maxAge: reauthenticate ? 0 : maxAge,
+        hasMaxAge: saved?.maxAge !== undefined,
       })
       const target = await identity.startRedirect(zone, origin, {
         ...attempt,

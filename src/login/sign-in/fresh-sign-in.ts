@@ -21,7 +21,7 @@ type FreshSignIn = (
 export function createFreshSignIn({ sessions, denial, clock, urls, behaviour }: LoginDeps): FreshSignIn {
   return async (request, reply, { signedIn: { session, user }, path, answer }) => {
     const { zone } = request
-    switch (freshnessOf(session.signIn, user, clock.now())) {
+    switch (freshnessOf(session, user, clock.now())) {
       case 'fresh':
         return answer()
       case 'old':

@@ -1,8 +1,8 @@
 // Decides whether a session may change second factors, and the e-mail address to which a new password is sent: a session alone
 // is not enough, since it may be open on a lost or shared device.
 import { levelOf, reaches } from './assurance.ts'
-import { isRecent } from './session.ts'
-import type { SignIn } from './session.ts'
+import { isRecent, trustedSignInTime } from './session.ts'
+import type { Session } from './session.ts'
 import type { User } from '../users/user.ts'
 
 /**
@@ -13,12 +13,13 @@ type Freshness = 'fresh' | 'old' | 'unproven'
 
 /** How fresh the sign-in is. */
 export function freshnessOf(
-  { authenticatedAt, acr }: Pick<SignIn, 'authenticatedAt' | 'acr'>,
+  session: Pick<Session, 'signIn' | 'createdAt'>,
   user: Pick<User, 'factors'>,
   now: Date,
 ): Freshness {
-  if (!authenticatedAt || !isRecent(authenticatedAt, now)) return 'old'
-  return hasFactor(user) && !reaches(levelOf(acr), '2') ? 'unproven' : 'fresh'
+  const signedInAt = trustedSignInTime(session)
+  if (!signedInAt || !isRecent(signedInAt, now)) return 'old'
+  return hasFactor(user) && !reaches(levelOf(session.signIn?.acr), '2') ? 'unproven' : 'fresh'
 }
 
 /** Whether the user has a second factor, whether or not it counts. */

@@ -28,6 +28,8 @@ export interface SignIn {
    * not asked for a new sign-in.
    */
   readonly authenticatedAt?: Date
+  /** The time is unknown, but the provider was sent `prompt=login`, which its protocol does not define. */
+  readonly wasDemanded?: true
   /** Methods, RFC 8176. */
   readonly amr: readonly string[]
   /** Authentication context classes, if the provider sent any. */
@@ -99,6 +101,10 @@ export const signInTime = (
   { upstreamAuthTime }: Pick<Behaviour, 'upstreamAuthTime'>,
 ): Date | undefined => signIn?.authenticatedAt ?? (upstreamAuthTime ? undefined : createdAt)
 
+/** Like `signInTime`, but trusts every provider to have obeyed `prompt=login`: for users who could not continue otherwise. */
+export const trustedSignInTime = ({ signIn, createdAt }: Pick<Session, 'signIn' | 'createdAt'>): Date | undefined =>
+  signIn?.authenticatedAt ?? (signIn?.wasDemanded ? createdAt : undefined)
+
 /** Whether the session can still be used. */
 export function isLive(session: Session, now: Date, idleSeconds: number): boolean {
   return session.expiresAt > now && session.lastSeenAt.getTime() + idleSeconds * 1000 > now.getTime()
@@ -128,6 +134,7 @@ export interface SavedRequest {
 export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr' | 'authenticatedAt'> {
   /** Whether the provider may have authenticated the user at any time before. */
   readonly isTimeUnknown?: boolean
+  readonly wasDemanded?: boolean
   /** The session at the provider that signed the user in. */
   readonly upstream?: UpstreamSession | undefined
 }

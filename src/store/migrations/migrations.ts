@@ -260,4 +260,9 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: ({ flag }) => [`alter table sessions add column is_time_unknown ${flag}`],
   },
+  {
+    id: '0039-demanded-sign-ins',
+    kind: 'expand',
+    statements: ({ flag }) => [`alter table sessions add column was_demanded ${flag}`],
+  },
 ]

@@ -216,6 +216,7 @@ const toRow = (zoneId: string, session: Session & Pick<NewSession, 'sealedLogout
   // Earlier versions need a time.
   authenticated_at: timeOrNull(session.signIn && (session.signIn.authenticatedAt ?? session.createdAt)),
   is_time_unknown: session.signIn && !session.signIn.authenticatedAt ? 1 : null,
+  was_demanded: session.signIn?.wasDemanded ? 1 : null,
   amr: session.signIn === undefined ? null : toJson(session.signIn.amr),
   acr: session.signIn?.acr === undefined ? null : toJson(session.signIn.acr),
   session_salt: session.signIn?.sessionSalt ?? null,
@@ -255,6 +256,7 @@ function toSignIn(row: SessionRow): SignIn | null {
     userId,
     origin,
     authenticatedAt: row.is_time_unknown === 1 ? null : new Date(authenticatedAt),
+    wasDemanded: row.was_demanded === 1 ? true : null,
     amr: fromJson<string[]>(amr),
     acr: row.acr === null ? null : fromJson<string[]>(row.acr),
     sessionSalt,

@@ -157,7 +157,7 @@ function signInOf(
   request: FastifyRequest,
   user: User,
   {
-    method: { amr, acr, upstream },
+    method: { amr, acr, upstream, wasDemanded },
     authenticatedAt,
     sessionSalt,
   }: { readonly method: SignInMethod; readonly authenticatedAt: Date | undefined; readonly sessionSalt: string },
@@ -169,6 +169,7 @@ function signInOf(
     userId: user.id,
     origin: user.origin,
     ...(authenticatedAt && { authenticatedAt }),
+    ...(wasDemanded && { wasDemanded }),
     amr,
     ...(acr && { acr }),
     sessionSalt,

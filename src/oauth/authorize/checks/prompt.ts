@@ -27,7 +27,8 @@ export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
   // The parameters of a source cannot be removed as `without` does; the session records that the sign-in happened.
-  const isNewLogin = signedInSince(context, deps.behaviour, 0)
+  const wasDemanded = context.request.visit?.signIn?.wasDemanded === true && signedInSince(context, deps.behaviour)
+  const isNewLogin = wasDemanded || signedInSince(context, deps.behaviour, 0)
   const requestedAge = age === undefined ? defaultAge(context) : Number(age)
   const maxAge = signedInSince(context, deps.behaviour, requestedAge) ? undefined : requestedAge
   if (!deps.behaviour.promptWords) {
