@@ -90,7 +90,7 @@ async function follow(config: Config, contact: Contact): Promise<void> {
   try {
     const parts = await prepare(config, contact)
     await closeOnFailure(parts.store, async () => {
-      await openKeys(parts)
+      await openDefaultZone(parts)
       await keepKeys(parts) // before the primary process may forward signals
       await serve(parts)
     })
@@ -237,12 +237,15 @@ async function closeOnFailure<T>(store: Store, work: () => Promise<T>): Promise<
 async function fillDatabase(parts: Parts): Promise<void> {
   const { log } = parts
   await whileUnreachable(() => applyBootstrap({ ...parts, log: log.info, warn: log.warn }), log)
-  await openKeys(parts)
+  await openDefaultZone(parts)
 }
 
-/** The first request must not wait for a key to be made. */
-const openKeys = ({ app, config, log }: Parts): Promise<unknown> =>
-  whileUnreachable(() => app.keys.active(config.service), log)
+/** The first request must not wait for a key to be made, and an outage may come before it. */
+const openDefaultZone = ({ app: { keys }, store, config: { service: zoneId }, log }: Parts): Promise<unknown> =>
+  whileUnreachable(async () => {
+    await keys.active(zoneId) // makes the first one
+    await Promise.all([store.zones.find(zoneId), keys.list(zoneId)])
+  }, log)
 
 async function serve({ app, config, measuring, sender, log, clock }: Parts): Promise<void> {
   await Promise.all([app.health.probe(), app.http.ready()]) // the probe waits for the disk meanwhile

@@ -30,18 +30,15 @@ export function watchHealth({
   readonly clock: Clock
   readonly log: Log
 }): { readonly health: Health; readonly watch: (router: FastifyInstance) => void } {
-  /**
-   * Reads what the default zone serves during an outage: the caches are empty after one, and the next may come before anybody has
-   * asked this process.
-   */
-  const fillCaches = (): Promise<unknown> => Promise.all([store.zones.find(defaultZoneId), keys.list(defaultZoneId)])
-  async function check(): Promise<void> {
-    // In limited mode the database may be meant to take no writes.
-    await (isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now()))
-    await fillCaches()
-  }
+  // In limited mode the database may be meant to take no writes.
+  const check = (): Promise<void> =>
+    isLimited(config.operations.limitedMode) ? store.ping() : store.probeWriting(clock.now())
   const health = createHealth({ check, isUnreachable: () => store.isUnreachable(), log })
-  store.onReturn(() => void health.probe())
+  store.onReturn(() => {
+    void health.probe()
+    // What the default zone serves during an outage: the next one may come before anybody asks this process.
+    Promise.all([store.zones.find(defaultZoneId), keys.list(defaultZoneId)]).catch(() => {}) // it has come
+  })
   const watch = (router: FastifyInstance): void => {
     router.addHook('onError', (_request, _reply, error, done) => {
       if (error instanceof StoreUnavailable && !(error instanceof StoreBusy)) health.suspect()

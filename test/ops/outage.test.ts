@@ -126,7 +126,9 @@ describe('an outage before anybody has asked the process', { skip: isFast && 'a 
       await server.stop()
       await postgres.kill()
     })
-    await server.app.keys.active('svc') // as every start does
+    // As every start does.
+    await server.app.keys.active('svc')
+    await Promise.all([server.store.zones.find('svc'), server.app.keys.list('svc')])
     await server.app.health.probe()
     for (const outage of ['first', 'second']) {
       await postgres.kill()
