@@ -34,7 +34,7 @@ const LONGEST = [
 
 /** A larger young generation cuts garbage collection to a third. */
 const LARGE_YOUNG_GENERATION = '--max-semi-space-size=64'
-/** Short runs of much code: the second optimizing compiler and threads for garbage collection cost an eighth more than they save. */
+/** Short runs of much code: the second optimizing compiler and threads for garbage collection cost more than they save. */
 const FOR_SHORT_RUNS = ['--no-turbofan', '--single-threaded-gc']
 const UNTRACKED = `--import=${new URL('../untracked-promises.ts', import.meta.url).href}`
 

@@ -6,8 +6,8 @@ import type { Session } from './session.ts'
 import type { User } from '../users/user.ts'
 
 /**
- * `fresh`: may change them. `old`: must sign in again; so must a user who signed in at an unknown time. `unproven`: a user with a second factor, whether or not it counts,
- * signed in without it: in a remembered browser, for example.
+ * `fresh`: may change them. `old`: must sign in again; so must a user who signed in at an unknown time. `unproven`: a user with a
+ * second factor, whether or not it counts, signed in without it: in a remembered browser, for example.
  */
 type Freshness = 'fresh' | 'old' | 'unproven'
 
