@@ -248,6 +248,32 @@ function writeExecutable(path: string, text: string): void {
 
 const flags = ['--min-semi-space-size=8', '--max-semi-space-size=8']
 
+describe('bin/latchkey.cjs and the packages of the server', () => {
+  const root = checkout({ pinned: false })
+  for (const name of ['fastify', 'pino']) {
+    mkdirSync(join(root, 'node_modules', name), { recursive: true })
+    writeFileSync(join(root, 'node_modules', name, 'index.js'), `console.log('${name}')`)
+  }
+  const loadedBy = (...args: string[]): readonly string[] =>
+    spawnSync(process.execPath, [join(root, 'bin', 'latchkey.cjs'), ...args], { encoding: 'utf8' })
+      .stdout.split('\n')
+      .filter(line => /^[a-z]+$/.test(line))
+
+  for (const args of [[], ['serve'], ['--port', '1']]) {
+    it(`loads them before the sources: ${args.join(' ') || 'no argument'}`, () => {
+      assert.deepEqual(loadedBy(...args), ['fastify', 'pino'])
+    })
+  }
+
+  it('leaves them alone for another command', () => assert.deepEqual(loadedBy('health', '--ready'), []))
+
+  it('lets the sources report one that cannot be loaded', () => {
+    writeFileSync(join(root, 'node_modules', 'fastify', 'index.js'), 'throw new Error("broken")')
+    const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'latchkey.cjs')], { encoding: 'utf8' })
+    assert.deepEqual([status, stderr], [0, '']) // these sources import no package
+  })
+})
+
 describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /bin/sh' }, () => {
   it('becomes the pinned runtime: nothing else stays', () => {
     const { stdout, pid, status } = runLauncher(checkout({ pinned: true }), ['a', 'b c'])
