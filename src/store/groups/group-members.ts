@@ -4,7 +4,7 @@ import { statement } from '../database.ts'
 import type { Database } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from './group-store.ts'
-import { reachedGroups } from './nesting.ts'
+import { nameOfReached, reachedGroups } from './nesting.ts'
 import { toUser } from '../users/user-rows.ts'
 import { MAX_GROUPS_OF_USER, TooManyDetails } from '../users/user-store.ts'
 import { GROUP_COLUMNS, list, USER_COLUMNS } from '../schema.ts'
@@ -46,9 +46,9 @@ const OUTER = statement<{ zone_id: string; id: string }, GroupRow>(
    where groups.zone_id = group_nesting.zone_id and groups.id = outer_id and group_nesting.zone_id = :zone_id and inner_id = :id`,
 )
 const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_name: string }>(
-  `select display_name from groups
-   where zone_id = :zone_id and id in (${reachedGroups(':zone_id', ':user_id')}) order by display_name
-   limit ${MAX_GROUPS_OF_USER + 1}`,
+  `select display_name from (select ${nameOfReached(':zone_id')} as display_name
+     from (select distinct group_id from (${reachedGroups(':zone_id', ':user_id')}) as rows) as reached) as named
+   where display_name is not null order by display_name limit ${MAX_GROUPS_OF_USER + 1}`,
 )
 /** Begins with the groups, which are few; an origin may have a million accounts. */
 const REACHED = withList<{ group_id: string }>(placeholders => {

@@ -50,6 +50,13 @@ export const reachedGroups = (zoneId: string, userId: string): string =>
    where group_members.zone_id = ${zoneId} and member_id = ${userId} and member_type = 'USER'
    and group_nesting.zone_id = group_members.zone_id and group_nesting.inner_id = group_members.group_id`
 
+/**
+ * Selects the name of the group of a row of `reached`; null if there is none. Not by a join: by statistics from before a zone had
+ * many groups, PostgreSQL would compare each of them with each that the user reaches.
+ */
+export const nameOfReached = (zoneId: string): string =>
+  `(select groups.display_name from groups where groups.zone_id = ${zoneId} and groups.id = reached.group_id)`
+
 interface Pair {
   zone_id: string
   inner_id: string

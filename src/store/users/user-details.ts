@@ -5,6 +5,7 @@ import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { isStorable, statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
+import { nameOfReached } from '../groups/nesting.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
 import { MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails } from './user-store.ts'
 import type { GroupOfUser, UserStore } from './user-store.ts'
@@ -36,9 +37,10 @@ const STATEMENTS = SIZES.map(size => {
          select user_id, outer_id, 0 from direct_ones cross join group_nesting
          where group_nesting.zone_id = :zone_id and inner_id = direct_ones.group_id
          limit 2 * :most)
-       select reached.user_id, groups.id, groups.display_name, max(reached.direct) as direct
-       from reached cross join groups where groups.zone_id = :zone_id and groups.id = reached.group_id
-       group by reached.user_id, groups.id, groups.display_name order by groups.display_name`,
+       select user_id, group_id as id, display_name, direct from (
+         select user_id, group_id, max(direct) as direct, ${nameOfReached(':zone_id')} as display_name
+         from reached group by user_id, group_id) as named
+       where display_name is not null order by display_name`,
     ),
     approvals: statement<Args, ApprovalRow>(
       `select ${list(APPROVAL_COLUMNS)} from approvals
