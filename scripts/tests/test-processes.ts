@@ -89,9 +89,9 @@ interface Part {
 }
 
 interface PartOptions {
-  /** At a time. */
+  /** How many run at a time. */
   readonly processes: number
-  /** Of Node.js. */
+  /** Options of Node.js. */
   readonly flags?: readonly string[]
 }
 
