@@ -6,11 +6,11 @@ const standard = behaviourOf('standard')
 const uaa = behaviourOf('uaa')
 
 describe('behaviourOf', () => {
-  it('names its own mode', () => {
+  it('has the name of its mode', () => {
     assert.deepEqual([standard.mode, uaa.mode], ['standard', 'uaa'])
   })
 
-  it('has the rows of the table, and each is a difference between the modes', () => {
+  it('has every row of the table, each differing between the modes', () => {
     const names = Object.keys(differenceIds)
     assert.ok(names.length > 0)
     for (const behaviour of [standard, uaa]) {
@@ -29,16 +29,16 @@ describe('behaviourOf', () => {
 
   // Both columns as the interface pages have them: a table of lifetimes, texts and refusals is easily mistyped.
   const cases = [
-    { name: 'the path of the issuer (M1)', row: 'issuerPath', want: ['', '/oauth/token'] },
+    { name: 'the issuer path (M1)', row: 'issuerPath', want: ['', '/oauth/token'] },
     { name: 'a direct visit to /rejected (P4)', row: 'rejectedStatus', want: [400, 200] },
-    { name: 'the shortest password (P5)', row: 'minPasswordLength', want: [8, 0] },
+    { name: 'the minimum password length (P5)', row: 'minPasswordLength', want: [8, 0] },
     { name: 'second factors by default (P12)', row: 'secondFactorByDefault', want: ['optional', 'off'] },
-    { name: 'passwords that are easily guessed (P7)', row: 'refuseGuessablePasswords', want: [true, false] },
-    { name: 'the life of a code (R10)', row: 'codeSeconds', want: [60, 300] },
-    { name: 'the life of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },
-    { name: 'what a new token has lost of its life (T9)', row: 'expiresInLag', want: [0, 1] },
+    { name: 'refusing guessable passwords (P7)', row: 'refuseGuessablePasswords', want: [true, false] },
+    { name: 'the lifetime of a code (R10)', row: 'codeSeconds', want: [60, 300] },
+    { name: 'the lifetime of an access token (T9)', row: 'accessTokenSeconds', want: [3600, 43_200] },
+    { name: 'seconds subtracted from expires_in (T9)', row: 'expiresInLag', want: [0, 1] },
     {
-      name: 'silence where approval is needed (R7)',
+      name: 'prompt=none when approval is required (R7)',
       row: 'consentRequired',
       want: ['consent_required', 'interaction_required'],
     },
@@ -50,29 +50,37 @@ describe('behaviourOf', () => {
     { name: 'a missing password (C11)', row: 'missingPassword', want: ['invalid_request 400', 'invalid_client 401'] },
     { name: 'a missing assertion (C11)', row: 'missingAssertion', want: ['invalid_request 400', 'unauthorized 401'] },
     {
-      name: 'an assertion that nothing proves (C11)',
+      name: 'an assertion that cannot be verified (C11)',
       row: 'untrustedAssertion',
       want: ['invalid_grant 400', 'invalid_token 401'],
     },
-    { name: 'a useless assertion (C11)', row: 'unusableAssertion', want: ['invalid_grant 400', 'unauthorized 401'] },
+    { name: 'an unusable assertion (C11)', row: 'unusableAssertion', want: ['invalid_grant 400', 'unauthorized 401'] },
     { name: 'an empty passcode (C11)', row: 'missingPasscode', want: ['invalid_request 400', 'unauthorized 401'] },
     { name: 'a wrong passcode (C11)', row: 'badPasscode', want: ['invalid_grant 400', 'unauthorized 401'] },
     { name: 'a refused sign-in (C11)', row: 'signInRefused', want: ['invalid_grant 400', 'unauthorized 401'] },
     { name: 'an unverified account (C11)', row: 'unverifiedAccount', want: ['invalid_grant 400', 'access_denied 403'] },
-    { name: 'a useless login hint (C11)', row: 'unusableLoginHint', want: ['invalid_request 400', 'unauthorized 401'] },
+    {
+      name: 'an unusable login hint (C11)',
+      row: 'unusableLoginHint',
+      want: ['invalid_request 400', 'unauthorized 401'],
+    },
     {
       name: 'a provider not allowed for the client (C11)',
       row: 'providerBarred',
       want: ['unauthorized_client 400', 'unauthorized 401'],
     },
     {
-      name: 'a provider that is barred after the sign-in (C11)',
+      name: 'a provider not allowed for the client, after sign-in (C11)',
       row: 'userProviderBarred',
       want: ['unauthorized_client 400', 'unauthorized_client 401'],
     },
-    { name: 'no provider left (C11)', row: 'noProviderLeft', want: ['unauthorized_client 400', 'invalid_client 401'] },
     {
-      name: 'several providers left (C11)',
+      name: 'no applicable provider (C11)',
+      row: 'noProviderLeft',
+      want: ['unauthorized_client 400', 'invalid_client 401'],
+    },
+    {
+      name: 'several applicable providers (C11)',
       row: 'severalProvidersLeft',
       want: ['invalid_request 400', 'invalid_client 401'],
     },
@@ -81,15 +89,23 @@ describe('behaviourOf', () => {
       row: 'grantNotAllowed',
       want: ['unauthorized_client 400', 'invalid_client 401'],
     },
-    { name: 'a bad refresh token (C11)', row: 'badRefreshToken', want: ['invalid_grant 400', 'invalid_token 401'] },
+    {
+      name: 'an invalid refresh token (C11)',
+      row: 'badRefreshToken',
+      want: ['invalid_grant 400', 'invalid_token 401'],
+    },
     {
       name: 'a refresh token without the offline scope (C11)',
       row: 'offlineScopeMissing',
       want: ['invalid_grant 400', 'insufficient_scope 403'],
     },
     { name: 'the code of another client (C11)', row: 'foreignCode', want: ['invalid_grant 400', 'invalid_client 401'] },
-    { name: 'lost required groups (C11)', row: 'requiredGroupsLost', want: ['invalid_grant 400', 'invalid_token 401'] },
-    { name: 'nothing left to grant (C11)', row: 'nothingGranted', want: ['invalid_scope 400', 'invalid_token 401'] },
+    {
+      name: 'missing required groups (C11)',
+      row: 'requiredGroupsLost',
+      want: ['invalid_grant 400', 'invalid_token 401'],
+    },
+    { name: 'no scope to grant (C11)', row: 'nothingGranted', want: ['invalid_scope 400', 'invalid_token 401'] },
     {
       name: 'the implicit grant at the token endpoint (C11)',
       row: 'implicitAtToken',
@@ -101,23 +117,23 @@ describe('behaviourOf', () => {
       want: ['invalid_client 401', 'unauthorized 401'],
     },
     {
-      name: 'a bad client beside a login server (E1)',
+      name: 'invalid client credentials of a login server (E1)',
       row: 'badClientOfLoginServer',
       want: ['invalid_client 401', 'unauthorized 401'],
     },
     {
-      name: 'a provider where to return after logout by query (L7)',
+      name: 'sending the return address of logout as a query (L7)',
       row: 'upstreamReturnByQuery',
       want: [false, true],
     },
     { name: 'an unsolicited SAML sign-in (C10)', row: 'unsolicitedSignIn', want: [false, true] },
-    { name: 'where a SAML sign-in begins (C10)', row: 'samlDiscoveryLinks', want: [false, true] },
+    { name: 'SAML discovery links (C10)', row: 'samlDiscoveryLinks', want: [false, true] },
     {
-      name: 'where the users of a directory are (C15)',
+      name: 'default search base of a directory (C15)',
       row: 'directoryPlaces',
       want: [undefined, 'cn={0},ou=Users,dc=test,dc=com dc=test,dc=com'],
     },
-    { name: 'no key to sign with (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
+    { name: 'no signing key (C11)', row: 'noSigningKey', want: ['server_error 500', 'unauthorized 401'] },
   ]
   const written = (value: unknown): unknown =>
     typeof value === 'object' && value !== null ? Object.values(value).join(' ') : value
@@ -130,7 +146,7 @@ describe('behaviourOf', () => {
     })
   }
 
-  it('has no other row than those and switches that only `standard` turns on', () => {
+  it('otherwise has only switches that `standard` turns on', () => {
     const reported = new Set(cases.map(({ row }) => row))
     const switches = Object.keys(differenceIds).filter(row => !reported.has(row))
     for (const row of switches) {
@@ -140,7 +156,7 @@ describe('behaviourOf', () => {
 })
 
 describe('differenceIds', () => {
-  it('names each row by the letter of its area and a number', () => {
+  it('identifies each row by the letter of its area and a number', () => {
     for (const [row, id] of Object.entries(differenceIds)) assert.match(id, /^[MARTCELPN][1-9]\d?$/, row)
   })
 })

@@ -7,20 +7,20 @@ import type { OAuthErrorCode } from '../../src/model/oauth-error.ts'
 describe('OAuthError', () => {
   const codes = Object.keys(OAUTH_ERROR_STATUS) as OAuthErrorCode[] // the keys of that very object
 
-  it('has the status of its code', () => {
+  it('has the default status of its code', () => {
     for (const code of codes) assert.equal(new OAuthError(code, 'text').status, OAUTH_ERROR_STATUS[code])
   })
 
-  it('takes code and status together, as a row of the compatibility table has them', () => {
+  it('takes code and status from a row of the compatibility table', () => {
     const { error, status } = new OAuthError({ error: 'invalid_grant', status: 401 }, 'text')
     assert.deepEqual({ error, status }, { error: 'invalid_grant', status: 401 })
   })
 
-  it('uses statuses of refusals only', () => {
+  it('has error statuses only', () => {
     for (const code of codes) assert.ok(OAUTH_ERROR_STATUS[code] >= 400 && OAUTH_ERROR_STATUS[code] < 600, code)
   })
 
-  it('keeps the description for the caller apart from the detail for the log', () => {
+  it('keeps the public description apart from the logged detail', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (description, detail) => {
         const error = new OAuthError('invalid_grant', description, { detail })
@@ -29,7 +29,7 @@ describe('OAuthError', () => {
     )
   })
 
-  it('carries its cause, a challenge and further members when given', () => {
+  it('keeps cause, challenge and further members', () => {
     const cause = new Error('why')
     const error = new OAuthError('invalid_scope', 'text', { cause, challenge: 'Bearer', extra: { scope: 'a b' } })
     assert.equal(error.cause, cause)

@@ -26,7 +26,7 @@ const BASES = [
 ] as const
 
 for (const { base, path } of BASES) {
-  describe(`addresses below ${base}`, () => {
+  describe(`createUrls with the base URL ${base}`, () => {
     const urls = createUrls(base, behaviourOf('standard'))
     const root = base.replace(/\/+$/, '')
     const host = root.replace('://', '://x.')
@@ -61,7 +61,7 @@ for (const { base, path } of BASES) {
         others: [host],
       },
       {
-        name: 'a zone called default, which no path leads to',
+        name: 'a zone called "default", which has no path',
         zone: zone('default'),
         ofZone: root.replace('://', '://default.'),
         pathOf: path,
@@ -69,7 +69,7 @@ for (const { base, path } of BASES) {
       },
     ]
     for (const { name, zone: given, ofZone, pathOf, others } of cases) {
-      it(`are right for ${name}`, () => {
+      it(`addresses ${name}`, () => {
         assert.equal(urls.ofZone(given), ofZone)
         assert.equal(urls.pathOf(given), pathOf)
         assert.deepEqual(urls.addressesOf(given), [ofZone, ...others])
@@ -77,7 +77,7 @@ for (const { base, path } of BASES) {
       })
     }
 
-    it('are of one zone each', () => {
+    it('gives each zone its own addresses', () => {
       const all = ['', 'x', 'y', 'x.y', 'default', 'z'].flatMap(name => urls.addressesOf(zone(name)))
       assert.equal(new Set(all).size, all.length)
     })
@@ -85,11 +85,11 @@ for (const { base, path } of BASES) {
 }
 
 for (const mode of MODES) {
-  describe(`issuers in ${mode}`, () => {
+  describe(`Issuers in ${mode}`, () => {
     const urls = createUrls('https://id.example/uaa', behaviourOf(mode))
     const end = mode === 'uaa' ? '/oauth/token' : ''
 
-    it('are the addresses of the zone, that of the request first', () => {
+    it('are the addresses of the zone, the requested one first', () => {
       const [byHost, byPath] = [`https://x.id.example/uaa${end}`, `https://id.example/uaa/z/x${end}`]
       assert.equal(urls.issuer(zone('x')), byHost)
       assert.deepEqual(urls.issuersOf(zone('x')), [byHost, byPath])
@@ -97,7 +97,7 @@ for (const mode of MODES) {
       assert.deepEqual(urls.issuersOf(zone('x', { address: 'path' })), [byPath, byHost])
     })
 
-    it('are one and the same where the zone has set it', () => {
+    it('are only the configured issuer of a zone', () => {
       const config = { issuer: 'https://issuer.example' }
       for (const address of [{ address: 'host' }, { address: 'path' }] as const) {
         const given = zone('x', { config, ...address })
@@ -106,7 +106,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are this server’s if they are the zone’s, or on the host of any zone', () => {
+    it('are the server’s own if they belong to the zone or to a host of any zone', () => {
       const given = zone('x', { config: { issuer: 'https://issuer.example' } })
       const own = [
         `https://issuer.example${end}`,
@@ -127,8 +127,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('the name of a zone in a path', () => {
-  it('is its subdomain, and "default" for the default zone', () => {
+describe('Zone names in paths', () => {
+  it('are the subdomain, or "default" for the default zone', () => {
     assert.equal(pathNameOf(zone('x')), 'x')
     assert.equal(pathNameOf(zone('')), 'default')
     assert.equal(subdomainForPathName('x'), 'x')

@@ -7,8 +7,8 @@ import { serviceNamed } from '../../../src/model/service.ts'
 const service = serviceNamed('uaa')
 const nothing = { clientId: 'new', authorizedGrantTypes: [], scope: [], authorities: [] }
 
-describe('a caller who administers nothing', () => {
-  it('may write what gives nothing', () => {
+describe('callerProblems for a caller without administrative authority', () => {
+  it('accepts uaa.none as scope and authority', () => {
     const wanted = { ...nothing, scope: ['uaa.none'], authorities: ['uaa.none'] }
     assert.deepEqual(callerProblems({ clientId: 'me', scope: [] }, wanted, service), [])
     assert.deepEqual(callerProblems({ clientId: 'me' }, wanted, service), [])
@@ -46,20 +46,20 @@ describe('a caller who administers nothing', () => {
     ['m*', 'm*.other', false],
   ] as const
   for (const [clientId, scope, isAllowed] of begins) {
-    it(`may ${isAllowed ? '' : 'not '}write ${scope} as ${clientId}, unless it is a scope of its own`, () => {
+    it(`${isAllowed ? 'accepts' : 'rejects'} ${scope} from ${clientId} without that scope`, () => {
       const wanted = { ...nothing, scope: [scope] }
       assert.equal(callerProblems({ clientId, scope: [] }, wanted, service).length === 0, isAllowed)
       assert.deepEqual(callerProblems({ clientId, scope: [scope] }, wanted, service), [])
     })
   }
 
-  it('has no prefix of its own in a zone that it is not of', () => {
+  it('accepts no scope prefix for a client of another zone', () => {
     assert.deepEqual(callerProblems({ clientId: 'me' }, { ...nothing, scope: ['me.x'] }, service), [
       ['scope', 'No scopes alllowed for null caller and client_id=new.'],
     ])
   })
 
-  it('is judged between the grants and the secret of a record', () => {
+  it('are reported between the problems of grant types and secret', () => {
     const json = { client_id: 'new', authorized_grant_types: ['client_credentials', JWT_BEARER], scope: ['x'] }
     const { problems } = clientFromJson(
       json,

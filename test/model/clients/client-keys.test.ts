@@ -57,7 +57,7 @@ describe('keyUriProblem', () => {
 })
 
 describe('keySetProblem', () => {
-  it('lets a single key go without a name, unless changes refer to it', () => {
+  it('requires a kid of a single key only for changes by name', () => {
     assert.equal(keySetProblem({ kty: 'RSA' }), undefined)
     assert.equal(keySetProblem({ kty: 'RSA' }, { named: true }), 'Invalid private_key_jwt: kid is required attribute')
     assert.equal(keySetProblem({ kty: 'RSA', kid: 'a' }, { named: true }), undefined)
@@ -65,7 +65,7 @@ describe('keySetProblem', () => {
 })
 
 describe('publicKeySet', () => {
-  it('keeps no private member, and every other one', () => {
+  it('removes private members only', () => {
     const secret = Object.fromEntries(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map(name => [name, 'secret']))
     assert.equal(
       publicKeySet({ ...key('a'), ...secret, use: 'sig' }),
@@ -77,37 +77,37 @@ describe('publicKeySet', () => {
 describe('withKeys', () => {
   const cases = [
     { name: 'sets the first keys', before: {}, given: set(key('a')), add: set(key('a')), update: set(key('a')) },
-    { name: 'sets the first address', before: {}, given: at('u'), add: at('u'), update: at('u') },
+    { name: 'sets the first URL', before: {}, given: at('u'), add: at('u'), update: at('u') },
     {
-      name: 'puts new keys behind the old ones',
+      name: 'appends new keys',
       before: set(key('a')),
       given: set(key('b'), key('c')),
       add: set(key('a'), key('b'), key('c')),
       update: set(key('a'), key('b'), key('c')),
     },
     {
-      name: 'replaces a key of the same name only on request',
+      name: 'replaces a key with the same kid only if overwrite is set',
       before: set(key('a', 'old'), key('b')),
       given: set(key('a', 'new'), key('c')),
       add: set(key('a', 'old'), key('b'), key('c')),
       update: set(key('a', 'new'), key('b'), key('c')),
     },
     {
-      name: 'replaces an address only on request',
+      name: 'replaces a URL only if overwrite is set',
       before: at('old'),
       given: at('new'),
       add: at('old'),
       update: at('new'),
     },
     {
-      name: 'replaces keys by an address only on request',
+      name: 'replaces keys by a URL only if overwrite is set',
       before: set(key('a')),
       given: at('u'),
       add: set(key('a')),
       update: at('u'),
     },
     {
-      name: 'replaces an address by keys only on request',
+      name: 'replaces a URL by keys only if overwrite is set',
       before: at('u'),
       given: set(key('a')),
       add: at('u'),
@@ -125,29 +125,29 @@ describe('withKeys', () => {
 describe('withoutKeys', () => {
   const both = set(key('a'), key('b'))
   const cases = [
-    { name: 'a key by its name', before: both, removal: { kids: ['a'] }, want: set(key('b')) },
+    { name: 'a key by its kid', before: both, removal: { kids: ['a'] }, want: set(key('b')) },
     { name: 'several keys', before: both, removal: { kids: ['b', 'a'] }, want: {} },
-    { name: 'an address', before: at('u'), removal: { jwksUri: 'u' }, want: {} },
-    { name: 'any address', before: at('u'), removal: { jwksUri: '*' }, want: {} },
+    { name: 'a URL', before: at('u'), removal: { jwksUri: 'u' }, want: {} },
+    { name: 'any URL by *', before: at('u'), removal: { jwksUri: '*' }, want: {} },
   ]
   for (const { name, before, removal, want } of cases) {
     it(`removes ${name}`, () => assert.deepEqual(withoutKeys(before, removal), want))
   }
   const unchanged = [
-    { name: 'an unknown name', before: both, removal: { kids: ['c'] } },
-    { name: 'no name', before: both, removal: { kids: [] } },
-    { name: 'another address', before: at('u'), removal: { jwksUri: 'v' } },
-    { name: 'any address where there are keys', before: both, removal: { jwksUri: '*' } },
-    { name: 'a name where there is an address', before: at('u'), removal: { kids: ['u'] } },
-    { name: 'anything of nothing', before: {}, removal: { jwksUri: '*' } },
+    { name: 'an unknown kid', before: both, removal: { kids: ['c'] } },
+    { name: 'no kid', before: both, removal: { kids: [] } },
+    { name: 'another URL', before: at('u'), removal: { jwksUri: 'v' } },
+    { name: 'any URL of a key set', before: both, removal: { jwksUri: '*' } },
+    { name: 'a kid of a URL', before: at('u'), removal: { kids: ['u'] } },
+    { name: 'any URL of no keys', before: {}, removal: { jwksUri: '*' } },
   ]
   for (const { name, before, removal } of unchanged) {
-    it(`leaves the very same keys for ${name}`, () => assert.equal(withoutKeys(before, removal), before))
+    it(`returns the same object when removing ${name}`, () => assert.equal(withoutKeys(before, removal), before))
   }
 })
 
 describe('namesOfKeys', () => {
-  it('are those of a set, of one key and of texts; there are none in anything else', () => {
+  it('returns the kids of a key set or a JSON key, and none of other values', () => {
     assert.deepEqual(namesOfKeys({ keys: [key('a'), { kty: 'RSA' }, key('b')] }), ['a', 'b'])
     assert.deepEqual(namesOfKeys(JSON.stringify(key('a'))), ['a'])
     for (const value of ['', 'null', undefined, 5]) assert.deepEqual(namesOfKeys(value), [])

@@ -4,85 +4,85 @@ import { isBlank, secretPolicy, secretProblem } from '../../../src/model/clients
 import type { ZoneConfig } from '../../../src/model/zones/zone.ts'
 import { zone } from '../../store/records.ts'
 
-/** Also of settings that another system stored. */
+/** Of any JSON value, since UAA may have stored others than policies. */
 const at = (clientSecretPolicy: unknown) => secretPolicy(zone({ config: { clientSecretPolicy } as ZoneConfig }))
 const LEAST = (count: number, kind: string) => `Client Secret must contain at least ${count} ${kind} characters.`
 
-describe('the policy for client secrets', () => {
+describe('secretProblem', () => {
   const cases: readonly { name: string; policy: unknown; secret: string; problem: string | undefined }[] = [
-    { name: 'is met by one character where there is none', policy: undefined, secret: 'x', problem: undefined },
+    { name: 'accepts one character without a policy', policy: undefined, secret: 'x', problem: undefined },
     {
-      name: 'allows 255 characters where there is none',
+      name: 'limits secrets to 255 characters without a policy',
       policy: undefined,
       secret: 'x'.repeat(256),
       problem: 'Client Secret must be no more than 255 characters in length.',
     },
     // Partly covers clientSecretPolicy: global policy
     {
-      name: 'is that of the server where the zone sets no least length, whatever else it sets',
+      name: 'ignores a zone’s policy without a minimum length',
       policy: { minLength: -1, maxLength: 3, requireDigit: 5 },
       secret: 'four',
       problem: undefined,
     },
     {
-      name: 'is the whole of the zone where it sets a least length',
+      name: 'uses only the zone’s policy if it sets a minimum length',
       policy: { minLength: 0 },
       secret: 'x'.repeat(300),
       problem: undefined,
     },
     {
-      name: 'takes a most of zero or less for none',
+      name: 'takes a maximum of zero or less as no limit',
       policy: { minLength: 1, maxLength: -1 },
       secret: 'x'.repeat(300),
       problem: undefined,
     },
     // Covers clientSecretPolicy: minLength
     {
-      name: 'requires a least length',
+      name: 'requires the minimum length',
       policy: { minLength: 5 },
       secret: 'four',
       problem: 'Client Secret must be at least 5 characters in length.',
     },
     // Covers clientSecretPolicy: maxLength
     {
-      name: 'requires a most length',
+      name: 'enforces the maximum length',
       policy: { minLength: 1, maxLength: 3 },
       secret: 'four',
       problem: 'Client Secret must be no more than 3 characters in length.',
     },
     // Covers clientSecretPolicy: requireUpperCaseCharacter
     {
-      name: 'wants uppercase characters',
+      name: 'requires uppercase characters',
       policy: { minLength: 1, requireUpperCaseCharacter: 2 },
       secret: 'aBc',
       problem: LEAST(2, 'uppercase'),
     },
     // Covers clientSecretPolicy: requireLowerCaseCharacter
     {
-      name: 'wants lowercase characters',
+      name: 'requires lowercase characters',
       policy: { minLength: 1, requireLowerCaseCharacter: 1 },
       secret: 'ABC',
       problem: LEAST(1, 'lowercase'),
     },
     // Covers clientSecretPolicy: requireDigit
-    { name: 'wants digits', policy: { minLength: 1, requireDigit: 1 }, secret: 'abc', problem: LEAST(1, 'digit') },
+    { name: 'requires digits', policy: { minLength: 1, requireDigit: 1 }, secret: 'abc', problem: LEAST(1, 'digit') },
     // Covers clientSecretPolicy: requireSpecialCharacter
     {
-      name: 'wants special characters',
+      name: 'requires special characters',
       policy: { minLength: 1, requireSpecialCharacter: 1 },
       secret: 'abc',
       problem: LEAST(1, 'special'),
     },
     {
-      name: 'reports everything that is missing, in order',
+      name: 'reports every violation, in order',
       policy: { minLength: 5, requireDigit: 1, requireUpperCaseCharacter: 1 },
       secret: 'four',
       problem: `Client Secret must be at least 5 characters in length. ${LEAST(1, 'digit')} ${LEAST(1, 'uppercase')}`,
     },
-    { name: 'does not judge a blank secret', policy: { minLength: 5 }, secret: '', problem: undefined },
-    { name: 'does not judge blanks', policy: { minLength: 5 }, secret: ' \t', problem: undefined },
-    { name: 'is ignored if it is not an object', policy: 'strict', secret: 'x', problem: undefined },
-    { name: 'is ignored if it is a list', policy: [5], secret: 'x', problem: undefined },
+    { name: 'ignores an empty secret', policy: { minLength: 5 }, secret: '', problem: undefined },
+    { name: 'ignores a secret of white space', policy: { minLength: 5 }, secret: ' \t', problem: undefined },
+    { name: 'ignores a policy that is not an object', policy: 'strict', secret: 'x', problem: undefined },
+    { name: 'ignores a policy that is an array', policy: [5], secret: 'x', problem: undefined },
     {
       name: 'ignores members that are not numbers',
       policy: { minLength: 1, maxLength: '1', requireDigit: true, requireSpecialCharacter: 0.5 },
@@ -94,19 +94,19 @@ describe('the policy for client secrets', () => {
     it(name, () => assert.equal(secretProblem(at(policy), secret), problem))
   }
 
-  it('counts characters, not their halves', () => {
+  it('counts code points, not UTF-16 units', () => {
     assert.equal(secretProblem(at({ minLength: 1, maxLength: 2 }), '🔑🔑'), undefined)
     assert.notEqual(secretProblem(at({ minLength: 3 }), '🔑🔑'), undefined)
   })
 })
 
-describe('a blank secret', () => {
+describe('isBlank', () => {
   for (const [secret, blank] of [
     ['', true],
     [' \n', true],
     [' x', false],
     ['0', false],
   ] as const) {
-    it(`${blank ? 'is' : 'is not'} ${JSON.stringify(secret)}`, () => assert.equal(isBlank(secret), blank))
+    it(`is ${blank} for ${JSON.stringify(secret)}`, () => assert.equal(isBlank(secret), blank))
   }
 })

@@ -77,13 +77,13 @@ const cases: readonly { filter: string; want: boolean }[] = [
   { filter: '$proto pr or constructor pr or toString pr or constructor.name pr', want: false },
 ]
 
-describe('a filter of a resource in memory', () => {
+describe('matches', () => {
   for (const { filter, want } of cases) {
-    it(`${want ? 'matches' : 'does not match'}: ${filter}`, () =>
+    it(`${want ? 'accepts' : 'rejects'}: ${filter}`, () =>
       assert.equal(matches(parseFilter(filter, 'scim'), resource), want))
   }
 
-  it('regards case where the attribute does', () => {
+  it('compares case-sensitively for attributes that require it', () => {
     const exact = (path: string) => (text: string) => (path === 'username' ? text : text.toLowerCase())
     assert.equal(matches(parseFilter('userName eq "marissa"', 'scim'), resource, exact), false)
     assert.equal(matches(parseFilter('userName eq "Marissa" and tags eq "RED"', 'scim'), resource, exact), true)

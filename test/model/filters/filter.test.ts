@@ -21,7 +21,7 @@ const compare = (
 ) => ({ kind: 'compare', attribute, comparison, value }) as const
 const present = (attribute: string) => ({ kind: 'present', attribute }) as const
 
-const readings: readonly { name: string; text: string; tree: Filter }[] = [
+const valid: readonly { name: string; text: string; tree: Filter }[] = [
   ...COMPARISONS.map(word => ({
     name: `${word} with a string`,
     text: `client_id ${word} "x"`,
@@ -33,102 +33,102 @@ const readings: readonly { name: string; text: string; tree: Filter }[] = [
     text: 'a EQ 1 AND b Pr',
     tree: { kind: 'and', parts: [compare('a', 'eq', 1), present('b')] },
   },
-  { name: 'an attribute as it was written', text: 'Client_ID pr', tree: present('Client_ID') },
+  { name: 'an attribute, keeping its case', text: 'Client_ID pr', tree: present('Client_ID') },
   { name: 'a path of an attribute', text: 'meta.lastModified gt 5', tree: compare('meta.lastModified', 'gt', 5) },
-  { name: 'the names that SCIM begins with a dollar', text: 'members.$ref pr', tree: present('members.$ref') },
+  { name: 'SCIM names that begin with a dollar sign', text: 'members.$ref pr', tree: present('members.$ref') },
   { name: 'true', text: 'active eq true', tree: compare('active', 'eq', true) },
-  { name: 'false in capitals', text: 'active eq FALSE', tree: compare('active', 'eq', false) },
+  { name: 'false in upper case', text: 'active eq FALSE', tree: compare('active', 'eq', false) },
   { name: 'null', text: 'name eq null', tree: compare('name', 'eq', null) },
   { name: 'a negative number', text: 'a lt -1.5e2', tree: compare('a', 'lt', -150) },
   { name: 'a negative zero as zero', text: 'a eq -0', tree: compare('a', 'eq', 0) },
   { name: 'single quotes', text: `a eq 'x'`, tree: compare('a', 'eq', 'x') },
   {
-    name: 'the other quotes inside quotes',
+    name: 'the other kind of quotes inside quotes',
     text: `a eq 'say "x"' or a eq "it's"`,
     tree: { kind: 'or', parts: [compare('a', 'eq', 'say "x"'), compare('a', 'eq', "it's")] },
   },
   {
-    name: 'an escaped quote of either kind',
+    name: 'an escaped quote of each kind',
     text: `a eq 'it\\'s' or a eq "\\"x\\""`,
     tree: { kind: 'or', parts: [compare('a', 'eq', "it's"), compare('a', 'eq', '"x"')] },
   },
-  { name: 'the escapes of JSON', text: '(a eq "\\u00e9\\n\\\\\\/")', tree: compare('a', 'eq', 'é\n\\/') },
-  { name: 'the same escapes in single quotes', text: `a eq '\\u00e9\\n\\\\'`, tree: compare('a', 'eq', 'é\n\\') },
+  { name: 'JSON escapes', text: '(a eq "\\u00e9\\n\\\\\\/")', tree: compare('a', 'eq', 'é\n\\/') },
+  { name: 'JSON escapes in single quotes', text: `a eq '\\u00e9\\n\\\\'`, tree: compare('a', 'eq', 'é\n\\') },
   {
-    name: 'NUL and a lone surrogate, which are for the database to refuse',
+    name: 'NUL and a lone surrogate, which the database rejects',
     text: 'a eq "\\u0000\\ud800"',
     tree: compare('a', 'eq', '\0\ud800'),
   },
   {
-    name: 'a comment mark as the text that it is',
+    name: 'comment marks inside a string',
     text: `a eq "x' --" and b eq "/* */;"`,
     tree: { kind: 'and', parts: [compare('a', 'eq', "x' --"), compare('b', 'eq', '/* */;')] },
   },
   {
-    name: '"and" before "or"',
+    name: '"and" with precedence over "or"',
     text: 'a pr or b pr and c pr or d pr',
     tree: { kind: 'or', parts: [present('a'), { kind: 'and', parts: [present('b'), present('c')] }, present('d')] },
   },
   {
-    name: 'parentheses before both',
+    name: 'parentheses with precedence over both',
     text: '(a pr or b pr)and(c pr)',
     tree: { kind: 'and', parts: [{ kind: 'or', parts: [present('a'), present('b')] }, present('c')] },
   },
-  { name: 'parentheses around parentheses', text: ' ( (( a pr) ) )\t\r\n', tree: present('a') },
+  { name: 'nested parentheses', text: ' ( (( a pr) ) )\t\r\n', tree: present('a') },
   {
     name: '"not" before a parenthesis',
     text: 'NOT(a pr) and b pr',
     tree: { kind: 'and', parts: [{ kind: 'not', part: present('a') }, present('b')] },
   },
   {
-    name: 'the words of the language as attributes',
+    name: 'keywords as attributes',
     text: 'not pr and and eq 1 or pr pr',
     tree: { kind: 'or', parts: [{ kind: 'and', parts: [present('not'), compare('and', 'eq', 1)] }, present('pr')] },
   },
-  { name: 'the names that objects have by themselves', text: 'constructor pr', tree: present('constructor') },
+  { name: 'names of Object.prototype', text: 'constructor pr', tree: present('constructor') },
 ]
 
 const repeated = (text: string, times: number, separator = ''): string =>
   Array.from({ length: times }, () => text).join(separator)
 
-const mistakes: readonly { name: string; text: string; message: RegExp }[] = [
+const invalid: readonly { name: string; text: string; message: RegExp }[] = [
   { name: 'nothing', text: '', message: /an attribute is missing at the end/ },
   { name: 'blanks', text: '   ', message: /an attribute is missing at the end/ },
-  { name: 'an attribute alone', text: 'client_id', message: /an operator is missing at the end/ },
-  { name: 'no value', text: 'client_id eq', message: /a value is missing at the end/ },
-  { name: 'a value that is a word', text: 'a eq b', message: /a value is missing at 6/ },
-  { name: 'a value first', text: '"x" eq a', message: /an attribute is missing at 1/ },
-  { name: 'an operator that does not exist', text: 'a ne "x"', message: /an operator is missing at 3/ },
-  { name: 'a sign for an operator', text: 'a = "x"', message: /unexpected character at 3/ },
-  { name: 'two terms without a word between', text: 'a pr b pr', message: /"and", "or" or the end is missing at 6/ },
+  { name: 'an attribute only', text: 'client_id', message: /an operator is missing at the end/ },
+  { name: 'a missing value', text: 'client_id eq', message: /a value is missing at the end/ },
+  { name: 'an unquoted value', text: 'a eq b', message: /a value is missing at 6/ },
+  { name: 'a value as the first operand', text: '"x" eq a', message: /an attribute is missing at 1/ },
+  { name: 'an unknown operator', text: 'a ne "x"', message: /an operator is missing at 3/ },
+  { name: 'a symbol as operator', text: 'a = "x"', message: /unexpected character at 3/ },
+  { name: 'two terms without "and" or "or"', text: 'a pr b pr', message: /"and", "or" or the end is missing at 6/ },
   { name: '"and" at the end', text: 'a pr and', message: /an attribute is missing at the end/ },
-  { name: 'an open parenthesis', text: '((a pr)', message: /a \) for the \( at 1 is missing at the end/ },
-  { name: 'a parenthesis too many', text: 'a pr)', message: /the end is missing at 5/ },
+  { name: 'an unclosed parenthesis', text: '((a pr)', message: /a \) for the \( at 1 is missing at the end/ },
+  { name: 'an unmatched closing parenthesis', text: 'a pr)', message: /the end is missing at 5/ },
   { name: 'empty parentheses', text: '()', message: /an attribute is missing at 2/ },
   { name: '"not" without a parenthesis', text: 'not a pr', message: /an operator is missing at 5/ },
-  { name: 'a string without an end', text: 'a eq "x', message: /the string at 6 is not terminated/ },
-  { name: 'a single-quoted string without an end', text: "a eq 'x\\'", message: /the string at 6 is not terminated/ },
+  { name: 'an unterminated string', text: 'a eq "x', message: /the string at 6 is not terminated/ },
+  { name: 'an unterminated single-quoted string', text: "a eq 'x\\'", message: /the string at 6 is not terminated/ },
   { name: 'an unknown escape', text: 'a eq "\\x41"', message: /the string at 6/ },
   { name: 'an escaped single quote in double quotes', text: `a eq "\\'"`, message: /the string at 6/ },
   { name: 'a line break inside a string', text: 'a eq "\n"', message: /the string at 6/ },
   { name: 'a NUL inside a string', text: 'a eq "\0"', message: /the string at 6/ },
-  { name: 'a NUL outside of one', text: 'a\0 pr', message: /unexpected character at 2/ },
-  { name: 'a string behind its operator', text: 'a eq"x"', message: /a space is missing at 5/ },
-  { name: 'a number behind its operator', text: 'a eq-1', message: /./ },
-  { name: 'text behind a string', text: 'a eq "x"or b pr', message: /a space is missing at 9/ },
+  { name: 'a NUL outside a string', text: 'a\0 pr', message: /unexpected character at 2/ },
+  { name: 'a string directly after its operator', text: 'a eq"x"', message: /a space is missing at 5/ },
+  { name: 'a number directly after its operator', text: 'a eq-1', message: /./ },
+  { name: 'text directly after a string', text: 'a eq "x"or b pr', message: /a space is missing at 9/ },
   { name: 'a doubled quote', text: `a eq 'x''y'`, message: /a space is missing at 9/ },
-  { name: 'a number with zeros before it', text: 'a eq 007', message: /a space is missing/ },
-  { name: 'a number that runs into a word', text: 'a eq 1and b pr', message: /a space is missing at 7/ },
+  { name: 'a number with leading zeros', text: 'a eq 007', message: /a space is missing/ },
+  { name: 'a word directly after a number', text: 'a eq 1and b pr', message: /a space is missing at 7/ },
   { name: 'a hexadecimal number', text: 'a eq 0x10', message: /a space is missing/ },
-  { name: 'a number that no database has', text: 'a eq 1e999', message: /the number at 6 is too large/ },
+  { name: 'a number beyond the range of databases', text: 'a eq 1e999', message: /the number at 6 is too large/ },
   { name: 'a sub-filter', text: 'emails[type eq "work"]', message: /unexpected character at 7/ },
   { name: 'a comment', text: 'a pr -- b', message: /unexpected character at 6|an? / },
   { name: 'a semicolon', text: 'a pr; drop table clients', message: /unexpected character at 5/ },
-  { name: 'a name for a statement', text: ':zone_id pr', message: /unexpected character at 1/ },
+  { name: 'a bind parameter', text: ':zone_id pr', message: /unexpected character at 1/ },
   { name: '__proto__', text: '__proto__ pr', message: /the word at 1 is not an attribute name/ },
-  { name: 'a path with a hole', text: 'a..b pr', message: /the word at 1/ },
+  { name: 'a path with an empty part', text: 'a..b pr', message: /the word at 1/ },
   { name: 'a path that ends in a dot', text: 'a. pr', message: /the word at 1/ },
-  { name: 'letters of other alphabets', text: 'naïve pr', message: /unexpected character at 3/ },
+  { name: 'non-ASCII letters', text: 'naïve pr', message: /unexpected character at 3/ },
   { name: 'a lone surrogate', text: '\ud800 pr', message: /unexpected character at 1/ },
   {
     name: 'one character too many',
@@ -143,24 +143,24 @@ const mistakes: readonly { name: string; text: string; message: RegExp }[] = [
     message: /more than 20 levels of nesting/,
   },
   {
-    name: 'one "not" too deep',
+    name: 'one "not" too many',
     text: `${repeated('not (', 21)}a pr${repeated(')', 21)}`,
     message: /more than 20 levels of nesting/,
   },
   {
-    name: 'parentheses to the brim',
+    name: 'a filter of only parentheses',
     text: repeated('(', MAX_FILTER_LENGTH),
     message: /more than 20 levels of nesting/,
   },
 ]
 
-const brims: readonly { name: string; text: string }[] = [
+const atLimit: readonly { name: string; text: string }[] = [
   { name: '4096 characters', text: `a eq "${repeated('x', MAX_FILTER_LENGTH - 7)}"` },
   { name: '100 comparisons', text: repeated('a pr', 100, ' or ') },
   { name: '20 parentheses', text: `${repeated('(', 20)}a pr${repeated(')', 20)}` },
 ]
 
-/** Trees of everything there is, within the limits. */
+/** Any filter within the limits. */
 const trees = (() => {
   const words = fc.constantFrom('a', 'client_id', 'meta.created', '$ref', 'not', 'and', 'or', 'pr', 'eq', 'true', 'A-1')
   const values = fc.oneof(
@@ -177,13 +177,13 @@ const trees = (() => {
   return treesOf(leaves, 3)
 })()
 
-describe('a filter', () => {
-  for (const { name, text, tree } of readings) {
-    it(`is read: ${name}`, () => assert.deepEqual(parseFilter(text), tree))
+describe('parseFilter', () => {
+  for (const { name, text, tree } of valid) {
+    it(`parses ${name}`, () => assert.deepEqual(parseFilter(text), tree))
   }
 
-  for (const { name, text, message } of mistakes) {
-    it(`is refused: ${name}`, () => {
+  for (const { name, text, message } of invalid) {
+    it(`rejects ${name}`, () => {
       assert.throws(
         () => parseFilter(text),
         (error: unknown) => error instanceof InvalidFilter && message.test(error.message),
@@ -191,18 +191,18 @@ describe('a filter', () => {
     })
   }
 
-  for (const { name, text } of brims) {
-    it(`may have ${name}`, () => assert.doesNotThrow(() => parseFilter(text)))
+  for (const { name, text } of atLimit) {
+    it(`accepts ${name}`, () => assert.doesNotThrow(() => parseFilter(text)))
   }
 
-  it('is written so that it is read as the same tree', () => {
+  it('parses the text of filterText as the same tree', () => {
     fc.assert(
       fc.property(trees, tree => assert.deepEqual(parseFilter(filterText(tree)), tree)),
       { numRuns: runs(1000) },
     )
   })
 
-  it('is read or refused for any input', () => {
+  it('parses or rejects any input', () => {
     const pieces = fc.constantFrom(
       'a',
       ' ',
@@ -263,7 +263,7 @@ describe('a filter', () => {
     'a pr and ',
     '\n',
   ]
-  it('costs little, whatever is repeated in it', () => {
+  it('takes linear time for repeated input', () => {
     const elapsed = cpuStopwatch()
     for (const piece of hostile) {
       for (const start of ['', 'a eq ', 'a eq "', "a eq '"]) {

@@ -26,7 +26,7 @@ const compare = (attribute: string, comparison: Comparison, value: FilterValue):
 const values = (attribute: string, filter: Filter): Filter => ({ kind: 'values', attribute, filter })
 const work = compare('type', 'eq', 'work')
 
-const readings: readonly { text: string; tree: Filter }[] = [
+const valid: readonly { text: string; tree: Filter }[] = [
   ...SCIM_COMPARISONS.map(word => ({ text: `a ${word.toUpperCase()} "x"`, tree: compare('a', word, 'x') })),
   { text: `${CORE}:userName eq "x"`, tree: compare(`${CORE}:userName`, 'eq', 'x') },
   { text: `${CORE}:name.familyName pr`, tree: { kind: 'present', attribute: `${CORE}:name.familyName` } },
@@ -72,7 +72,7 @@ const readings: readonly { text: string; tree: Filter }[] = [
 const repeated = (text: string, times: number, separator = ''): string =>
   Array.from({ length: times }, () => text).join(separator)
 
-const mistakes = [
+const invalid = [
   "a eq 'x'",
   'a eq "x',
   'not a pr',
@@ -114,7 +114,7 @@ const mistakes = [
   `a eq "${repeated('x', 100_000)}"`,
 ]
 
-/** Trees of everything there is, within the limits. */
+/** Any filter within the limits. */
 const trees = (() => {
   const names = fc.constantFrom('a', 'name.familyName', `${CORE}:userName`, '$ref', 'not', 'and', 'pr', 'ne', 'true')
   const texts = fc.oneof(
@@ -135,28 +135,28 @@ const trees = (() => {
   return treesOf(fc.oneof(leaves, inBrackets), 2)
 })()
 
-describe('a filter of SCIM 2.0', () => {
-  for (const { text, tree } of readings) {
-    it(`is read: ${text}`, () => assert.deepEqual(parseFilter(text, 'scim'), tree))
+describe('parseFilter for SCIM 2.0', () => {
+  for (const { text, tree } of valid) {
+    it(`parses ${text}`, () => assert.deepEqual(parseFilter(text, 'scim'), tree))
   }
 
-  for (const text of mistakes) {
-    it(`is refused: ${JSON.stringify(text.slice(0, 60))}`, () =>
+  for (const text of invalid) {
+    it(`rejects ${JSON.stringify(text.slice(0, 60))}`, () =>
       assert.throws(() => parseFilter(text, 'scim'), InvalidFilter))
   }
 
-  for (const { text } of readings.filter(({ text }) => !/^a (?:EQ|CO|SW|G|L)/.test(text))) {
-    it(`is none of UAA's: ${text}`, () => assert.throws(() => parseFilter(text), InvalidFilter))
+  for (const { text } of valid.filter(({ text }) => !/^a (?:EQ|CO|SW|G|L)/.test(text))) {
+    it(`is rejected by the UAA syntax: ${text}`, () => assert.throws(() => parseFilter(text), InvalidFilter))
   }
 
-  it('is written so that it is read as the same tree', () => {
+  it('parses the text of filterText as the same tree', () => {
     fc.assert(
       fc.property(trees, tree => assert.deepEqual(parseFilter(filterText(tree), 'scim'), tree)),
       { numRuns: runs(1000) },
     )
   })
 
-  it('is read or refused, whatever it is, and so is a path', () => {
+  it('parses or rejects any input, like parsePath', () => {
     const pieces = fc.constantFrom(
       'a',
       ' ',
@@ -192,7 +192,7 @@ describe('a filter of SCIM 2.0', () => {
     )
   })
 
-  it('costs little, whatever is repeated in it', () => {
+  it('takes linear time for repeated input', () => {
     const elapsed = cpuStopwatch()
     for (const piece of ['[', 'a[', 'a[b pr].', '].', ':', 'urn:', 'a:', '.', 'a[b pr] and ', 'not (a[']) {
       const text = piece.repeat(MAX_FILTER_LENGTH).slice(0, MAX_FILTER_LENGTH)
@@ -216,7 +216,7 @@ const paths: readonly { text: string; path: AttributePath }[] = [
   { text: '$ref', path: { attribute: '$ref' } },
 ]
 
-describe('a path of SCIM 2.0', () => {
+describe('parsePath', () => {
   for (const { text, path } of paths) it(`is read: ${text}`, () => assert.deepEqual(parsePath(text), path))
 
   const wrong = [
@@ -240,6 +240,6 @@ describe('a path of SCIM 2.0', () => {
     `a[${repeated('(', 10_000)}`,
   ]
   for (const text of wrong) {
-    it(`is refused: ${JSON.stringify(text.slice(0, 60))}`, () => assert.throws(() => parsePath(text), InvalidFilter))
+    it(`rejects ${JSON.stringify(text.slice(0, 60))}`, () => assert.throws(() => parsePath(text), InvalidFilter))
   }
 })

@@ -7,10 +7,10 @@ describe('isLive', () => {
   const at = (milliseconds: number): Date => new Date(now.getTime() + milliseconds)
   const idle = SESSION_IDLE_SECONDS * 1000
   const cases = [
-    { name: 'is true for a session in use', lastSeenAt: at(0), expiresAt: at(1), want: true },
-    { name: 'is false from the moment at which it expires', lastSeenAt: at(0), expiresAt: at(0), want: false },
-    { name: 'is true until just before the idle time is over', lastSeenAt: at(1 - idle), expiresAt: at(9), want: true },
-    { name: 'is false when the idle time is over', lastSeenAt: at(-idle), expiresAt: at(9), want: false },
+    { name: 'is true for a session just used', lastSeenAt: at(0), expiresAt: at(1), want: true },
+    { name: 'is false once the session has expired', lastSeenAt: at(0), expiresAt: at(0), want: false },
+    { name: 'is true just before the idle timeout', lastSeenAt: at(1 - idle), expiresAt: at(9), want: true },
+    { name: 'is false at the idle timeout', lastSeenAt: at(-idle), expiresAt: at(9), want: false },
   ]
   for (const { name, lastSeenAt, expiresAt, want } of cases) {
     it(name, () => {
@@ -23,10 +23,10 @@ describe('isLive', () => {
 describe('isFresh', () => {
   const now = new Date('2026-01-01T12:00:00Z')
   const cases = [
-    { name: 'is true for five minutes', seconds: -300, want: true },
-    { name: 'is false afterwards', seconds: -301, want: false },
-    { name: 'is true on a node whose clock is a little behind', seconds: 60, want: true },
-    { name: 'is false while the clock is set back by more than that', seconds: 301, want: false },
+    { name: 'is true up to five minutes after creation', seconds: -300, want: true },
+    { name: 'is false after five minutes', seconds: -301, want: false },
+    { name: 'is true for a creation time slightly in the future (clock skew)', seconds: 60, want: true },
+    { name: 'is false for a creation time far in the future', seconds: 301, want: false },
   ]
   for (const { name, seconds, want } of cases) {
     it(name, () => assert.equal(isFresh({ createdAt: new Date(now.getTime() + seconds * 1000) }, now), want))

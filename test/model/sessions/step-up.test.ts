@@ -6,34 +6,38 @@ import type { LevelRequest, RequiredLevel } from '../../../src/model/sessions/st
 
 const BOTH = ['passkey', 'totp'] as const
 
-describe('the level that an application needs', () => {
+describe('requiredLevel', () => {
   const cases: readonly {
     readonly name: string
     readonly zone?: Partial<SecondFactorPolicy>
     readonly asked?: Partial<LevelRequest>
     readonly want: RequiredLevel | undefined
   }[] = [
-    { name: 'is none where neither request nor client asks', want: undefined },
-    { name: 'is that of the request', asked: { acrValues: 'phr 2' }, want: { level: '2', methods: BOTH } },
-    { name: 'is reached by passkeys alone', asked: { acrValues: 'phr' }, want: { level: 'phr', methods: ['passkey'] } },
+    { name: 'is undefined if neither request nor client requires one', want: undefined },
+    { name: 'is the lowest level of acr_values', asked: { acrValues: 'phr 2' }, want: { level: '2', methods: BOTH } },
     {
-      name: 'is two factors by the policy of the client',
+      name: 'accepts only passkeys for phr',
+      asked: { acrValues: 'phr' },
+      want: { level: 'phr', methods: ['passkey'] },
+    },
+    {
+      name: 'is two factors if the client requires a second factor',
       asked: { client: { requirement: 'required' } },
       want: { level: '2', methods: BOTH },
     },
     {
-      name: 'is one that no one-time password reaches where passkeys alone count for the client',
+      name: 'is phr if the client accepts only passkeys',
       asked: { client: { requirement: 'required', methods: ['passkey'] } },
       want: { level: 'phr', methods: ['passkey'] },
     },
     {
-      name: 'is the same where the other method does not count in the zone',
+      name: 'is phr if the zone accepts only passkeys',
       zone: { methods: ['passkey'] },
       asked: { client: { requirement: 'required' } },
       want: { level: 'phr', methods: ['passkey'] },
     },
     {
-      name: 'is reached by nothing where client and zone have no method in common',
+      name: 'accepts no method if client and zone share none',
       zone: { methods: ['totp'] },
       asked: { client: { requirement: 'required', methods: ['passkey'] } },
       want: { level: 'phr', methods: [] },
@@ -44,23 +48,23 @@ describe('the level that an application needs', () => {
       want: { level: 'phr', methods: ['passkey'] },
     },
     {
-      name: 'is for members of the groups, in any case of letters',
+      name: 'applies to members of the client’s groups, case-insensitively',
       asked: { client: { requirement: 'groups', groups: ['Admins'] }, groupNames: ['admins'] },
       want: { level: '2', methods: BOTH },
     },
     {
-      name: 'is none for others',
+      name: 'is undefined for users outside the client’s groups',
       asked: { client: { requirement: 'groups', groups: ['admins'] }, groupNames: ['staff'] },
       want: undefined,
     },
     {
-      name: 'is none where the zone has no second factors',
+      name: 'is undefined if second factors are off in the zone',
       zone: { requirement: 'off' },
       asked: { acrValues: 'phr', client: { requirement: 'required' } },
       want: undefined,
     },
     {
-      name: 'is none for users of other providers than those of the policy',
+      name: 'is undefined for users of providers outside the policy',
       zone: { origins: ['ldap'] },
       asked: { acrValues: '2', client: { requirement: 'required' } },
       want: undefined,

@@ -5,8 +5,8 @@ import { serviceNamed } from '../../../src/model/service.ts'
 
 const service = serviceNamed('uaa')
 
-describe('restricted scopes', () => {
-  it('follow the name of the service', () => {
+describe('Restricted scopes', () => {
+  it('begin with the service name', () => {
     assert.ok(restrictedScopes(service).includes('uaa.admin'))
     assert.ok(restrictedScopes(serviceNamed('svc')).includes('svc.admin'))
   })
@@ -41,10 +41,11 @@ describe('restricted scopes', () => {
     ['*.read.all', false],
   ]
   for (const [scope, restricted] of cases) {
-    it(`${restricted ? 'have' : 'do not have'} ${scope}`, () => assert.equal(isRestricted(scope, service), restricted))
+    it(`${restricted ? 'include' : 'do not include'} ${scope}`, () =>
+      assert.equal(isRestricted(scope, service), restricted))
   }
 
-  it('are found in every form of a list, scopes first', () => {
+  it('are found in every form of a list, scopes before authorities', () => {
     for (const json of [
       { scope: ['openid', 'scim.read'] },
       { scope: 'openid scim.read' },
@@ -56,7 +57,7 @@ describe('restricted scopes', () => {
     assert.equal(restrictionProblem({ authorities: ['uaa.admin'] }, service), 'uaa.admin is a restricted authority.')
   })
 
-  it('are not in what has no lists', () => {
+  it('are not found in values without lists', () => {
     for (const json of [{}, { scope: null }, { scope: {}, authorities: 5 }, { scope: [['scim.read']] }]) {
       assert.equal(restrictionProblem(json, service), undefined)
     }

@@ -6,7 +6,7 @@ import { exchange, insertCode, passwordTokens, refresh, userNamed } from '../../
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-describe('the event of a revocation', () => {
+describe('revocationEvent', () => {
   const cases: readonly {
     readonly name: string
     readonly facts: Omit<RevocationFacts, 'caller'>
@@ -20,7 +20,7 @@ describe('the event of a revocation', () => {
     { name: 'a user', facts: { userId: 'u1' }, want: ['userId:u1', 'UserID=u1, ZoneID=z1'] },
     { name: 'a client', facts: { clientId: 'app' }, want: ['clientId:app', 'ClientID=app, ZoneID=z1'] },
     {
-      name: 'a reason without a caller',
+      name: 'a reason',
       facts: { clientId: 'app', userId: 'u1', reason: 'it was stolen' },
       want: ['clientId:app,userId:u1', 'ClientID=app, UserID=u1, ZoneID=z1; it was stolen'],
     },
@@ -38,7 +38,7 @@ describe('the event of a revocation', () => {
     })
   }
 
-  describe('without a caller', () => {
+  describe('for a replay', () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenRotate: true } } } })
@@ -54,7 +54,7 @@ describe('the event of a revocation', () => {
       return [principal.replace(id, 'marissa'), data.replace(id, 'marissa'), remoteAddress]
     }
 
-    it('has the same form when a code was used twice', async () => {
+    it('is recorded when a code is used twice', async () => {
       const code = await insertCode(server)
       await exchange(server, code)
       await exchange(server, code)
@@ -62,7 +62,7 @@ describe('the event of a revocation', () => {
       assert.deepEqual(await reported(), ['clientId:auto,userId:marissa', data, '127.0.0.1'])
     })
 
-    it('has the same form when a refresh token was used twice', async () => {
+    it('is recorded when a refresh token is used twice', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       await refresh(server, token)
       await refresh(server, token)

@@ -19,7 +19,7 @@ import type { UserGroups } from '../../../src/model/tokens/scopes.ts'
 import { bareClient as client } from '../../support/bare-client.ts'
 import { runs } from '../../support/thinning.ts'
 
-/** What a scope rule says: the scopes it grants, or the description it refuses with. */
+/** The granted scopes, or the description of the error. */
 function outcome(rule: () => readonly string[]): readonly string[] | string {
   try {
     return rule()
@@ -32,22 +32,22 @@ function outcome(rule: () => readonly string[]): readonly string[] | string {
 
 describe('parseScope', () => {
   const cases: readonly { name: string; value: string | undefined; want: readonly string[] }[] = [
-    { name: 'gives nothing for an absent parameter', value: undefined, want: [] },
-    { name: 'gives nothing for an empty one', value: '', want: [] },
-    { name: 'gives nothing for separators alone', value: ' ,+\t', want: [] },
-    { name: 'keeps a single word', value: 'openid', want: ['openid'] },
-    { name: 'separates at blanks (RFC 6749 §3.3)', value: 'openid email', want: ['openid', 'email'] },
-    { name: 'separates at commas', value: 'openid,email', want: ['openid', 'email'] },
-    { name: 'separates at plus signs that were not decoded', value: 'openid+email', want: ['openid', 'email'] },
-    { name: 'takes several separators for one', value: ' openid ,\n email ', want: ['openid', 'email'] },
-    { name: 'counts a repeated word once, at its first place', value: 'b a b', want: ['b', 'a'] },
+    { name: 'returns no scope for an absent parameter', value: undefined, want: [] },
+    { name: 'returns no scope for an empty parameter', value: '', want: [] },
+    { name: 'returns no scope for separators only', value: ' ,+\t', want: [] },
+    { name: 'returns a single scope', value: 'openid', want: ['openid'] },
+    { name: 'splits at spaces (RFC 6749 §3.3)', value: 'openid email', want: ['openid', 'email'] },
+    { name: 'splits at commas', value: 'openid,email', want: ['openid', 'email'] },
+    { name: 'splits at undecoded plus signs', value: 'openid+email', want: ['openid', 'email'] },
+    { name: 'accepts repeated separators', value: ' openid ,\n email ', want: ['openid', 'email'] },
+    { name: 'drops repeated scopes', value: 'b a b', want: ['b', 'a'] },
     { name: 'keeps case and dots', value: 'Cloud.Read cloud.read', want: ['Cloud.Read', 'cloud.read'] },
   ]
   for (const { name, value, want } of cases) {
     it(name, () => assert.deepEqual(parseScope(value), want))
   }
 
-  it('refuses more words than a client can have', () => {
+  it('rejects more than 1000 scopes', () => {
     const words = (count: number): string => Array.from({ length: count }, (_, index) => `s${index}`).join(' ')
     assert.equal(parseScope(words(1000)).length, 1000)
     assert.match(String(outcome(() => parseScope(words(1001)))), /more than 1000/)
@@ -96,7 +96,7 @@ describe('scopeMatches', () => {
     })
   }
 
-  it('agrees with the regular expression that says the same', () => {
+  it('agrees with an equivalent regular expression', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*', '$'), maxLength: 9 })
     const quoted = (part: string): string => part.replace(/[.$]/g, '\\$&')
     fc.assert(
@@ -108,7 +108,7 @@ describe('scopeMatches', () => {
     )
   })
 
-  it('matches what is made from the pattern by filling in its stars', () => {
+  it('matches a pattern with its wildcards filled in', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 4 })
     const part = fc.oneof(word, fc.constant('.'), fc.constant('*'))
     fc.assert(
@@ -119,7 +119,7 @@ describe('scopeMatches', () => {
     )
   })
 
-  it('takes time in proportion for a pattern that would make a regular expression backtrack', () => {
+  it('takes linear time for a pattern that makes a regular expression backtrack', () => {
     assert.equal(scopeMatches(`${'a*'.repeat(5000)}b`, 'a'.repeat(20_000)), false)
   })
 })
@@ -131,23 +131,33 @@ describe('clientScopes', () => {
     requested: string[]
     want: readonly string[] | string
   }[] = [
-    { name: 'grants every authority when none is asked for', authorities: ['a', 'b'], requested: [], want: ['a', 'b'] },
-    { name: 'grants those that are asked for', authorities: ['a', 'b'], requested: ['b'], want: ['b'] },
-    { name: 'refuses one that the client lacks', authorities: ['a'], requested: ['a', 'c'], want: 'Invalid scope: c' },
     {
-      name: 'takes a wildcard among the authorities literally',
+      name: 'grants every authority if no scope is requested',
+      authorities: ['a', 'b'],
+      requested: [],
+      want: ['a', 'b'],
+    },
+    { name: 'grants the requested authorities', authorities: ['a', 'b'], requested: ['b'], want: ['b'] },
+    {
+      name: 'rejects a scope that is not an authority',
+      authorities: ['a'],
+      requested: ['a', 'c'],
+      want: 'Invalid scope: c',
+    },
+    {
+      name: 'does not expand wildcards of authorities',
       authorities: ['a.*'],
       requested: ['a.b'],
       want: 'Invalid scope: a.b',
     },
     {
-      name: 'refuses a client without authorities',
+      name: 'rejects a client without authorities',
       authorities: [],
       requested: [],
       want: 'Empty scope (client has no registered scopes)',
     },
     {
-      name: 'refuses a client without authorities that asks',
+      name: 'rejects a request by a client without authorities',
       authorities: [],
       requested: ['a'],
       want: 'Empty scope (client has no registered scopes)',
@@ -162,14 +172,14 @@ describe('clientScopes', () => {
     })
   }
 
-  it('names the authorities in the refusal', () => {
+  it('lists the authorities in the error', () => {
     assert.throws(
       () => clientScopes(client({ authorities: ['a', 'b'] }), ['c']),
       (error: OAuthError) => error.extra['scope'] === 'a b',
     )
   })
 
-  it('ignores the scopes for users', () => {
+  it('does not grant the client’s scopes for users', () => {
     assert.throws(() => clientScopes(client({ authorities: ['a'], scope: ['b'] }), ['b']), OAuthError)
   })
 })
@@ -184,30 +194,30 @@ describe('requestableScopes', () => {
     lenient: readonly string[] | string
   }[] = [
     {
-      name: 'the client’s scopes when none is asked for',
+      name: 'all scopes of the client if none is requested',
       scope: ['a', 'b.*'],
       requested: [],
       strict: ['a', 'b.*'],
       lenient: ['a', 'b.*'],
     },
     { name: 'a scope of the client', scope: ['a', 'b'], requested: ['b'], strict: ['b'], lenient: ['b'] },
-    { name: 'a scope that fits a wildcard', scope: ['b.*'], requested: ['b.c'], strict: ['b.c'], lenient: ['b.c'] },
+    { name: 'a scope that matches a wildcard', scope: ['b.*'], requested: ['b.c'], strict: ['b.c'], lenient: ['b.c'] },
     {
-      name: 'a scope that the client lacks',
+      name: 'a scope outside the client',
       scope: ['a'],
       requested: ['c'],
       strict: invalid('c'),
       lenient: invalid('c'),
     },
     {
-      name: 'email beside openid',
+      name: 'email with openid',
       scope: ['openid'],
       requested: ['openid', 'email'],
       strict: invalid('email'),
       lenient: ['openid'],
     },
     {
-      name: 'every OpenID scope beside openid',
+      name: 'every OpenID scope with openid',
       scope: ['openid'],
       requested: ['profile', 'email', 'phone', 'address', 'offline_access', 'openid'],
       strict: invalid('profile'),
@@ -221,28 +231,28 @@ describe('requestableScopes', () => {
       lenient: invalid('email'),
     },
     {
-      name: 'openid itself',
+      name: 'openid for a client without it',
       scope: ['a'],
       requested: ['openid'],
       strict: invalid('openid'),
       lenient: invalid('openid'),
     },
     {
-      name: 'a foreign scope beside openid',
+      name: 'another scope with openid',
       scope: ['openid'],
       requested: ['openid', 'c'],
       strict: invalid('c'),
       lenient: invalid('c'),
     },
     {
-      name: 'email that the client has',
+      name: 'email of a client that has it',
       scope: ['openid', 'email'],
       requested: ['openid', 'email'],
       strict: ['openid', 'email'],
       lenient: ['openid', 'email'],
     },
     {
-      name: 'anything of a client without scopes',
+      name: 'any scope of a client without scopes',
       scope: [],
       requested: ['a'],
       strict: invalid('a'),
@@ -254,7 +264,7 @@ describe('requestableScopes', () => {
       [false, strict],
       [true, lenient],
     ] as const) {
-      it(`${typeof want === 'string' ? 'refuses' : 'answers'} ${name}${dropForeignOpenidScopes ? ', leniently' : ''}`, () => {
+      it(`${typeof want === 'string' ? 'rejects' : 'accepts'} ${name}${dropForeignOpenidScopes ? ' (dropForeignOpenidScopes)' : ''}`, () => {
         assert.deepEqual(
           outcome(() => requestableScopes({ client: client({ scope }), requested }, { dropForeignOpenidScopes })),
           want,
@@ -276,20 +286,20 @@ describe('userScopes', () => {
     want: readonly string[] | string
   }[] = [
     {
-      name: 'grants the groups that the client may see',
+      name: 'grants groups within the client’s scopes',
       client: { scope: ['a', 'b'] },
       user: { groups: ['b', 'c'] },
       want: ['b'],
     },
     {
-      name: 'grants only what was asked for',
+      name: 'grants only requested scopes',
       client: { scope: ['a', 'b'] },
       requested: ['a'],
       user: { groups: ['a', 'b'] },
       want: ['a'],
     },
     {
-      name: 'drops what was asked for and the user lacks',
+      name: 'drops requested scopes outside the user’s groups',
       client: { scope: ['a', 'b'] },
       requested: ['a', 'b'],
       user: { groups: ['b'] },
@@ -302,70 +312,70 @@ describe('userScopes', () => {
       want: ['b.1', 'b.2'],
     },
     {
-      name: 'does not let a wildcard in the request reach beyond the client',
+      name: 'limits a requested wildcard to the client’s scopes',
       client: { scope: ['b.*'] },
       requested: ['b.*'],
       user: { groups: ['b.1', 'c.1'] },
       want: ['b.1'],
     },
     {
-      name: 'counts a group that was given twice once',
+      name: 'grants a repeated group once',
       client: { scope: ['a'] },
       user: { groups: ['a', 'a'] },
       want: ['a'],
     },
     {
-      name: 'keeps to the groups that the zone allows',
+      name: 'grants only groups allowed by the zone',
       client: { scope: ['a', 'b'] },
       user: { groups: ['a', 'b'], allowed: ['b'] },
       want: ['b'],
     },
     {
-      name: 'refuses when the zone allows no group',
+      name: 'rejects if the zone allows no group',
       client: { scope: ['a'] },
       user: { groups: ['a'], allowed: [] },
       want: notAllowed('a'),
     },
     {
-      name: 'refuses a client without scopes',
+      name: 'rejects a client without scopes',
       client: { scope: [] },
       user: { groups: ['a'] },
       want: 'Empty scope (client has no registered scopes)',
     },
     {
-      name: 'refuses a user without groups',
+      name: 'rejects a user without groups',
       client: { scope: ['a', 'b'] },
       user: { groups: [] },
       want: notAllowed('a, b'),
     },
     {
-      name: 'refuses when nothing that was asked for is left',
+      name: 'rejects if no requested scope can be granted',
       client: { scope: ['a', 'b'] },
       requested: ['b'],
       user: { groups: ['a'] },
       want: notAllowed('b'),
     },
     {
-      name: 'refuses a scope that the client lacks before it looks at the user',
+      name: 'rejects a scope outside the client before checking the user',
       client: { scope: ['a'] },
       requested: ['c'],
       user: { groups: ['c'] },
       want: 'c is invalid. Please use a valid scope name in the request',
     },
     {
-      name: 'refuses a user outside a required group',
+      name: 'rejects a user outside a required group',
       client: { scope: ['a'], requiredUserGroups: ['b'] },
       user: { groups: ['a'] },
       want: "User does not meet the client's required group criteria.",
     },
     {
-      name: 'accepts a required group that the client may not see',
+      name: 'accepts a required group outside the client’s scopes',
       client: { scope: ['a'], requiredUserGroups: ['b'] },
       user: { groups: ['a', 'b'] },
       want: ['a'],
     },
     {
-      name: 'accepts a required group that the zone hides',
+      name: 'accepts a required group that the zone does not allow',
       client: { scope: ['a'], requiredUserGroups: ['b'] },
       user: { groups: ['a', 'b'], allowed: ['a'] },
       want: ['a'],
@@ -380,7 +390,7 @@ describe('userScopes', () => {
     })
   }
 
-  it('drops OpenID scopes of others where the mode says so', () => {
+  it('drops OpenID scopes outside the client with dropForeignOpenidScopes', () => {
     const app = client({ scope: ['openid'] })
     const user = { groups: ['openid', 'email'] }
     assert.deepEqual(
@@ -389,7 +399,7 @@ describe('userScopes', () => {
     )
   })
 
-  it('grants nothing that the user, the client, the zone or the request lacks, whatever they are', () => {
+  it('grants only scopes within user, client, zone and request, for any input', () => {
     const scope = fc.constantFrom<string[]>('a', 'b', 'c.1', 'c.2', 'openid', 'email')
     const pattern = fc.oneof(scope, fc.constantFrom('*', 'c.*'))
     const list = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T[]> => fc.array(of, { maxLength: 4 })
@@ -424,10 +434,10 @@ describe('userScopes', () => {
 
 describe('hasRequiredGroups', () => {
   const cases = [
-    { name: 'holds for every user when none is required', required: [], groups: [], want: true },
-    { name: 'holds for a member of all', required: ['a', 'b'], groups: ['b', 'c', 'a'], want: true },
-    { name: 'fails for a member of some', required: ['a', 'b'], groups: ['a'], want: false },
-    { name: 'accepts no wildcard', required: ['a.*'], groups: ['a.b'], want: false },
+    { name: 'is true if no group is required', required: [], groups: [], want: true },
+    { name: 'is true for a member of all required groups', required: ['a', 'b'], groups: ['b', 'c', 'a'], want: true },
+    { name: 'is false for a member of some required groups', required: ['a', 'b'], groups: ['a'], want: false },
+    { name: 'does not expand wildcards', required: ['a.*'], groups: ['a.b'], want: false },
   ]
   for (const { name, required, groups, want } of cases) {
     it(name, () => assert.equal(hasRequiredGroups(client({ requiredUserGroups: required }), groups), want))
@@ -437,11 +447,16 @@ describe('hasRequiredGroups', () => {
 describe('narrow', () => {
   const refusal = 'Unable to narrow the scope of the client authentication to [c, a].'
   const cases: readonly { name: string; before: string[]; requested: string[]; want: readonly string[] | string }[] = [
-    { name: 'keeps everything when nothing is asked for', before: ['a', 'b'], requested: [], want: ['a', 'b'] },
-    { name: 'keeps what is asked for', before: ['a', 'b'], requested: ['b'], want: ['b'] },
-    { name: 'refuses more than was granted (RFC 6749 §6)', before: ['a', 'b'], requested: ['c', 'a'], want: refusal },
-    { name: 'accepts a wildcard that was granted literally', before: ['a.*'], requested: ['c', 'a'], want: refusal },
-    { name: 'keeps nothing of nothing', before: [], requested: [], want: [] },
+    { name: 'returns every granted scope if none is requested', before: ['a', 'b'], requested: [], want: ['a', 'b'] },
+    { name: 'returns the requested scopes', before: ['a', 'b'], requested: ['b'], want: ['b'] },
+    {
+      name: 'rejects scopes outside the grant (RFC 6749 §6)',
+      before: ['a', 'b'],
+      requested: ['c', 'a'],
+      want: refusal,
+    },
+    { name: 'does not expand a granted wildcard', before: ['a.*'], requested: ['c', 'a'], want: refusal },
+    { name: 'returns no scope if none was granted or requested', before: [], requested: [], want: [] },
   ]
   for (const { name, before, requested, want } of cases) {
     it(name, () => {
@@ -452,7 +467,7 @@ describe('narrow', () => {
     })
   }
 
-  it('names what was granted in the refusal', () => {
+  it('lists the granted scopes in the error', () => {
     assert.throws(
       () => narrow(['a', 'b'], ['c']),
       (error: OAuthError) => error.extra['scope'] === 'a b',
@@ -461,14 +476,14 @@ describe('narrow', () => {
 })
 
 describe('approvedScopes', () => {
-  it('keeps those that were approved, in their order', () => {
+  it('returns the approved scopes in order', () => {
     assert.deepEqual(
       approvedScopes(storedScopes(['c', 'a', 'b']), scope => scope !== 'a'),
       ['c', 'b'],
     )
   })
 
-  it('keeps nothing when nothing was approved', () => {
+  it('returns no scope if none was approved', () => {
     assert.deepEqual(
       approvedScopes(storedScopes(['a']), () => false),
       [],
@@ -478,12 +493,12 @@ describe('approvedScopes', () => {
 
 describe('isAutoApproved', () => {
   const cases: readonly { name: string; autoapprove: Client['autoapprove']; scope: string; want: boolean }[] = [
-    { name: 'approves everything for a client that is trusted so', autoapprove: true, scope: 'a', want: true },
-    { name: 'approves a scope in the list', autoapprove: ['a', 'b'], scope: 'b', want: true },
-    { name: 'approves what fits a wildcard in the list', autoapprove: ['b.*'], scope: 'b.c', want: true },
-    { name: 'asks for a scope outside the list', autoapprove: ['a'], scope: 'b', want: false },
-    { name: 'asks for everything when the list is empty', autoapprove: [], scope: 'a', want: false },
-    { name: 'does not take the word "true" in the list for trust', autoapprove: ['true'], scope: 'a', want: false },
+    { name: 'is true for every scope with autoapprove: true', autoapprove: true, scope: 'a', want: true },
+    { name: 'is true for a listed scope', autoapprove: ['a', 'b'], scope: 'b', want: true },
+    { name: 'is true for a scope that matches a listed wildcard', autoapprove: ['b.*'], scope: 'b.c', want: true },
+    { name: 'is false for an unlisted scope', autoapprove: ['a'], scope: 'b', want: false },
+    { name: 'is false for an empty list', autoapprove: [], scope: 'a', want: false },
+    { name: 'does not read a listed "true" as autoapprove: true', autoapprove: ['true'], scope: 'a', want: false },
   ]
   for (const { name, autoapprove, scope, want } of cases) {
     it(name, () => assert.equal(isAutoApproved(client({ autoapprove }), scope), want))

@@ -5,7 +5,7 @@ import { isCommonPassword, isMadeOfNames, namesInEmail } from '../../../src/mode
 const LIST = new Set(['password', 'dragon', 'sunshine', 'q1w2e3r4', 'trustno1', 'll', '12345'])
 const isCommon = (password: string): boolean => isCommonPassword(password, each => LIST.has(each))
 
-describe('a common password', () => {
+describe('isCommonPassword', () => {
   const cases: readonly (readonly [password: string, want: boolean])[] = [
     ['password', true],
     ['PassWord', true],
@@ -41,13 +41,13 @@ describe('a common password', () => {
     ['z'.repeat(256), false], // too long for any list
   ]
   for (const [password, want] of cases) {
-    it(`${want ? 'is' : 'is not'} ${JSON.stringify(password.slice(0, 40))} (${password.length})`, () => {
+    it(`is ${want} for ${JSON.stringify(password.slice(0, 40))} (${password.length})`, () => {
       assert.equal(isCommon(password), want)
     })
   }
 })
 
-describe('a password made of names', () => {
+describe('isMadeOfNames', () => {
   const names = [
     'marissa.kowalska77',
     ...namesInEmail('m.kowalska@mail.corp.example'),
@@ -77,20 +77,19 @@ describe('a password made of names', () => {
     ['', false],
   ]
   for (const [password, want] of cases) {
-    it(`${want ? 'is' : 'is not'} ${JSON.stringify(password)}`, () =>
-      assert.equal(isMadeOfNames(password, names), want))
+    it(`is ${want} for ${JSON.stringify(password)}`, () => assert.equal(isMadeOfNames(password, names), want))
   }
 
-  it('needs names of three characters', () => {
+  it('ignores names shorter than three characters', () => {
     assert.equal(isMadeOfNames('jo-2026', ['jo', '', '-']), false)
     assert.equal(isMadeOfNames('jdo2026', ['j.do']), true, 'whole, without what separates its parts')
   })
-  it('is not compared with names of any regular expression', () => {
+  it('does not read names as regular expressions', () => {
     assert.equal(isMadeOfNames('heron nest', ['.*', '[a-z]+', '(?:)']), false)
   })
 })
 
-describe('the names in an e-mail address', () => {
+describe('namesInEmail', () => {
   for (const { email, want } of [
     { email: 'ann@corp.example', want: ['ann', 'corp'] },
     { email: '"a@b"@x.y.example', want: ['"a@b"', 'x', 'y'] },
@@ -98,6 +97,6 @@ describe('the names in an e-mail address', () => {
     { email: '', want: [''] },
     { email: 'ann@', want: ['ann'] },
   ]) {
-    it(`of ${JSON.stringify(email)}`, () => assert.deepEqual(namesInEmail(email), want))
+    it(`splits ${JSON.stringify(email)}`, () => assert.deepEqual(namesInEmail(email), want))
   }
 })

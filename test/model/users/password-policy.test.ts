@@ -51,40 +51,44 @@ describe('passwordPolicy', () => {
   }
   const cases: readonly { name: string; given: unknown; want: PasswordPolicy }[] = [
     { name: 'reads every member', given: full, want: full },
-    { name: 'has defaults without one', given: undefined, want: DEFAULTS },
+    { name: 'has defaults if absent', given: undefined, want: DEFAULTS },
     { name: 'has defaults for null', given: null, want: DEFAULTS },
-    { name: 'has defaults for a text', given: 'strict', want: DEFAULTS },
-    { name: 'accepts no negative number', given: { minLength: -1, maxLength: -1 }, want: DEFAULTS },
-    { name: 'accepts no fraction', given: { minLength: 8.5 }, want: DEFAULTS },
-    { name: 'accepts no number in a text', given: { minLength: '8' }, want: DEFAULTS },
-    { name: 'distinguishes a minimum of 0 from none', given: { minLength: 0 }, want: policy({ minLength: 0 }) },
+    { name: 'has defaults for a string', given: 'strict', want: DEFAULTS },
+    { name: 'rejects negative numbers', given: { minLength: -1, maxLength: -1 }, want: DEFAULTS },
+    { name: 'rejects fractions', given: { minLength: 8.5 }, want: DEFAULTS },
+    { name: 'rejects numbers in strings', given: { minLength: '8' }, want: DEFAULTS },
     {
-      name: 'reads a moment in milliseconds',
+      name: 'distinguishes a minimum of 0 from an absent one',
+      given: { minLength: 0 },
+      want: policy({ minLength: 0 }),
+    },
+    {
+      name: 'reads passwordNewerThan in milliseconds',
       given: { passwordNewerThan: 1_700_000_000_000 },
       want: policy({ passwordNewerThan: new Date(1_700_000_000_000) }),
     },
     {
-      name: 'reads a moment as a date',
+      name: 'reads passwordNewerThan as a date',
       given: { passwordNewerThan: '2026-01-02T03:04:05.000Z' },
       want: policy({ passwordNewerThan: new Date('2026-01-02T03:04:05Z') }),
     },
     {
-      name: 'reads what is refused of easily guessed passwords',
+      name: 'reads the rules for guessable passwords',
       given: { refuseCommonPasswords: false, refuseOwnWords: true },
       want: policy({ refuseCommonPasswords: false, refuseOwnWords: true }),
     },
     {
-      name: 'takes no word for a boolean',
+      name: 'rejects other values for booleans',
       given: { refuseCommonPasswords: 'false', refuseOwnWords: 0 },
       want: DEFAULTS,
     },
-    { name: 'has no moment for null', given: { passwordNewerThan: null }, want: DEFAULTS },
-    { name: 'has no time for an invalid value', given: { passwordNewerThan: 'soon' }, want: DEFAULTS },
+    { name: 'ignores passwordNewerThan: null', given: { passwordNewerThan: null }, want: DEFAULTS },
+    { name: 'ignores an invalid passwordNewerThan', given: { passwordNewerThan: 'soon' }, want: DEFAULTS },
   ]
   for (const { name, given, want } of cases) {
     it(name, () => assert.deepEqual(passwordPolicy(provider(given)), want))
   }
-  it('has defaults where there is no provider', () => assert.deepEqual(passwordPolicy(undefined), DEFAULTS))
+  it('has defaults without a provider', () => assert.deepEqual(passwordPolicy(undefined), DEFAULTS))
 })
 
 describe('policyViolation', () => {
@@ -144,13 +148,13 @@ describe('policyViolation', () => {
   ]
   for (const { policy: change = {}, password, want } of cases) {
     const shown = password.length > 30 ? `${password.length} characters` : JSON.stringify(password)
-    it(`says ${want === undefined ? 'nothing' : JSON.stringify(want)} of ${shown}`, () => {
+    it(`returns ${want === undefined ? 'nothing' : JSON.stringify(want)} for ${shown}`, () => {
       assert.equal(policyViolation(policy(change), password, standard), want)
     })
   }
 
   // Covers compatibility: pages, headers, cookies: P5 password policy
-  it('asks for eight characters where the policy is silent in standard, and for one in uaa (P5)', () => {
+  it('defaults to a minimum of eight characters in standard and one in uaa (P5)', () => {
     assert.equal(policyViolation(policy(), 'x', uaa), undefined)
     assert.equal(policyViolation(policy(), '', uaa), 'Password must be at least 1 characters in length.')
     assert.match(String(policyViolation(policy(), 'x', standard)), /at least 8/)
@@ -168,7 +172,7 @@ describe('policyViolation', () => {
   const passwords = fc.string({ unit: anyCodePoint, maxLength: 60 })
 
   // Covers passwordPolicy: all violations in one text
-  it('names sentences of the policy only, each once and in order, whatever the password', () => {
+  it('lists each violation once, in order, for any password', () => {
     fc.assert(
       fc.property(policies, passwords, (given, password) => {
         const text = policyViolation(given, password, standard) ?? ''
@@ -179,7 +183,7 @@ describe('policyViolation', () => {
     )
   })
 
-  it('never breaks another rule than those of length by adding to a password', () => {
+  it('never violates more rules but the maximum length for a longer password', () => {
     fc.assert(
       fc.property(policies, passwords, passwords, (given, password, more) => {
         const broken = (text: string) => policyViolation({ ...given, maxLength: 0 }, text, standard)?.length ?? 0
@@ -188,7 +192,7 @@ describe('policyViolation', () => {
     )
   })
 
-  it('accepts a password that has enough of everything', () => {
+  it('accepts a password with enough characters of every kind', () => {
     fc.assert(
       fc.property(policies, given => {
         const password = 'Aa1!'.repeat(20)
@@ -199,7 +203,7 @@ describe('policyViolation', () => {
 })
 
 describe('policyDemands', () => {
-  it('announces what would be refused, except for the obvious', () => {
+  it('lists the rules of the policy that are not trivial', () => {
     assert.deepEqual(policyDemands(policy({ requireDigit: 2 }), standard), [
       'Password must be at least 8 characters in length.',
       'Password must contain at least 2 digit characters.',
@@ -218,49 +222,59 @@ describe('mustChangePassword', () => {
   const account = user({ passwordHash: 'h', passwordChangedAt: changed })
   const after = (text: string) => new Date(text)
   const cases = [
-    { name: 'not without a reason', now: after('2036-01-31T12:00:00Z'), want: false },
-    { name: 'when it is demanded', now: changed, user: { passwordChangeRequired: true }, want: true },
+    { name: 'is false by default', now: after('2036-01-31T12:00:00Z'), want: false },
+    { name: 'is true if a change is required', now: changed, user: { passwordChangeRequired: true }, want: true },
     {
-      name: 'not of who has no password here',
+      name: 'is false for a user without a password',
       now: changed,
       user: { passwordChangeRequired: true, passwordHash: undefined },
       want: false,
     },
     {
-      name: 'not on the last day of a short month',
+      name: 'is false on the last day of a short month',
       now: after('2026-02-28T12:00:00Z'),
       policy: { expirePasswordInMonths: 1 },
       want: false,
     },
-    { name: 'after it', now: after('2026-02-28T12:00:01Z'), policy: { expirePasswordInMonths: 1 }, want: true },
     {
-      name: 'not before the same day of a later year',
+      name: 'is true after the last day of a short month',
+      now: after('2026-02-28T12:00:01Z'),
+      policy: { expirePasswordInMonths: 1 },
+      want: true,
+    },
+    {
+      name: 'is false up to the same day of a later year',
       now: after('2027-01-31T12:00:00Z'),
       policy: { expirePasswordInMonths: 12 },
       want: false,
     },
     {
-      name: 'after that day',
+      name: 'is true after the same day of a later year',
       now: after('2027-01-31T12:00:00.001Z'),
       policy: { expirePasswordInMonths: 12 },
       want: true,
     },
     {
-      name: 'never in more months than there are dates for',
+      name: 'is false for more months than dates can represent',
       now: after('2036-01-31T12:00:00Z'),
       policy: { expirePasswordInMonths: Number.MAX_SAFE_INTEGER },
       want: false,
     },
     {
-      name: 'of a password from before the moment',
+      name: 'is true for a password older than passwordNewerThan',
       now: changed,
       policy: { passwordNewerThan: after('2026-01-31T12:00:00.001Z') },
       want: true,
     },
-    { name: 'not of one from that very moment', now: changed, policy: { passwordNewerThan: changed }, want: false },
+    {
+      name: 'is false for a password set exactly at passwordNewerThan',
+      now: changed,
+      policy: { passwordNewerThan: changed },
+      want: false,
+    },
   ]
   for (const { name, now, user: change = {}, policy: rules = {}, want } of cases) {
-    it(`is so ${name}`.replace('so not', 'not so'), () => {
+    it(name, () => {
       const { passwordHash: _, ...without } = account
       const given = 'passwordHash' in change ? { ...without, passwordChangeRequired: true } : { ...account, ...change }
       assert.equal(mustChangePassword(given, policy(rules), now), want)

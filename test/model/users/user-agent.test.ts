@@ -4,17 +4,17 @@ import { describeUserAgent, keptUserAgent } from '../../../src/model/users/user-
 
 describe('keptUserAgent', () => {
   const cases: readonly { name: string; header: string | undefined; want: string | undefined }[] = [
-    { name: 'keeps a usual one as it is', header: 'Mozilla/5.0 (X11) Gecko', want: 'Mozilla/5.0 (X11) Gecko' },
-    { name: 'keeps nothing of nothing', header: undefined, want: undefined },
-    { name: 'keeps nothing of blanks', header: '  \t ', want: undefined },
-    { name: 'keeps no control characters', header: 'a\u0000b\r\nc\u001b[31m', want: 'a b c [31m' },
-    { name: 'keeps nothing that is not ASCII', header: 'a\u202eé b', want: 'a  b' },
-    { name: 'keeps 256 characters', header: 'x'.repeat(5000), want: 'x'.repeat(256) },
+    { name: 'keeps a typical header', header: 'Mozilla/5.0 (X11) Gecko', want: 'Mozilla/5.0 (X11) Gecko' },
+    { name: 'drops an absent header', header: undefined, want: undefined },
+    { name: 'drops a blank header', header: '  \t ', want: undefined },
+    { name: 'replaces control characters', header: 'a\u0000b\r\nc\u001b[31m', want: 'a b c [31m' },
+    { name: 'replaces non-ASCII characters', header: 'a\u202eé b', want: 'a  b' },
+    { name: 'truncates to 256 characters', header: 'x'.repeat(5000), want: 'x'.repeat(256) },
   ]
   for (const { name, header, want } of cases) it(name, () => assert.equal(keptUserAgent(header), want))
 })
 
-/** What stands round the names in English. */
+/** The English texts around the names. */
 const WORDS = {
   unknown: 'Unknown browser',
   some: 'A browser',
@@ -52,6 +52,6 @@ describe('describeUserAgent', () => {
     [undefined, 'Unknown browser'],
   ]
   for (const [text, want] of cases) {
-    it(`says ${want} of ${JSON.stringify(text)}`, () => assert.equal(describeUserAgent(text, WORDS), want))
+    it(`returns ${want} for ${JSON.stringify(text)}`, () => assert.equal(describeUserAgent(text, WORDS), want))
   }
 })

@@ -27,8 +27,8 @@ describe('fullName', () => {
     { name: 'is the given name alone', members: { givenName: 'Marissa' }, want: 'Marissa' },
     { name: 'is the family name alone', members: { familyName: 'Bloggs' }, want: 'Bloggs' },
     { name: 'skips an empty name', members: { givenName: '', familyName: 'Bloggs' }, want: 'Bloggs' },
-    { name: 'is absent when both are empty', members: { givenName: '', familyName: '' }, want: undefined },
-    { name: 'is absent when none is known', members: {}, want: undefined },
+    { name: 'is undefined if both are empty', members: { givenName: '', familyName: '' }, want: undefined },
+    { name: 'is undefined if both are absent', members: {}, want: undefined },
   ]
   for (const { name, members, want } of cases) {
     it(name, () => assert.equal(fullName({ ...user, ...members }), want))
@@ -44,29 +44,30 @@ describe('userNameKey', () => {
     ['\u212bsa', '\u00e5sa'],
   ] as const
   for (const [a, b] of same) it(`is the same of ${a} and ${b}`, () => assert.equal(userNameKey(a), userNameKey(b)))
-  it('differs where the letters differ', () => assert.notEqual(userNameKey('elodie'), userNameKey('\u00e9lodie')))
+  it('differs for different letters', () => assert.notEqual(userNameKey('elodie'), userNameKey('\u00e9lodie')))
   for (const [a, b] of [
     ['stra\u00dfe', 'strasse'],
     ['\u0131lker', 'ilker'],
     ['\u03c3\u03b1\u03c2', '\u03c3\u03b1\u03c3'],
     ['p\u0430t', 'pat'],
   ] as const) {
-    it(`differs for ${a} and ${b}, which are not case alone`, () => assert.notEqual(userNameKey(a), userNameKey(b)))
+    it(`differs for ${a} and ${b}, which differ in more than case`, () =>
+      assert.notEqual(userNameKey(a), userNameKey(b)))
   }
 })
 
-describe('a new primary address or number', () => {
+describe('withEmail and withPhoneNumber', () => {
   const emails = [
     { value: 'home@x', type: 'home' },
     { value: user.email, type: 'work', primary: true },
   ] as const
 
-  it('leaves a user without a list in the profile alone', () => {
+  it('leave an absent list of the profile absent', () => {
     assert.deepEqual(withEmail(user, 'new@x'), { ...user, email: 'new@x' })
     assert.deepEqual(withPhoneNumber(user, '1'), { ...user, phoneNumber: '1' })
     assert.deepEqual(withPhoneNumber({ ...user, phoneNumber: '1' }, undefined), user)
   })
-  it('takes the place of the former one, with its type, and goes first', () => {
+  it('replace the primary entry, keep its type and put it first', () => {
     const changed = withEmail({ ...user, profile: { title: 'Dr.', emails } }, 'new@x')
     assert.equal(changed.email, 'new@x')
     assert.deepEqual(changed.profile, {
@@ -74,21 +75,21 @@ describe('a new primary address or number', () => {
       emails: [{ value: 'new@x', type: 'work', primary: true }, emails[0]],
     })
   })
-  it('is in the list once when it was there already', () => {
+  it('remove a duplicate of the new entry', () => {
     assert.deepEqual(withEmail({ ...user, profile: { emails } }, 'home@x').profile?.emails, [
       { value: 'home@x', type: 'work', primary: true },
     ])
   })
-  it('is removed once there is none', () => {
+  it('remove the primary entry if there is no new one', () => {
     const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
     const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
     assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })
   })
 })
 
-describe('the languages that an account asks for', () => {
+describe('preferredLanguage', () => {
   const of = (profile: NonNullable<User['profile']>) => preferredLanguage({ ...user, profile })
-  it('are its preferred ones, else that of its formats, in the form of Accept-Language', () => {
+  it('is the preferred language, otherwise the locale as a language tag', () => {
     assert.equal(of({ preferredLanguage: 'de, en;q=0.5', locale: 'fr-CH' }), 'de, en;q=0.5')
     assert.equal(of({ preferredLanguage: '', locale: 'fr_CH' }), 'fr-CH')
     assert.equal(of({}), undefined)

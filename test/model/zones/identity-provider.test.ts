@@ -21,13 +21,26 @@ const provider = (config: IdentityProvider['config']): IdentityProvider => ({
 
 describe('linkTextOf', () => {
   const cases: readonly { name: string; type: string; config: IdentityProvider['config']; want?: string }[] = [
-    { name: 'shows OpenID Connect unless it is hidden', type: 'oidc1.0', config: { linkText: 'Corp' }, want: 'Corp' },
-    { name: 'hides OpenID Connect', type: 'oidc1.0', config: { linkText: 'Corp', showLinkText: false } },
+    { name: 'shows OpenID Connect providers by default', type: 'oidc1.0', config: { linkText: 'Corp' }, want: 'Corp' },
+    {
+      name: 'hides OpenID Connect providers with showLinkText: false',
+      type: 'oidc1.0',
+      config: { linkText: 'Corp', showLinkText: false },
+    },
     // Covers saml provider config: showSamlLink
-    { name: 'hides SAML unless it is to be shown', type: 'saml', config: { linkText: 'Corp' } },
-    { name: 'shows SAML', type: 'saml', config: { linkText: 'Corp', showSamlLink: true }, want: 'Corp' },
-    { name: 'hides SAML', type: 'saml', config: { showSamlLink: false, showLinkText: true } },
-    { name: 'falls back on the name', type: 'saml', config: { linkText: ' ', showSamlLink: true }, want: 'Internal' },
+    { name: 'hides SAML providers by default', type: 'saml', config: { linkText: 'Corp' } },
+    {
+      name: 'shows SAML providers with showSamlLink: true',
+      type: 'saml',
+      config: { linkText: 'Corp', showSamlLink: true },
+      want: 'Corp',
+    },
+    {
+      name: 'hides SAML providers with showSamlLink: false',
+      type: 'saml',
+      config: { showSamlLink: false, showLinkText: true },
+    },
+    { name: 'falls back to the name', type: 'saml', config: { linkText: ' ', showSamlLink: true }, want: 'Internal' },
   ]
   for (const { name, type, config, want } of cases) {
     it(name, () => assert.equal(linkTextOf({ ...provider(config), type }), want))
@@ -37,25 +50,25 @@ describe('linkTextOf', () => {
 describe('lockoutPolicy', () => {
   const complete = { lockoutAfterFailures: 3, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }
   const cases: readonly { name: string; config: IdentityProvider['config']; want: typeof DEFAULT }[] = [
-    { name: 'is the default when there is none', config: {}, want: DEFAULT },
-    { name: 'is the default when it is null', config: { lockoutPolicy: null }, want: DEFAULT },
-    { name: 'is the default when it is no object', config: { lockoutPolicy: 'never' }, want: DEFAULT },
+    { name: 'is the default if absent', config: {}, want: DEFAULT },
+    { name: 'is the default if null', config: { lockoutPolicy: null }, want: DEFAULT },
+    { name: 'is the default if not an object', config: { lockoutPolicy: 'never' }, want: DEFAULT },
     // Covers lockout: incomplete policy falls back
-    { name: 'is the default when it is an empty object', config: { lockoutPolicy: {} }, want: DEFAULT },
-    { name: 'is the provider’s own when complete', config: { lockoutPolicy: complete }, want: complete },
+    { name: 'is the default if empty', config: { lockoutPolicy: {} }, want: DEFAULT },
+    { name: 'is the provider’s own if complete', config: { lockoutPolicy: complete }, want: complete },
     {
-      name: 'takes zeros',
+      name: 'accepts zeros',
       config: { lockoutPolicy: { ...complete, lockoutPeriodSeconds: 0 } },
       want: { ...complete, lockoutPeriodSeconds: 0 },
     },
     {
-      name: 'leaves out what does not belong to it',
+      name: 'drops unknown members',
       config: { lockoutPolicy: { ...complete, other: 1 } },
       want: complete,
     },
     ...Object.keys(complete).flatMap(member =>
       [undefined, null, -1, 1.5, '3', Number.NaN, Number.POSITIVE_INFINITY].map(value => ({
-        name: `is the default when ${member} is ${JSON.stringify(value) ?? 'absent'} (${String(value)})`,
+        name: `is the default if ${member} is ${JSON.stringify(value) ?? 'absent'} (${String(value)})`,
         config: { lockoutPolicy: { ...complete, [member]: value } },
         want: DEFAULT,
       })),
@@ -77,20 +90,20 @@ describe('lockedUntil', () => {
     failures: readonly number[]
     want: number | undefined
   }[] = [
-    { name: 'leaves an account without failures open', failures: [], want: undefined },
-    { name: 'leaves an account open below the limit', failures: [-2, -1], want: undefined },
-    { name: 'locks at the limit, from the newest failure', failures: [-30, -20, -10], want: 290 },
-    { name: 'locks beyond the limit, from the newest failure', failures: [-40, -30, -20, -10], want: 290 },
-    { name: 'takes failures in any order', failures: [-10, -30, -20], want: 290 },
-    { name: 'counts failures of the same moment', failures: [0, 0, 0], want: 300 },
-    { name: 'opens when the period is over', failures: [-320, -310, -300], want: undefined },
-    { name: 'is still locked just before the period is over', failures: [-320, -310, -299.999], want: 0.001 },
-    { name: 'does not count a failure that is as old as the window', failures: [-600, -20, -10], want: undefined },
-    { name: 'counts a failure that is just younger than the window', failures: [-599.999, -20, -10], want: 0.001 },
-    { name: 'opens when too few failures are left in the window', failures: [-500, -20, -10], want: 100 },
+    { name: 'does not lock an account without failures', failures: [], want: undefined },
+    { name: 'does not lock an account below the limit', failures: [-2, -1], want: undefined },
+    { name: 'locks at the limit, starting with the newest failure', failures: [-30, -20, -10], want: 290 },
+    { name: 'locks beyond the limit, starting with the newest failure', failures: [-40, -30, -20, -10], want: 290 },
+    { name: 'accepts failures in any order', failures: [-10, -30, -20], want: 290 },
+    { name: 'counts simultaneous failures', failures: [0, 0, 0], want: 300 },
+    { name: 'unlocks at the end of the period', failures: [-320, -310, -300], want: undefined },
+    { name: 'is still locked just before the end of the period', failures: [-320, -310, -299.999], want: 0.001 },
+    { name: 'ignores a failure as old as the window', failures: [-600, -20, -10], want: undefined },
+    { name: 'counts a failure just inside the window', failures: [-599.999, -20, -10], want: 0.001 },
+    { name: 'unlocks when too few failures are left in the window', failures: [-500, -20, -10], want: 100 },
     { name: 'counts the newest failures first', failures: [-590, -30, -20, -10], want: 290 },
     {
-      name: 'never locks beyond the window',
+      name: 'does not lock beyond the window',
       policy: { lockoutPeriodSeconds: 3600 },
       failures: [-30, -20, -10],
       want: 570,
@@ -102,25 +115,25 @@ describe('lockedUntil', () => {
       want: 290,
     },
     {
-      name: 'has no value that never locks: 0 is like 1',
+      name: 'treats a limit of 0 as 1',
       policy: { lockoutAfterFailures: 0 },
       failures: [-10],
       want: 290,
     },
     {
-      name: 'leaves an account without failures open when the limit is 0',
+      name: 'does not lock an account without failures at a limit of 0',
       policy: { lockoutAfterFailures: 0 },
       failures: [],
       want: undefined,
     },
     {
-      name: 'does not lock for a period of 0',
+      name: 'does not lock with a period of 0',
       policy: { lockoutPeriodSeconds: 0 },
       failures: [-2, -1, 0],
       want: undefined,
     },
     {
-      name: 'counts nothing in a window of 0',
+      name: 'counts no failure with a window of 0',
       policy: { countFailuresWithin: 0 },
       failures: [-2, -1, 0],
       want: undefined,
@@ -133,7 +146,7 @@ describe('lockedUntil', () => {
     })
   }
 
-  it('reports the very moment: locked until then, open from then on, for any history', () => {
+  it('returns the exact time of unlocking, for any history', () => {
     const seconds = fc.integer({ min: 0, max: 100 })
     const anyPolicy = fc.record({
       lockoutAfterFailures: fc.nat({ max: 4 }),

@@ -10,16 +10,16 @@ const standard = behaviourOf('standard')
 const uaa = behaviourOf('uaa')
 const names = Object.keys(PROTOCOLS) as readonly Protocol[] // its keys
 
-describe('the protocols of a zone', () => {
-  it('are those of the mode unless it says, but for what lets strangers in', () => {
-    const spoken = (behaviour: typeof standard) =>
+describe('supportsProtocol', () => {
+  it('defaults by mode, and is off for client metadata documents', () => {
+    const supported = (behaviour: typeof standard) =>
       names.filter(name => supportsProtocol({ config: {} }, name, behaviour))
-    assert.deepEqual(spoken(uaa), [])
-    const asked = names.filter(name => name !== 'clientMetadataDocuments')
-    assert.deepEqual(spoken(standard), asked)
+    assert.deepEqual(supported(uaa), [])
+    const expected = names.filter(name => name !== 'clientMetadataDocuments')
+    assert.deepEqual(supported(standard), expected)
   })
 
-  it('are switched one by one', () => {
+  it('can be set for each protocol', () => {
     for (const name of names) {
       assert.equal(supportsProtocol({ config: { protocols: { [name]: true } } }, name, uaa), true)
       assert.equal(supportsProtocol({ config: { protocols: { [name]: false } } }, name, standard), false)
@@ -27,18 +27,18 @@ describe('the protocols of a zone', () => {
   })
 })
 
-describe('what a token is bound to', () => {
-  it('is read from its claim', () => {
+describe('Token confirmation', () => {
+  it('is read from the cnf claim', () => {
     assert.equal(confirmationIn(undefined), undefined)
     assert.deepEqual(confirmationIn({ jkt: 'a' }), { jkt: 'a' })
     assert.deepEqual(confirmationIn({ jkt: 'a', 'x5t#S256': 'b' }), { jkt: 'a', 'x5t#S256': 'b' })
   })
 
   for (const cnf of [null, {}, [], 'jkt', { jkt: '' }, { jkt: 1 }, { jwk: {} }, { jkt: 'a', kid: 'b' }]) {
-    it(`is unknown: ${JSON.stringify(cnf)}`, () => assert.equal(confirmationIn(cnf), 'unknown'))
+    it(`is unknown for ${JSON.stringify(cnf)}`, () => assert.equal(confirmationIn(cnf), 'unknown'))
   }
 
-  it('is met by who proves all of it', () => {
+  it('requires proof of every member', () => {
     assert.equal(isMet(undefined, undefined), true)
     assert.equal(isMet(undefined, { jkt: 'a' }), true)
     assert.equal(isMet({ jkt: 'a' }, { jkt: 'a', 'x5t#S256': 'b' }), true)

@@ -28,14 +28,14 @@ describe('defaultGroups', () => {
   ]
 
   const cases: readonly { name: string; config: ZoneConfig; want: readonly string[] }[] = [
-    { name: 'are the usual ones when the zone has no user settings', config: {}, want: usual('svc') },
+    { name: 'are the standard groups if the zone has no user settings', config: {}, want: usual('svc') },
     {
-      name: 'are the usual ones when the user settings do not name any',
+      name: 'are the standard groups if the user settings have none',
       config: { userConfig: { allowedGroups: ['a'] } },
       want: usual('svc'),
     },
-    { name: 'are the zone’s own', config: { userConfig: { defaultGroups: ['a', 'b'] } }, want: ['a', 'b'] },
-    { name: 'are none when the zone says so', config: { userConfig: { defaultGroups: [] } }, want: [] },
+    { name: 'are the zone’s own groups', config: { userConfig: { defaultGroups: ['a', 'b'] } }, want: ['a', 'b'] },
+    { name: 'are empty for an empty list', config: { userConfig: { defaultGroups: [] } }, want: [] },
   ]
   for (const { name, config, want } of cases) {
     it(name, () => assert.deepEqual(defaultGroups(zone(config), 'svc'), want))
@@ -44,13 +44,13 @@ describe('defaultGroups', () => {
   it('follow the service name', () => assert.deepEqual(defaultGroups(zone({}), 'uaa'), usual('uaa')))
 })
 
-describe('the lifetime of a zone', () => {
+describe('ownLifetime', () => {
   const cases = [
-    { name: 'is the value that is set', value: 600, want: 600 },
-    { name: 'takes 0 for not set: a token that expires at once is useless', value: 0, want: undefined },
-    { name: 'takes for not set what is not a date when it is added to now', value: 2 ** 53, want: undefined },
-    { name: 'takes -1 for not set', value: -1, want: undefined },
-    { name: 'is absent when absent', value: undefined, want: undefined },
+    { name: 'is the configured value', value: 600, want: 600 },
+    { name: 'ignores 0, since the token would expire at once', value: 0, want: undefined },
+    { name: 'ignores a value beyond the range of dates', value: 2 ** 53, want: undefined },
+    { name: 'ignores -1', value: -1, want: undefined },
+    { name: 'is undefined if absent', value: undefined, want: undefined },
   ]
   for (const { name, value, want } of cases) {
     it(name, () => assert.equal(ownLifetime(value), want))
