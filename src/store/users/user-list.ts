@@ -5,8 +5,9 @@ import type { Outline } from '../listing/outline.ts'
 import type { User } from '../../model/users/user.ts'
 import { readFrom } from '../listing/cursor-page.ts'
 import { readPage } from '../listing/numbered-page.ts'
+import { chunks, withList } from '../groups/group-rows.ts'
 import { toUser } from './user-rows.ts'
-import { USER_COLUMNS } from '../schema.ts'
+import { list, USER_COLUMNS } from '../schema.ts'
 import type { UserRow } from '../schema.ts'
 import type { NamedAttributes, UserStore } from '../store.ts'
 import { userAttributes } from './user-attributes.ts'
@@ -29,6 +30,7 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
   }
   const briefColumns = [...WITHOUT_PROFILE, `${primaryEmail(db)} as primary_email`]
   const of = ({ dialect = 'uaa' }: NamedAttributes): Listing => ({ ...listing, ...attributes()[dialect] })
+  const sized = (query: NamedAttributes): Listing => ({ ...of(query), columns: SIZES })
   return {
     async list(zoneId, query) {
       if (query.profiles === 'primary email') {
@@ -36,15 +38,34 @@ export function createUserList(db: Database): Pick<UserStore, 'list' | 'page' | 
         const { rows, totalResults } = await readPage<BriefRow>(db, brief, { ...query, zoneId })
         return { records: rows.map(toBriefUser), totalResults }
       }
-      const { rows, totalResults } = await readPage<UserRow>(db, of(query), { ...query, zoneId })
-      return { records: (query.dialect === 'scim' ? fitting(rows) : rows).map(toUser), totalResults }
+      const { rows, totalResults } = await readPage<SizedRow>(db, sized(query), { ...query, zoneId })
+      return { records: await usersOf(db, zoneId, query.dialect === 'scim' ? fitting(rows) : rows), totalResults }
     },
     async page(zoneId, query) {
-      const { rows, ...positions } = await readFrom<UserRow>(db, of(query), { ...query, zoneId }, fitting)
-      return { ...positions, records: rows.map(toUser) }
+      const { rows, ...positions } = await readFrom<SizedRow>(db, sized(query), { ...query, zoneId }, fitting)
+      return { ...positions, records: await usersOf(db, zoneId, rows) }
     },
     count: async zoneId => (await outline(zoneId)).total,
   }
+}
+
+/** Where a user is on a page, and how much memory the profile would take. */
+type SizedRow = Pick<UserRow, 'id'> & { readonly profile_size: number | null }
+
+const SIZES = ['id', 'octet_length(profile) as profile_size']
+
+const FIND_SOME = withList<UserRow>(
+  placeholders => `select ${list(USER_COLUMNS)} from users where zone_id = :zone_id and id in (${placeholders})`,
+)
+
+/** The users of a page in its order, but those who were deleted meanwhile. */
+async function usersOf(db: Database, zoneId: string, page: readonly SizedRow[]): Promise<readonly User[]> {
+  const found = new Map<string, User>()
+  for (const ids of chunks(page.map(({ id }) => id))) {
+    const { of, args } = FIND_SOME(ids)
+    for (const row of await db.read(of, { ...args, zone_id: zoneId })) found.set(row.id, toUser(row))
+  }
+  return page.flatMap(({ id }) => found.get(id) ?? [])
 }
 
 type BriefRow = Omit<UserRow, 'profile'> & { readonly primary_email: number }
@@ -60,15 +81,15 @@ function toBriefUser({ primary_email: isPrimary, ...row }: BriefRow): User {
   return isPrimary === 1 ? { ...user, profile: { emails: [{ value: user.email, primary: true }] } } : user
 }
 
-/** Characters of the profiles on a page, which responses of SCIM 2.0 have: five hundred users would have 32 MB. */
+/** Bytes of the profiles on a page, which responses of SCIM 2.0 have: five hundred users would have 32 MB. */
 const MAX_PROFILES = 4 * 1024 * 1024
 
 /** The first rows, as far as their profiles may be in memory together; at least one. */
-function fitting(rows: readonly UserRow[]): readonly UserRow[] {
-  let length = 0
-  const end = rows.findIndex(({ profile }, place) => {
-    length += profile?.length ?? 0
-    return length > MAX_PROFILES && place > 0
+function fitting(rows: readonly SizedRow[]): readonly SizedRow[] {
+  let size = 0
+  const end = rows.findIndex(({ profile_size: own }, place) => {
+    size += own ?? 0
+    return size > MAX_PROFILES && place > 0
   })
   return end === -1 ? rows : rows.slice(0, end)
 }
