@@ -1,13 +1,14 @@
 // Paths outside of /resources that browsers, old pages and old clients request. Without routes, `uaa` would redirect them to sign-in, and
 // after it the browser would return to an image.
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { digest } from '../base/secrets.ts'
-import { pngDataUri } from '../pages/parts/foreign.ts'
+import { LOGO_PATHS, logosOf } from '../pages/parts/logos.ts'
+import type { LogoName } from '../pages/parts/logos.ts'
 import { PageError } from '../web/answers.ts'
 import { namesTag } from '../web/entity-tag.ts'
 import type { LoginDeps } from './deps.ts'
 
-/** `GET /favicon.ico`, `/vendor/**` and `/square-logo.png`; GET and POST of `/password/**`. */
+/** `GET /favicon.ico`, `/vendor/**` and the logos of a zone; GET and POST of `/password/**`. */
 export function staticFileEndpoints(app: FastifyInstance, { pages, assets }: LoginDeps): void {
   const access = { by: 'anyone', because: 'files of pages are public' } as const
 
@@ -27,13 +28,21 @@ export function staticFileEndpoints(app: FastifyInstance, { pages, assets }: Log
     },
   })
 
-  app.get('/square-logo.png', { config: { access, audience: 'open' } }, async (request, reply) => {
-    const logo = pngDataUri((await pages.brandingOf(request.zone)).squareLogo)
+  const sendLogo = async (request: FastifyRequest, reply: FastifyReply, name: LogoName): Promise<FastifyReply> => {
+    const logo = logosOf(await pages.brandingOf(request.zone))[name]
+    if (logo === undefined && name !== 'squareLogo') throw new PageError(404, 'File not found.')
     reply.header('cache-control', 'public, max-age=300')
+    // UAA has an icon at this path in every zone.
     if (logo === undefined) return reply.redirect(assets.iconFile, 302)
     const tag = `"${digest(logo)}"`
     reply.header('etag', tag)
     if (namesTag(request.headers['if-none-match'], tag)) return reply.status(304).send()
     return reply.type('image/png').send(Buffer.from(logo.slice(logo.indexOf(',') + 1), 'base64'))
-  })
+  }
+
+  const ofZone = { access, audience: 'open' } as const
+  const { squareLogo, productLogo, bannerLogo } = LOGO_PATHS
+  app.get(squareLogo, { config: ofZone }, (request, reply) => sendLogo(request, reply, 'squareLogo'))
+  app.get(productLogo, { config: ofZone }, (request, reply) => sendLogo(request, reply, 'productLogo'))
+  app.get(bannerLogo, { config: ofZone }, (request, reply) => sendLogo(request, reply, 'bannerLogo'))
 }

@@ -23,7 +23,7 @@ type GroupName = keyof typeof LIMITS
 
 /** The first pattern that matches a route determines its group. */
 const PATTERNS: readonly (readonly [RegExp, GroupName])[] = [
-  [/^\/(?:resources|vendor)\/|^\/(?:zone\.css|square-logo\.png|favicon\.ico)$/, 'static-content'],
+  [/^\/(?:resources|vendor)\/|^\/(?:zone\.css|(?:square|product|banner)-logo\.png|favicon\.ico)$/, 'static-content'],
   [/^\/(?:healthz|livez|readyz|info|RateLimitingStatus)$/, 'system'],
   [/^\/oauth\/clients(?:\/|$)/, 'clients'],
   [/^\/oauth\/token|^\/(?:check_token|introspect|token_keys?)$/, 'token-api'],

@@ -12,7 +12,7 @@ import type { Chrome } from '../pages/parts/layout.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import { referenceTexts, textsIn } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
-import { pngDataUri } from '../pages/parts/foreign.ts'
+import { logosOf, logoUrls } from '../pages/parts/logos.ts'
 import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './sessions/csrf.ts'
@@ -117,7 +117,7 @@ export function createPageWriter(deps: {
         basePath,
         assets: {
           ...assets,
-          ...(pngDataUri(branding.squareLogo) !== undefined && { squareLogo: `${basePath}/square-logo.png` }),
+          ...logoUrls(branding, basePath),
           ...(zoneStylesheet(branding) !== undefined && { zoneStylesheet: `${basePath}/zone.css` }),
         },
         ...(user && {
@@ -157,8 +157,7 @@ export function createPageWriter(deps: {
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const ofZone = await this.chrome(request, reply)
       // An unknown host has no files of a zone.
-      const squareLogo = pngDataUri(ofZone.branding.squareLogo)
-      const chrome = addressed ? ofZone : { ...ofZone, assets: { ...ofZone.assets, squareLogo } }
+      const chrome = addressed ? ofZone : { ...ofZone, assets: { ...ofZone.assets, ...logosOf(ofZone.branding) } }
       const { texts } = chrome
       const title = errorTitle(texts, status)
       // At an unknown host the start page is the same error.

@@ -8,12 +8,9 @@ import { png } from '../pages/states.ts'
 
 const OWN = png(4, 4, [1, 2, 3])
 const SHARED = png(2, 2, [3, 2, 1])
-const zone = (id: string, squareLogo?: string) => ({
-  id,
-  subdomain: id,
-  name: id,
-  config: { branding: { ...(squareLogo !== undefined && { squareLogo }) } },
-})
+const BANNER = png(3, 3, [1, 1, 1])
+const PRODUCT = png(5, 5, [2, 2, 2])
+const zone = (id: string, branding: object = {}) => ({ id, subdomain: id, name: id, config: { branding } })
 const PICTURE = { accept: 'image/avif,image/webp,*/*;q=0.8' }
 
 for (const mode of MODES) {
@@ -23,13 +20,17 @@ for (const mode of MODES) {
     describe(`files outside of /resources below ${base}, in ${mode}`, () => {
       let server: TestServer
       before(async () => {
-        const identity_zones = [zone('plain'), zone('own', OWN), zone('odd', 'no base64!')]
+        const identity_zones = [
+          zone('plain'),
+          zone('own', { squareLogo: OWN, productLogo: OWN, banner: { logo: OWN, text: 'Notice' } }),
+          zone('odd', { squareLogo: 'no base64!', productLogo: 'no base64!', banner: {} }),
+        ]
         server = await startServer({
           mode,
           config: {
             base_url: base,
             bootstrap: { ...defaultBootstrap, identity_zones },
-            zone_config: { branding: { squareLogo: SHARED } },
+            zone_config: { branding: { squareLogo: SHARED, productLogo: PRODUCT, banner: { logo: BANNER } } },
           },
         })
       })
@@ -60,34 +61,54 @@ for (const mode of MODES) {
       })
 
       const logos = [
-        { host: 'localhost:8080', of: 'the default zone', want: SHARED },
-        { host: 'plain.localhost:8080', of: 'a zone without one', want: SHARED },
-        { host: 'own.localhost:8080', of: 'a zone with its own', want: OWN },
+        { file: 'square-logo.png', host: 'localhost:8080', of: 'the default zone', want: SHARED, times: 2 },
+        { file: 'square-logo.png', host: 'plain.localhost:8080', of: 'a zone without one', want: SHARED, times: 2 },
+        { file: 'square-logo.png', host: 'own.localhost:8080', of: 'a zone with its own', want: OWN, times: 1 },
+        { file: 'product-logo.png', host: 'localhost:8080', of: 'the default zone', want: PRODUCT, times: 1 },
+        { file: 'product-logo.png', host: 'own.localhost:8080', of: 'a zone with its own', want: OWN, times: 1 },
+        { file: 'banner-logo.png', host: 'localhost:8080', of: 'the default zone', want: BANNER, times: 1 },
+        { file: 'banner-logo.png', host: 'plain.localhost:8080', of: 'a zone without one', want: BANNER, times: 1 },
+        { file: 'banner-logo.png', host: 'own.localhost:8080', of: 'a zone with its own', want: OWN, times: 1 },
       ]
-      for (const { host, of, want } of logos) {
+      for (const { file, host, of, want, times } of logos) {
         // Covers static files: /square-logo.png
-        it(`has the square logo of ${of} as /square-logo.png`, async () => {
+        it(`has the logo of ${of} as /${file}`, async () => {
           const { statusCode, headers, rawPayload } = await server.app.http.inject({
-            url: `${path}/square-logo.png`,
+            url: `${path}/${file}`,
             headers: { host, ...PICTURE },
           })
           assert.equal(statusCode, 200)
           assert.equal(headers['content-type'], 'image/png')
+          assert.equal(headers['cache-control'], 'public, max-age=300')
           assert.equal(headers['set-cookie'], undefined)
           assert.equal(rawPayload.toString('base64'), want)
           const { etag } = headers
           assert.match(String(etag), /^"[\w-]{43}"$/)
-          const again = await server.send(`${path}/square-logo.png`, {
-            host,
-            headers: { 'if-none-match': String(etag) },
-          })
+          const again = await server.send(`${path}/${file}`, { host, headers: { 'if-none-match': String(etag) } })
           assert.deepEqual([again.status, again.text], [304, ''])
         })
 
-        it(`has no copy of the square logo of ${of} in its pages, which link to it`, async () => {
+        it(`has no copy of the ${file} of ${of} in its pages, which link to it`, async () => {
           const { text } = await server.send(`${path}/login`, { host, headers: { accept: 'text/html' } })
-          assert.equal(text.split(`"${path}/square-logo.png"`).length, 3)
+          const isHidden = file === 'square-logo.png' && text.includes(`"${path}/product-logo.png"`)
+          assert.equal(text.split(`"${path}/${file}"`).length - 1, isHidden ? 1 : times)
           assert.ok(!text.includes(want))
+        })
+      }
+
+      for (const file of ['product-logo.png', 'banner-logo.png']) {
+        it(`has no ${file} for a zone without one, with one that is no picture, or that is none`, async () => {
+          const hosts = [
+            'odd.localhost:8080',
+            'no.localhost:8080',
+            ...(file === 'product-logo.png' ? ['plain.localhost:8080'] : []),
+          ]
+          for (const host of hosts) {
+            const answer = await server.send(`${path}/${file}`, { host, headers: PICTURE })
+            assert.equal(answer.status, 404, host)
+            const { text } = await server.send(`${path}/login`, { host, headers: { accept: 'text/html' } })
+            assert.ok(!text.includes(file), host)
+          }
         })
       }
 
@@ -99,13 +120,13 @@ for (const mode of MODES) {
         assert.equal((await server.send(`${path}/square-logo.png`, { host: 'no.localhost:8080' })).status, 404)
       })
 
-      it('has the logo of the default zone once in a page of a zone that is none, which has no files', async () => {
+      it('has the logos of the default zone in a page of a zone that is none, which has no files', async () => {
         const { text } = await server.send(`${path}/login`, {
           host: 'no.localhost:8080',
           headers: { accept: 'text/html' },
         })
-        assert.equal(text.split(SHARED).length, 2)
-        assert.ok(!text.includes('square-logo.png'))
+        for (const logo of [PRODUCT, BANNER]) assert.equal(text.split(logo).length, 2)
+        assert.ok(!text.includes('-logo.png'))
       })
     })
   }

@@ -318,35 +318,43 @@ describe('the layout', () => {
     assert.match(plainPage(other).toString(), /© 2026 <bdi>Acme<\/bdi>/)
   })
   // Covers layout and branding: squareLogo
-  it('shows the logos of the zone', () => {
-    const logo = png(4, 4, [1, 2, 3])
-    const tags = tagsOf(
-      plainPage({ ...anonymous, branding: { productLogo: logo, squareLogo: logo, companyName: 'Acme' } }),
-    )
-    assert.ok(tags.some(tag => tag.name === 'img' && tag.attributes['alt'] === 'Acme'))
+  it('links to the logos of the zone', () => {
+    const branding = { companyName: 'Acme' }
+    const logos = { squareLogo: '/square-logo.png', productLogo: '/product-logo.png' }
+    const tags = tagsOf(plainPage({ ...anonymous, branding, assets: { ...anonymous.assets, ...logos } }))
+    const product = tags.find(tag => tag.name === 'img')
+    assert.deepEqual([product?.attributes['alt'], product?.attributes['src']], ['Acme', '/product-logo.png'])
     const icon = tags.find(tag => tag.attributes['rel'] === 'icon')
-    assert.equal(icon?.attributes['href'], '/assets/icon.svg')
+    assert.deepEqual([icon?.attributes['href'], icon?.attributes['type']], ['/square-logo.png', 'image/png'])
   })
   it('links to the square logo as icon and mark', () => {
     const { assets } = anonymous
-    const branding = { squareLogo: png(4, 4, [1, 2, 3]) }
-    const tags = tagsOf(plainPage({ ...anonymous, branding, assets: { ...assets, squareLogo: '/square-logo.png' } }))
+    const tags = tagsOf(plainPage({ ...anonymous, assets: { ...assets, squareLogo: '/square-logo.png' } }))
     const icon = tags.find(tag => tag.attributes['rel'] === 'icon')
     assert.deepEqual([icon?.attributes['href'], icon?.attributes['type']], ['/square-logo.png', 'image/png'])
     const mark = tags.find(tag => tag.attributes['class'] === 'mark logo')
     assert.equal(mark?.attributes['src'], '/square-logo.png')
   })
-  it('falls back to the icon when a logo is no base64', () => {
-    const tags = tagsOf(plainPage({ ...anonymous, branding: { productLogo: 'not base64', squareLogo: '!' } }))
+  it('shows the icon where there is no logo', () => {
+    const tags = tagsOf(plainPage(anonymous))
     const sources = tags.flatMap(({ name, attributes }) => (name === 'img' ? (attributes['src'] ?? []) : []))
     assert.deepEqual(sources, ['/assets/icon.svg'])
+  })
+  it('contains no logo, whatever the branding has', () => {
+    const logo = png(4, 4, [1, 2, 3])
+    const branding = { productLogo: logo, squareLogo: logo, banner: { logo } }
+    assert.ok(
+      !plainPage({ ...anonymous, branding })
+        .toString()
+        .includes(logo),
+    )
   })
   // Covers layout and branding: banner.logo
   // Covers Zone config in effect: branding.banner
   it('lets the logo of a banner win over its text', () => {
-    const logo = png(4, 4, [1, 2, 3])
-    const text = plainPage({ ...anonymous, branding: { banner: { logo, text: 'Notice' } } }).toString()
-    assert.match(text, /<div class="banner banner-header"><img src="data:image\/png;base64,[^"]+" alt="Notice"><\/div>/)
+    const assets = { ...anonymous.assets, bannerLogo: '/banner-logo.png' }
+    const text = plainPage({ ...anonymous, assets, branding: { banner: { text: 'Notice' } } }).toString()
+    assert.match(text, /<div class="banner banner-header"><img src="\/banner-logo\.png" alt="Notice"><\/div>/)
   })
   it('replaces the copyright line by the legal text of the zone', () => {
     const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()

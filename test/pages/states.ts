@@ -98,8 +98,6 @@ const branded: Chrome = {
   isDefaultZone: false,
   branding: {
     companyName: 'Harbour Authority',
-    productLogo: png(200, 40, [27, 54, 120]),
-    squareLogo: png(32, 32, [27, 54, 120]),
     footerLegalText: 'Operated by the Harbour Authority. Use is recorded.',
     footerLinks: { Privacy: 'https://example.org/privacy', 'Terms of use': 'https://example.org/terms' },
     banner: {
@@ -108,7 +106,13 @@ const branded: Chrome = {
       backgroundColor: '#ffd54a',
     },
   },
-  assets: { ...anonymous.assets, zoneStylesheet: '/zone.css' },
+  // As the pages of an unknown host, which has no files: the images are in the page.
+  assets: {
+    ...anonymous.assets,
+    zoneStylesheet: '/zone.css',
+    productLogo: `data:image/png;base64,${png(200, 40, [27, 54, 120])}`,
+    squareLogo: `data:image/png;base64,${png(32, 32, [27, 54, 120])}`,
+  },
 }
 
 const prompts = [

@@ -70,6 +70,8 @@ for (const mode of MODES) {
         '/reset_password',
         '/reset_password.do',
         '/square-logo.png',
+        '/product-logo.png',
+        '/banner-logo.png',
         '/vendor/*',
         '/password/*',
         '/error*',

@@ -77,6 +77,16 @@ const asset: Operation = {
   },
 }
 
+const logo = (what: string, about: string, otherwise: Operation['answers']): Operation => ({
+  summary: `Read the ${what} of the zone`,
+  headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
+  answers: {
+    200: { about, content: { 'image/png': text }, headers: { etag: 'Changes with the logo.' } },
+    304: empty('Not modified.'),
+    ...otherwise,
+  },
+})
+
 const info: Operation = {
   summary: 'Read server information and sign-in fields',
   query: {
@@ -136,19 +146,13 @@ export const serverArea = (facts: Facts): Area => ({
     'GET /.well-known/oauth-protected-resource': resourceMetadata,
     'GET /.well-known/oauth-authorization-server': metadata,
     'GET /.well-known/oauth-authorization-server/oauth/token': metadata,
-    'GET /square-logo.png': {
-      summary: 'Read the square logo of the zone',
-      headers: { 'if-none-match': may('The `ETag` of an earlier response.') },
-      answers: {
-        200: {
-          about: 'The logo of the zone, or of the default zone.',
-          content: { 'image/png': text },
-          headers: { etag: 'Changes with the logo.' },
-        },
-        304: empty('Not modified.'),
-        302: redirect('To the icon of the server, if there is no logo.'),
-      },
-    },
+    'GET /square-logo.png': logo('square logo', 'The logo of the zone, or of the default zone.', {
+      302: redirect('To the icon of the server, if there is no logo.'),
+    }),
+    'GET /product-logo.png': logo('product logo', 'The logo of the zone.', { 404: 'There is no logo.' }),
+    'GET /banner-logo.png': logo('logo in the banner', 'The logo of the zone, or of the default zone.', {
+      404: 'There is no logo.',
+    }),
     'GET /resources/*': asset,
     'GET /resources/oss/stylesheets/*': asset,
   },

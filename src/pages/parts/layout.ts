@@ -5,7 +5,7 @@
 import { html } from '../../base/html.ts'
 import type { Html } from '../../base/html.ts'
 import type { Branding } from '../../model/zones/zone.ts'
-import { isolated, plain, pngDataUri, safeLink } from './foreign.ts'
+import { isolated, plain, safeLink } from './foreign.ts'
 import { time } from './components.ts'
 import type { CompanyAccount, Texts } from '../texts/texts.ts'
 
@@ -24,8 +24,10 @@ interface AssetUrls {
   readonly passkeyScript: string
   /** The stylesheet of the second-factor pages. */
   readonly factorStylesheet: string
-  /** URL of the zone's square logo, which may have a megabyte; absent if it has none that is an image. */
+  /** URLs of the zone's images; absent if it has none that is an image. */
   readonly squareLogo?: string | undefined
+  readonly productLogo?: string | undefined
+  readonly bannerLogo?: string | undefined
   /** URL of `zoneStylesheet`; absent if the zone has no custom colours. */
   readonly zoneStylesheet?: string | undefined
 }
@@ -129,8 +131,7 @@ function iconLink({ assets }: Chrome): Html {
 }
 
 /** The optional banner of the zone; its logo takes precedence over its text. */
-function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined {
-  const logo = pngDataUri(banner?.logo)
+function bannerStrip({ branding: { banner }, assets: { bannerLogo: logo }, texts }: Chrome): Html | undefined {
   const text = banner?.text ? plain(banner.text, 1000) : ''
   if (logo === undefined && text === '') return undefined
   const content =
@@ -144,12 +145,11 @@ function bannerStrip({ branding: { banner }, texts }: Chrome): Html | undefined 
 /** The zone's logo, or the key and the name; a link home for signed-in users. */
 function brand(chrome: Chrome): Html {
   const name = siteName(chrome)
-  const product = pngDataUri(chrome.branding.productLogo)
-  const { squareLogo, icon } = chrome.assets
+  const { squareLogo, productLogo, icon } = chrome.assets
   const content =
-    product === undefined
+    productLogo === undefined
       ? html`<img class="${squareLogo === undefined ? 'mark' : 'mark logo'}" src="${squareLogo ?? icon}" alt="" width="40" height="40"><bdi>${name}</bdi>`
-      : html`<img class="logo" src="${product}" alt="${name}">`
+      : html`<img class="logo" src="${productLogo}" alt="${name}">`
   if (chrome.user === undefined) return html`<div class="brand">${content}</div>`
   return html`<a class="brand" href="${chrome.basePath}/">${content}</a>`
 }

@@ -21,6 +21,7 @@ import { checkOf, errorsOf } from '../../support/openapi-checks.ts'
 import { giveFactor } from '../../support/second-factor.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer, defaultBootstrap } from '../../support/server.ts'
+import { png } from '../../pages/states.ts'
 import { runs, thinned } from '../../support/thinning.ts'
 
 const caller = (id: string, authorities: readonly string[]) => ({
@@ -121,7 +122,6 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /reset_password', // a code for an account
   'GET /verify_email', // the same
   'GET /verify_user', // the same
-  'GET /zone.css', // a zone with colours
   'POST /email_changes', // a code for an account
   'POST /email_verifications', // a scope that no administrator has
   'POST /identity-providers/test', // a directory
@@ -512,12 +512,14 @@ const byOrder = (a: Place, b: Place): number =>
   ORDER.indexOf(a.method) - ORDER.indexOf(b.method) || (isEnd(a) && isEnd(b) ? b.path.length - a.path.length : 0)
 const isEnd = ({ method, path }: Place): boolean => method === 'DELETE' || path === '/oauth/clients/tx/delete'
 
+const LOGO = png(2, 2, [1, 2, 3])
+const BRANDING = { squareLogo: LOGO, productLogo: LOGO, banner: { logo: LOGO, backgroundColor: '#ffd54a' } }
 const QUERY = { jwt: { token: { queryString: { enabled: true } } } }
 const servers = [
   ...MODES.map(mode => ({
     name: mode,
     mode,
-    config: { zone_config: { secondFactor: { requirement: 'optional' } } },
+    config: { zone_config: { secondFactor: { requirement: 'optional' }, branding: BRANDING } },
     paths: /./,
   })),
   {
