@@ -314,13 +314,13 @@ type InnerParts = Omit<
   readonly build: BuildFacts
 }
 
+/** Loads the code that registers files, pages and the management APIs. */
+export const loadInner = () =>
+  Promise.all([import('./app/login.ts'), import('./app/admin.ts'), import('./admin/info.ts')])
+
 /** Registers files, pages and the management APIs. Loads the code that does so: the first request for one of them waits for it. */
 async function registerInner(router: FastifyInstance, parts: InnerParts): Promise<void> {
-  const [login, admin, { createServerInfo }] = await Promise.all([
-    import('./app/login.ts'),
-    import('./app/admin.ts'),
-    import('./admin/info.ts'),
-  ])
+  const [login, admin, { createServerInfo }] = await loadInner()
   const { urls, assets, build, config, service, identity } = parts
   const serverInfo = createServerInfo({
     ...parts,

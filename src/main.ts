@@ -5,7 +5,7 @@ import type { Server as TlsServer } from 'node:tls'
 import { availableParallelism } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { App, AppDeps } from './app.ts'
-import { buildApp } from './app.ts'
+import { buildApp, loadInner } from './app.ts'
 import { createPasswords } from './base/passwords.ts'
 import { pauseUnless } from './base/concurrency/pause.ts'
 import type { MasterVault } from './base/secrets.ts'
@@ -58,6 +58,11 @@ async function openSighup({ masterKey }: Config): Promise<Sighup | undefined> {
   if (masterKey?.from !== 'command') return undefined
   const { listenForSighup } = await import('./bootstrap/sighup.ts')
   return listenForSighup()
+}
+
+/** Loads the code of the first requests as well, and starts nothing. */
+export async function load(): Promise<void> {
+  await loadInner()
 }
 
 /** Runs until a signal stops it; rejects when the database or the port is unavailable. */

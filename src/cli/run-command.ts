@@ -25,6 +25,7 @@ const commands = async (): Promise<readonly Command[]> => [
   (await import('./database/backup.ts')).backup,
   (await import('./database/backup.ts')).restore,
   (await import('./health.ts')).health,
+  (await import('./compile.ts')).compile,
 ]
 
 const sectionOf = ({ name, summary, options }: Command): string => `  ${name.padEnd(14)}${summary}\n${options}`
