@@ -86,6 +86,15 @@ describe('an outbound request is refused', () => {
   }
 })
 
+/** Writes the text again and again, until the other side closes the connection. */
+function flood(socket: Socket, { head = '', text }: { readonly head?: string; readonly text: string }): void {
+  socket.on('error', () => {}) // it is closed while we write
+  socket.write(head)
+  const many = text.repeat(1000)
+  const go = (): void => void (socket.destroyed || socket.write(many, go))
+  go()
+}
+
 describe('an outbound request that is allowed', () => {
   let server: Server
   let base: string
@@ -193,6 +202,23 @@ describe('an outbound request that is allowed', () => {
       name: 'too large, without a Content-Length, before it ends',
       failure: 'too-large',
       answer: (_, response) => void response.write(tooMuch),
+    },
+    ...[
+      { name: 'interim responses without end', text: 'HTTP/1.1 103 Early Hints\r\n\r\n' },
+      { name: 'empty lines without end', text: '\r\n' },
+    ].map(({ name: endless, text }) => ({
+      name: endless,
+      failure: 'too-large' as const,
+      answer: ({ socket }: IncomingMessage) => void flood(socket, { text }),
+    })),
+    {
+      name: 'more framing than content',
+      failure: 'too-large',
+      answer: ({ socket }) =>
+        flood(socket, {
+          head: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+          text: '1;x=xxxxxxxxxxxxxxxx\r\n1\r\n',
+        }),
     },
     {
       name: 'compressed without being asked',

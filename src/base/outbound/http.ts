@@ -17,6 +17,8 @@ export interface OutboundRequest {
 
 /** The largest body, unless a request says otherwise. */
 const MAX_BYTES = 64 * 1024
+/** Of status lines, headers and the framing of a body. Node limits those of one response, but not the number of interim ones. */
+const MAX_OVERHEAD = 64 * 1024
 
 /** A request to a host whose addresses were checked. */
 interface Exchange {
@@ -42,7 +44,7 @@ export function lookupOf(addresses: readonly string[]): LookupFunction {
 /** Sends the request on a connection of its own; the response body is not read yet. */
 export async function exchange(url: URL, { request, addresses, signal }: Exchange): Promise<IncomingMessage> {
   const open = await requestOver(url.protocol)
-  const { method = 'GET', headers = {}, body } = request
+  const { method = 'GET', headers = {}, body, maxBytes = MAX_BYTES } = request
   return new Promise((resolve, reject) => {
     const outgoing = open(url, {
       method,
@@ -56,8 +58,21 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
       lookup: lookupOf(addresses),
       signal,
     })
+    let received = 0
+    let answer: IncomingMessage | undefined
+    outgoing.on('socket', socket => {
+      // Bytes, because empty lines before a response cause no event at all.
+      socket.on('data', (chunk: Buffer) => {
+        received += chunk.length
+        // Twice: a body in small chunks has as much framing as content.
+        if (received > 2 * maxBytes + MAX_OVERHEAD) (answer ?? outgoing).destroy(tooLarge(url, maxBytes))
+      })
+    })
     outgoing.on('error', reject)
-    outgoing.on('response', resolve)
+    outgoing.on('response', incoming => {
+      answer = incoming
+      resolve(incoming)
+    })
     // A connection can close without either event, for example after a protocol upgrade.
     outgoing.on('close', () => reject(new Error('closed without a response')))
     outgoing.end(body)
@@ -66,10 +81,11 @@ export async function exchange(url: URL, { request, addresses, signal }: Exchang
 
 /** Reads a response to its end; throws `OutboundError` for a redirect and for a body that is compressed or too large. */
 export async function readAnswer(
-  { origin }: URL,
+  url: URL,
   incoming: IncomingMessage,
   { maxBytes = MAX_BYTES, ignoreBody = false }: OutboundRequest,
 ): Promise<Response> {
+  const { origin } = url
   try {
     const { statusCode: status = 0, headers } = incoming
     // Each target would need the same checks, and nothing that we fetch needs redirects.
@@ -78,14 +94,13 @@ export async function readAnswer(
     if (ignoreBody) return new Response(null, { status, headers: headersOf(incoming) })
     const encoding = headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw new OutboundError('bad-answer', `${origin}: the response is compressed`)
-    const tooLarge = new OutboundError('too-large', `${origin}: the response has more than ${maxBytes} bytes`)
-    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(url, maxBytes)
     const chunks: Buffer[] = []
     let size = 0
     for await (const chunk of incoming) {
       const bytes = chunk as Buffer // no encoding is set
       size += bytes.length
-      if (size > maxBytes) throw tooLarge
+      if (size > maxBytes) throw tooLarge(url, maxBytes)
       chunks.push(bytes)
     }
     return new Response(size === 0 ? null : Buffer.concat(chunks), { status, headers: headersOf(incoming) })
@@ -93,6 +108,9 @@ export async function readAnswer(
     incoming.destroy()
   }
 }
+
+const tooLarge = ({ origin }: URL, maxBytes: number): OutboundError =>
+  new OutboundError('too-large', `${origin}: the response has more than ${maxBytes} bytes`)
 
 function headersOf({ headers }: IncomingMessage): Headers {
   const kept = new Headers()
