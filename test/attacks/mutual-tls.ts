@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { FORWARDED, issue, nameOf } from '../support/client-certificates.ts'
+import { FORWARDED, issue, nameOf, onlyHostsOf } from '../support/client-certificates.ts'
 import { authority, behindProxy, certificates, shown } from '../support/mutual-tls.ts'
 import { RESOURCE, tokensOf } from '../support/oauth.ts'
 import type { ServerOptions, TestServer } from '../support/server.ts'
@@ -85,6 +85,27 @@ export const mutualTlsAttacks: readonly Attack[] = [
       const uri = issue({ dns: ['spiffe://bank/names'], email: ['spiffe://bank/names'], issuer: authority })
       assert.equal(await statusOf(server, 'by-uri', shown(uri)), 401, 'a name of another kind')
     }),
+  },
+  {
+    attack: 'runs an authority that the operator trusts for other names alone, and issues a certificate for a client',
+    outcome: 'such an authority is refused at start, and a certificate with an unknown condition at its use',
+    async attempt() {
+      const narrow = issue({ isAuthority: true, extensions: [onlyHostsOf('partner.example')] })
+      const options = behindProxy()
+      const config = { ...options.config, mutual_tls: { trusted_ca: narrow.pem } }
+      await assert.rejects(startServer({ ...options, config }), /name constraints/)
+      await against(async server => {
+        const name = nameOf([['O', 'Bank']], [['CN', 'client']])
+        for (const [isCritical, status] of [
+          [false, 200],
+          [true, 401],
+        ] as const) {
+          const condition = { id: '2a0304', isCritical, value: Buffer.from('0500', 'hex') }
+          const certificate = issue({ name, issuer: authority, extensions: [condition] })
+          assert.equal(await statusOf(server, 'by-dn', shown(certificate)), status)
+        }
+      })()
+    },
   },
   {
     attack: 'steals a token that is bound to a certificate, and uses it with its own certificate or none',

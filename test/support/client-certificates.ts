@@ -11,6 +11,7 @@ const tagged = (tag: number, ...parts: readonly Buffer[]): Buffer => {
 }
 const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, ...parts)
 const identifier = (hex: string): Buffer => tagged(0x06, Buffer.from(hex, 'hex'))
+const TRUE = Buffer.from('0101ff', 'hex')
 const time = (moment: Date): Buffer =>
   tagged(0x18, Buffer.from(`${moment.toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`))
 
@@ -59,6 +60,10 @@ interface CertificateRequestOptions {
   readonly name?: Buffer
   readonly issuer?: TestCertificate
   readonly isAuthority?: boolean
+  /** Of an authority: how many others may stand below it. */
+  readonly pathLength?: number
+  /** Further extensions: the content of the identifier in hexadecimal, and the value in DER. */
+  readonly extensions?: readonly { readonly id: string; readonly isCritical: boolean; readonly value: Buffer }[]
   readonly usages?: readonly (keyof typeof USAGES)[]
   readonly dns?: readonly string[]
   readonly uri?: readonly string[]
@@ -84,9 +89,13 @@ export function issue({ issuer, ...certificate }: CertificateRequestOptions = {}
     ...(certificate.uri ?? []).map(text => tagged(0x86, Buffer.from(text))),
     ...(certificate.ip ?? []).map(bytes => tagged(0x87, Buffer.from(bytes))),
   ]
-  const constraints = sequence(...(certificate.isAuthority ? [Buffer.from('0101ff', 'hex')] : []))
+  const { pathLength } = certificate
+  const constraints = sequence(
+    ...(certificate.isAuthority ? [TRUE] : []),
+    ...(pathLength === undefined ? [] : [tagged(0x02, Buffer.from([pathLength]))]),
+  )
   const extensions = [
-    sequence(identifier('551d13'), Buffer.from('0101ff', 'hex'), tagged(0x04, constraints)),
+    sequence(identifier('551d13'), TRUE, tagged(0x04, constraints)),
     ...(certificate.usages
       ? [
           sequence(
@@ -96,6 +105,9 @@ export function issue({ issuer, ...certificate }: CertificateRequestOptions = {}
         ]
       : []),
     ...(names.length > 0 ? [sequence(identifier('551d11'), tagged(0x04, sequence(...names)))] : []),
+    ...(certificate.extensions ?? []).map(({ id, isCritical, value }) =>
+      sequence(identifier(id), ...(isCritical ? [TRUE] : []), tagged(0x04, value)),
+    ),
   ]
   const content = sequence(
     tagged(0xa0, Buffer.from('020102', 'hex')), // version 3
@@ -118,6 +130,13 @@ export function issue({ issuer, ...certificate }: CertificateRequestOptions = {}
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: thumbprint, x5c: [raw.toString('base64')] }
   return { name, privateKey, publicKey, raw, pem, thumbprint, jwk }
 }
+
+/** Name constraints of an authority (RFC 5280 §4.2.1.10): it may issue certificates for hosts of this domain only. */
+export const onlyHostsOf = (domain: string) => ({
+  id: '551d1e',
+  isCritical: true,
+  value: sequence(tagged(0xa0, sequence(tagged(0x82, Buffer.from(domain))))),
+})
 
 /** As proxies write a certificate: RFC 9440, nginx, Apache, and plain base64. */
 export const FORWARDED = {

@@ -3,9 +3,10 @@
 import { X509Certificate, hash } from 'node:crypto'
 import { validityOf } from './certificate-validity.ts'
 import type { Validity } from './certificate-validity.ts'
-import { DER, derSequence, oidOf } from './der.ts'
+import { derSequence } from './der.ts'
 import type { DerElement } from './der.ts'
 import { nameFromDer } from './distinguished-name.ts'
+import { EXTENSION, extensionsIn } from './extensions.ts'
 import { canonicalAddress } from '../network-address.ts'
 
 /** A certificate that a client proved to have the key of. */
@@ -83,8 +84,7 @@ function pemContent(value: string): string | undefined {
   }
 }
 
-const TAG = { version: 0xa0, extensions: 0xa3, email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const
-const SUBJECT_ALTERNATIVE_NAME = '551d11'
+const TAG = { version: 0xa0, email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const
 /** Elements before the subject: serial number, signature, issuer, validity. */
 const BEFORE_SUBJECT = 4
 
@@ -93,8 +93,7 @@ export function namesIn(raw: Buffer): CertificateNames {
   const [content] = derSequence(raw)
   const fields = derSequence(content?.whole)
   const subject = fields[fields[0]?.tag === TAG.version ? BEFORE_SUBJECT + 1 : BEFORE_SUBJECT]
-  const extensions = fields.find(({ tag }) => tag === TAG.extensions)
-  const names = alternativeNames(extensions)
+  const names = alternativeNames(raw)
   const textsOf = (wanted: number): readonly string[] =>
     names.filter(({ tag }) => tag === wanted).map(({ content: bytes }) => bytes.toString('latin1'))
   return {
@@ -106,13 +105,9 @@ export function namesIn(raw: Buffer): CertificateNames {
   }
 }
 
-function alternativeNames(extensions: DerElement | undefined): readonly DerElement[] {
-  const all = extensions ? derSequence(extensions.content) : []
-  const found = all.map(({ whole }) => derSequence(whole)).filter(([id]) => oidOf(id) === SUBJECT_ALTERNATIVE_NAME)
-  const [extension, another] = found
-  const value = extension?.at(-1)
-  // RFC 5280 §4.2: never twice.
-  return another === undefined && value?.tag === DER.octets ? derSequence(value.content) : []
+function alternativeNames(raw: Buffer): readonly DerElement[] {
+  const extension = extensionsIn(raw)?.find(({ id }) => id === EXTENSION.alternativeName)
+  return derSequence(extension?.value)
 }
 
 function addressOf(bytes: Buffer): string | undefined {

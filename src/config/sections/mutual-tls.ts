@@ -1,5 +1,6 @@
 // The key `mutual_tls`: certificates of clients, which a proxy in front or the server itself has requested.
 import { readCertificates } from '../../base/certificates/certificate.ts'
+import { isFullyProcessed } from '../../base/certificates/extensions.ts'
 import { possibleTlsMethods, TLS_AUTH_METHODS } from '../../model/clients/mutual-tls.ts'
 import type { MutualTlsSettings } from '../../model/clients/mutual-tls.ts'
 import type { Problems } from '../problems.ts'
@@ -73,6 +74,12 @@ export function mutualTlsOf(
   const roots = file.trusted_ca === undefined ? undefined : readCertificates(file.trusted_ca)
   if (file.trusted_ca !== undefined && !roots) {
     problems.add('mutual_tls.trusted_ca', 'must be X.509 certificates in PEM')
+  }
+  if (roots && !roots.every(({ raw }) => isFullyProcessed(raw))) {
+    problems.add(
+      'mutual_tls.trusted_ca',
+      'has an authority with name constraints, or another critical extension that this server cannot enforce',
+    )
   }
   const base = file.endpoint_base_url
   if (base !== undefined && !isBase(base, baseUrl)) {
