@@ -128,11 +128,18 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** What became of the zone, and the clients of the default zone that lost authorities with it. */
+/** What became of the zone, and what the default zone lost with it: authorities of clients, and groups. */
 type ZoneDeletion =
-  | { readonly outcome: 'deleted'; readonly clients: readonly ChangedClient[] }
+  | { readonly outcome: 'deleted'; readonly clients: readonly ChangedClient[]; readonly groups: readonly LostGroup[] }
   | { readonly outcome: 'aliased' }
   | { readonly outcome: 'missing' }
+
+/** A group of the default zone that was deleted with the zone that it was about, and its members. */
+export interface LostGroup {
+  readonly id: string
+  readonly displayName: string
+  readonly memberIds: readonly string[]
+}
 
 /** A client after a change of its authorities. */
 export type ChangedClient = Pick<Client, 'clientId' | 'scope' | 'authorities'>

@@ -168,10 +168,10 @@ export function createZones(db: Database, caches: Caches): ZoneStore {
         if ((await within.run(ALIASED, { zone_id: id })).rows.length > 0) return { outcome: 'aliased' } as const
         if ((await within.run(DELETE, { id })).changes === 0) return { outcome: 'missing' } as const
         await noteDeletedZone(within, id)
-        await deleteGroupsAbout(within, id, defaultZoneId)
+        const groups = await deleteGroupsAbout(within, id, defaultZoneId)
         const clients = await removeRightsOver(within, id, defaultZoneId)
         await announce(within, id, 'everything')
-        return { outcome: 'deleted', clients } as const
+        return { outcome: 'deleted', clients, groups } as const
       })
       // Its records can no longer be found. The clean-up continues if this process stops in between.
       if (deletion.outcome === 'deleted') await clearInPortions(id)

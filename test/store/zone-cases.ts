@@ -303,7 +303,12 @@ export function zoneCases({
           await store().groups.addMember(main, { ...member, groupId: `g${last}`, memberId: 'g0', memberType: 'GROUP' })
           await store().groups.addExternal(main, { groupId: 'g0', origin: 'ldap', externalGroup: 'x' })
           await store().zones.insert(zone({ id, subdomain: newZone() }))
-          assert.equal((await store().zones.delete(id, main)).outcome, 'deleted')
+          const deleted = await store().zones.delete(id, main)
+          assert.equal(deleted.outcome, 'deleted')
+          assert.deepEqual(
+            deleted.outcome === 'deleted' && deleted.groups.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+            gone.map((displayName, index) => ({ id: `g${index}`, displayName, memberIds: index === 0 ? ['u1'] : [] })),
+          )
           assert.deepEqual((await groupNamesOf(store(), main)).toSorted(), near.toSorted())
           const counts = await tables.count(main)
           assert.deepEqual([counts['group_members'], counts['external_groups']], [1, undefined])
@@ -322,7 +327,8 @@ export function zoneCases({
           assert.ok(before && (await store().clients.find(main, 'both'))) // cached
           await store().zones.insert(zone({ id, subdomain: newZone() }))
           const deleted = await store().zones.delete(id, main)
-          assert.deepEqual(deleted, { outcome: 'deleted', clients: [{ clientId: 'both', scope, authorities: near }] })
+          const clients = [{ clientId: 'both', scope, authorities: near }]
+          assert.deepEqual(deleted, { outcome: 'deleted', clients, groups: [] })
           const after = await store().clients.find(main, 'both')
           assert.deepEqual([after?.authorities, after?.scope], [near, scope])
           assert.deepEqual((await store().clients.find(main, 'near'))?.authorities, near)

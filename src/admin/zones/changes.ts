@@ -8,12 +8,14 @@ import { defaultGroups, standardDefaultGroups } from '../../model/zones/zone.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import type { ZoneState } from '../../store/store.ts'
 import { isDefaultGroup, newGroup } from '../../users/groups/default-groups.ts'
+import { recordLostGroups } from '../../users/groups/group-events.ts'
 import { jsonBody } from '../../web/requests/json.ts'
 import { auditOriginOf } from '../../web/requests/requester.ts'
 import type { ZoneBody } from './body.ts'
 import { isNamed, readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from './body.ts'
 import { createZoneConfigReader } from './config.ts'
 import { isDefault, isOutside } from './access.ts'
+import { groupCallerOf } from '../resources/caller.ts'
 import { invalidZone, refuseByStatus } from './refusal.ts'
 import type { AdminDeps } from '../deps.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
@@ -107,6 +109,7 @@ export function createZoneChanges(deps: AdminDeps) {
     if (deletion.outcome === 'aliased') throw refuseByStatus(422)
     if (deletion.outcome === 'missing') throw refuseByStatus(404)
     report(request, 'EntityDeletedEvent', state.zone)
+    recordLostGroups(deletion.groups, { zoneId: service.name, audit, by: groupCallerOf(request, service) })
     recordLostRights(deletion.clients, { zoneId: service.name, audit, origin: auditOriginOf(request) })
     return state
   }

@@ -2,7 +2,7 @@
 // the tables are listed here, and a test compares the list with the schema.
 import { statement } from '../database.ts'
 import type { Database, Statement, Transaction } from '../database.ts'
-import type { ChangedClient } from '../store.ts'
+import type { ChangedClient, LostGroup } from '../store.ts'
 import { lockNesting, pruneNestingOfZone } from '../groups/nesting.ts'
 import { fromJson, toJson } from '../rows.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
@@ -85,15 +85,24 @@ interface Named {
 const NAMED = `zone_id = :zone_id and display_name_lower >= :prefix_lower and display_name_lower < :end_lower
   and display_name >= :prefix and display_name < :end`
 const IDS = `select id from groups where ${NAMED}`
-const DELETE_ABOUT = [
-  `delete from group_members where zone_id = :zone_id and group_id in (${IDS})`,
+const EMPTY_ABOUT = statement<Named, { group_id: string; member_id: string }>(
+  `delete from group_members where zone_id = :zone_id and group_id in (${IDS}) returning group_id, member_id`,
+)
+const LEAVE_ABOUT = [
   `delete from group_members where zone_id = :zone_id and member_type = 'GROUP' and member_id in (${IDS})`,
   `delete from external_groups where zone_id = :zone_id and group_id in (${IDS})`,
-  `delete from groups where ${NAMED}`,
 ].map(text => statement<Named>(text))
 
-/** Deletes the groups `zones.<id>.…` of the default zone, whose members administer the zone. */
-export async function deleteGroupsAbout(within: Transaction, zoneId: string, defaultZoneId: string): Promise<void> {
+const DELETE_ABOUT = statement<Named, { id: string; display_name: string }>(
+  `delete from groups where ${NAMED} returning id, display_name`,
+)
+
+/** Deletes the groups `zones.<id>.…` of the default zone, whose members administer the zone. Returns them. */
+export async function deleteGroupsAbout(
+  within: Transaction,
+  zoneId: string,
+  defaultZoneId: string,
+): Promise<readonly LostGroup[]> {
   const [prefix, end] = [`zones.${zoneId}.`, `zones.${zoneId}/`]
   const args = {
     zone_id: defaultZoneId,
@@ -103,8 +112,15 @@ export async function deleteGroupsAbout(within: Transaction, zoneId: string, def
     end_lower: end.toLowerCase(),
   }
   await lockNesting(within, defaultZoneId)
-  for (const deleteNamed of DELETE_ABOUT) await within.run(deleteNamed, args)
+  const members = Map.groupBy((await within.run(EMPTY_ABOUT, args)).rows, row => row.group_id)
+  for (const leave of LEAVE_ABOUT) await within.run(leave, args)
+  const groups = (await within.run(DELETE_ABOUT, args)).rows
   await pruneNestingOfZone(within, defaultZoneId)
+  return groups.map(({ id, display_name: displayName }) => ({
+    id,
+    displayName,
+    memberIds: (members.get(id) ?? []).map(row => row.member_id),
+  }))
 }
 
 // Few clients have a right in a zone; ids of zones may have characters that mean something in a pattern.

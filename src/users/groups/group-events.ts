@@ -1,7 +1,7 @@
 // The events of the audit trail for changes of groups.
 import type { Audit, AuditEventType } from '../../model/audit/event.ts'
 import type { Group } from '../../model/users/group.ts'
-import type { MemberChange } from '../../store/store.ts'
+import type { LostGroup, MemberChange } from '../../store/store.ts'
 import type { GroupCaller } from './group-rights.ts'
 
 /** Members that an event names. */
@@ -10,7 +10,7 @@ const MAX_REPORTED = 20
 /** Reports a change of the group; `facts` are added to its name. */
 export type GroupReport = (
   type: AuditEventType,
-  group: Group,
+  group: Pick<Group, 'zoneId' | 'id' | 'displayName'>,
   change: { readonly by: GroupCaller; readonly facts?: readonly string[] },
 ) => void
 
@@ -36,6 +36,22 @@ export const memberFacts = ({ add, remove }: MemberChange): readonly string[] =>
     add.map(({ memberId }) => memberId),
   ),
 ]
+
+/** Records that the deletion of a zone has taken groups of the default zone from their members, all of whom are named. */
+export function recordLostGroups(
+  groups: readonly LostGroup[],
+  { zoneId, audit, by }: { readonly zoneId: string; readonly audit: Audit; readonly by: GroupCaller },
+): void {
+  const report = createGroupEvents(audit)
+  for (const { id, displayName, memberIds } of groups) {
+    const group = { zoneId, id, displayName }
+    for (let start = 0; start < memberIds.length; start += MAX_REPORTED) {
+      const remove = memberIds.slice(start, start + MAX_REPORTED)
+      report('GroupModifiedEvent', group, { by, facts: memberFacts({ add: [], remove }) })
+    }
+    report('GroupDeletedEvent', group, { by })
+  }
+}
 
 const factOf = (name: string, ids: readonly string[]): readonly string[] =>
   ids.length === 0 ? [] : [`${name}=${ids.slice(0, MAX_REPORTED).join(' ')}${ids.length > MAX_REPORTED ? ' …' : ''}`]

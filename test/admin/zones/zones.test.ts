@@ -636,6 +636,35 @@ for (const mode of MODES) {
         assert.match(wire.server.events.at(-1)?.data ?? '', /authorities=\[clients\.read\]$/)
       })
 
+      it('records which users lose their groups about the zone', async () => {
+        const { groups } = wire.server.store
+        await wire.create({ id: 'left', subdomain: 'left', name: 'x' })
+        const at = new Date(0)
+        const group = { zoneId: 'svc', id: 'of-left', displayName: 'zones.left.admin', version: 0 }
+        const other = { ...group, id: 'of-lefty', displayName: 'zones.lefty.admin' }
+        for (const each of [group, other]) await groups.insert('svc', { ...each, createdAt: at, updatedAt: at })
+        const members = Array.from({ length: 21 }, (_, index) => `member-${String(index).padStart(2, '0')}`)
+        for (const memberId of members) {
+          for (const { id: groupId } of [group, other])
+            await groups.addMember('svc', { groupId, memberId, memberType: 'USER', origin: 'svc' })
+        }
+        const from = wire.server.events.length
+        assert.equal((await wire.send('DELETE', '/identity-zones/left')).status, 200)
+        const events = wire.server.events.slice(from)
+        assert.deepEqual(
+          events.map(({ type, zoneId, principal, clientId }) => [type, zoneId, principal, clientId]),
+          [
+            ['EntityDeletedEvent', 'svc', 'left', 'writer'],
+            ['GroupModifiedEvent', 'svc', 'of-left', 'writer'],
+            ['GroupModifiedEvent', 'svc', 'of-left', 'writer'],
+            ['GroupDeletedEvent', 'svc', 'of-left', 'writer'],
+          ],
+        )
+        const named = events.flatMap(({ data = '' }) => data.match(/member-\d\d/g) ?? [])
+        assert.deepEqual(named.toSorted(), members)
+        assert.deepEqual(events.at(-1)?.data, '["group_name=zones.left.admin"]')
+      })
+
       // Covers DELETE /identity-zones/{id}: rule: everything of the zone goes
       it('ends every token of the zone, also when there is another with its id', async () => {
         const body = { id: 'reborn', subdomain: 'reborn', name: 'x' }
