@@ -9,11 +9,20 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from './token-validity.ts'
 
-/** A user who gives a client the password is not asked for approval; an exchange is approved by the rule of the client. */
-const WITHOUT_APPROVAL: ReadonlySet<unknown> = new Set<TokenGrantType>([
-  'password',
-  'urn:ietf:params:oauth:grant-type:token-exchange',
-])
+const PASSWORD: TokenGrantType = 'password'
+const EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+/**
+ * The client whose approvals a token of a user needs; undefined if it needs none. A user who gives a client the password is not
+ * asked. An exchange is approved by the rule of the client, but what the user withdraws from the client of the first token is
+ * withdrawn from all that it was exchanged for.
+ */
+export function approvedClientOf({ client, claims }: Pick<VerifiedToken, 'client' | 'claims'>): string | undefined {
+  const { grant_type: grantType, approved_client: first } = claims
+  if (grantType === PASSWORD) return undefined
+  if (grantType !== EXCHANGE) return client.clientId
+  return typeof first === 'string' ? first : undefined
+}
 
 /** The scopes without those that the user has denied the client, on the account page for example. */
 export async function withoutDenied(
@@ -29,8 +38,8 @@ export async function withoutDenied(
 }
 
 /**
- * Why the user's approvals do not cover these scopes (expired, missing or denied); undefined if they do.
- * A client's own token needs no approval, nor does one of these grants.
+ * Why the user's approvals do not cover these scopes (expired, missing or denied); undefined if they do. A client's own token
+ * needs no approval.
  */
 export async function approvalProblem(
   zone: Zone,
@@ -38,15 +47,17 @@ export async function approvalProblem(
   scopes: readonly string[],
   { store, clock }: { store: Store; clock: Clock },
 ): Promise<string | undefined> {
-  if (!user || WITHOUT_APPROVAL.has(claims['grant_type'])) return undefined
-  const asked = scopes.filter(scope => !isAutoApproved(client, scope))
+  const clientId = approvedClientOf({ client, claims })
+  if (!user || clientId === undefined) return undefined
+  const approved = clientId === client.clientId ? client : await store.clients.find(zone.id, clientId)
+  const asked = scopes.filter(scope => !approved || !isAutoApproved(approved, scope))
   if (asked.length === 0) return undefined
   const now = clock.now()
-  const approvals = await store.approvals.list(zone.id, user.id, client.clientId, addSeconds(now, -APPROVAL_SECONDS))
+  const approvals = await store.approvals.list(zone.id, user.id, clientId, addSeconds(now, -APPROVAL_SECONDS))
   const decided = approvals.filter(approval => asked.includes(approval.scope))
   if (decided.some(approval => !isCurrent(approval, now))) return 'Invalid token (approvals expired)'
-  const approved = new Set(decided.filter(each => each.status === 'APPROVED').map(each => each.scope))
-  const missing = asked.filter(scope => !approved.has(scope))
+  const given = new Set(decided.filter(each => each.status === 'APPROVED').map(each => each.scope))
+  const missing = asked.filter(scope => !given.has(scope))
   if (missing.length === 0) return undefined
   return `Invalid token (some requested scopes are not approved): [${missing.join(', ')}]`
 }

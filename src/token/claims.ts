@@ -79,6 +79,7 @@ export function accessTokenClaims(
     cnf: authorization.confirmation,
     act: authorization.actor,
     exchanged_from: authorization.exchangedFrom,
+    approved_client: authorization.approvedClient,
     nonce: behaviour.standardAccessTokens ? undefined : authorization.nonce,
     az_attr: authorization.azAttr,
     client_auth_method: authorization.clientAuthMethod,

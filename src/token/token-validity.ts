@@ -86,26 +86,35 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
     if (!isCurrentSignature(String(claims['rev_sig']), client, user)) {
       throw refuseToken('token-outdated', 'revocable signature mismatch')
     }
-    await checkExchanges(zone, claims, user)
     return user
   }
 
-  /** An exchanged token ends when all tokens of a client that it came through end, for example by a new secret. */
-  async function checkExchanges(zone: AddressedZone, { exchanged_from: from }: Claims, user: User): Promise<void> {
-    if (from === undefined) return
+  /**
+   * The clients that an exchanged token came through. It ends when all tokens of one of them end, for example by a new secret.
+   */
+  async function exchangersOf(
+    zone: AddressedZone,
+    { exchanged_from: from }: Claims,
+    user: User | undefined,
+  ): Promise<readonly Client[]> {
+    if (from === undefined || !user) return []
+    const clients: Client[] = []
     if (!isJsonRecord(from)) throw refuseToken('token-malformed', 'The token is malformed.')
     for (const [clientId, signature] of Object.entries(from)) {
       const client = await store.clients.find(zone.id, clientId)
-      if (client && isCurrentSignature(String(signature), client, user)) continue
-      throw refuseToken('token-outdated', 'revocable signature mismatch')
+      if (!client || !isCurrentSignature(String(signature), client, user)) {
+        throw refuseToken('token-outdated', 'revocable signature mismatch')
+      }
+      clients.push(client)
     }
+    return clients
   }
 
+  /** Whether the client, or for a user each of the clients that the token came through, would still get these scopes. */
   async function checkScopes(
     zone: AddressedZone,
-    client: Client,
-    user: User | undefined,
     scopes: readonly string[],
+    { client, exchangers, user }: { client: Client; exchangers: readonly Client[]; user: User | undefined },
   ): Promise<void> {
     if (!user) {
       const lost = scopes.filter(scope => !client.authorities.includes(scope))
@@ -113,9 +122,11 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
       return
     }
     const held = await deps.groupsOf(zone, user)
-    const lost = lostScopes(scopes, { client }, held)
-    if (lost.length > 0) throw refuseToken('token-scopes', `Some required "scope" are missing: [${lost.join(', ')}]`)
-    if (!hasRequiredGroups(client, held.groups)) throw lacksRequiredGroup('invalid_token')
+    for (const each of [client, ...exchangers]) {
+      const lost = lostScopes(scopes, { client: each }, held)
+      if (lost.length > 0) throw refuseToken('token-scopes', `Some required "scope" are missing: [${lost.join(', ')}]`)
+      if (!hasRequiredGroups(each, held.groups)) throw lacksRequiredGroup('invalid_token')
+    }
   }
 
   return async (held, expected, { presentation, token }) => {
@@ -137,8 +148,9 @@ export function createTokenValidity(deps: ValidityDeps): TokenValidity {
     }
     if (await isRevoked(zone, held, store)) throw refuseToken('token-revoked', REVOKED)
     const user = await checkSubject(zone, claims, { client, isOpaque: stored?.format === 'opaque' })
+    const exchangers = await exchangersOf(zone, claims, user)
     const scopes = scopesOf(claims, expected)
-    if (expected === 'access_token') await checkScopes(zone, client, user, scopes)
+    if (expected === 'access_token') await checkScopes(zone, scopes, { client, exchangers, user })
     if (expected === 'access_token' && !('inspected' in presentation) && behaviour.ownApisNeedApproval) {
       const unapproved = await approvalProblem(zone, { claims, client, ...(user && { user }) }, scopes, deps)
       if (unapproved !== undefined) throw refuseToken('approval-missing', unapproved)

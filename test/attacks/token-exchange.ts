@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { decodeJwt } from 'jose'
 import { dpopKey, provenToken } from '../support/dpop.ts'
-import { APP, approve, insertCode, isAlive, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
+import { APP, approve, changeClient, insertCode, isAlive, MODES, passwordTokens, tokensOf } from '../support/oauth.ts'
 import type { ServerOptions, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
@@ -215,6 +215,26 @@ export const tokenExchangeAttacks: readonly Attack[] = [
       assert.equal((await exchange(server, token)).status, 200)
       await approve(server, scopes, 'DENIED')
       const answer = await exchange(server, token)
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+    }),
+  },
+  {
+    attack: 'goes on exchanging what was exchanged before the user took the approval of one scope',
+    outcome: 'the second exchange asks for the approvals of the first client, too',
+    attempt: against(async server => {
+      const scopes = ['openid', 'cloud.read']
+      await approve(server, scopes, 'APPROVED')
+      const redirectUri = 'https://app.example/cb'
+      const code = await insertCode(server, { clientId: 'app', redirectUri, scopes })
+      const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
+      const { access_token: token } = tokensOf(await server.token(form, { basic: APP }))
+      const { access_token: exchanged } = tokensOf(await exchange(server, token))
+      await changeClient(server, 'stock', {
+        tokenExchange: [{ ...rule, audience: 'cloud', subjects: ['cloud'] }] as never,
+      })
+      assert.equal((await exchange(server, exchanged, 'stock')).status, 200)
+      await approve(server, ['cloud.read'], 'DENIED')
+      const answer = await exchange(server, exchanged, 'stock')
       assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
     }),
   },

@@ -5,6 +5,7 @@ import {
   changeClient,
   changeUser,
   clientNamed,
+  insertCode,
   isAlive,
   MODES,
   passwordTokens,
@@ -43,7 +44,8 @@ const bootstrap = {
     {
       client_id: 'front',
       client_secret: 'secret',
-      authorized_grant_types: ['password', 'refresh_token'],
+      authorized_grant_types: ['password', 'refresh_token', 'authorization_code'],
+      redirect_uri: ['https://front.example/cb'],
       scope: ['openid', 'cloud.read', 'cloud.write'],
     },
     // A resource server of the scopes cloud.*, which is why tokens with them are meant for it.
@@ -314,6 +316,101 @@ for (const mode of MODES) {
       assert.equal((await sendJson(server, 'POST', '/oauth/clients', front, { bearer })).status, 201)
       assert.deepEqual(await alive(tokens), [false, false])
       subject = await tokenOf()
+    })
+
+    describe('what is withdrawn from the first token', () => {
+      const SCOPES = ['openid', 'cloud.read', 'cloud.write']
+      const membership = async () => {
+        const [group = assert.fail()] = await server.store.groups.findByNames('svc', ['cloud.write'])
+        return { groupId: group.id, memberId: (await userNamed(server, 'marissa')).id }
+      }
+      before(async () => {
+        const member = { ...(await membership()), memberType: 'USER', origin: 'svc' } as const
+        await server.store.groups.addMember('svc', member)
+      })
+      after(async () => {
+        const { groupId, memberId } = await membership()
+        await server.store.groups.removeMember('svc', groupId, memberId)
+        subject = await tokenOf()
+      })
+      const decide = async (status: 'APPROVED' | 'DENIED', scopes: readonly string[]): Promise<void> => {
+        const { id: userId } = await userNamed(server, 'marissa')
+        const now = server.clock.now()
+        const expiresAt = new Date(now.getTime() + 86_400_000)
+        const decided = { zoneId: 'svc', userId, clientId: 'front', status, expiresAt, updatedAt: now }
+        await server.store.approvals.save(
+          'svc',
+          scopes.map(scope => ({ ...decided, scope })),
+        )
+      }
+      /** The token of the code flow, and those of two exchanges one after the other. */
+      async function chain(): Promise<readonly [first: string, second: string, third: string]> {
+        await decide('APPROVED', SCOPES)
+        const redirectUri = 'https://front.example/cb'
+        const code = await insertCode(server, { clientId: 'front', redirectUri, scopes: SCOPES })
+        const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
+        const { access_token: first } = tokensOf(await server.token(form, { basic: ['front', 'secret'] }))
+        const { access_token: second } = tokensOf(await exchange({ audience: 'stock', subject_token: first }))
+        return [first, second, tokensOf(await again(second)).access_token]
+      }
+      const again = (token: string): Promise<TestAnswer> =>
+        exchange({ subject_token: token, audience: 'archive' }, ['stock', 'secret'])
+
+      const withdrawals: readonly {
+        name: string
+        withdraw: () => Promise<unknown>
+        restore: () => Promise<unknown>
+      }[] = [
+        {
+          name: 'the approval of a scope',
+          withdraw: () => decide('DENIED', ['cloud.write']),
+          restore: () => decide('APPROVED', ['cloud.write']),
+        },
+        {
+          name: 'the approval of a scope, as if it had never been asked for',
+          async withdraw() {
+            const { id: userId } = await userNamed(server, 'marissa')
+            await server.store.approvals.replace('svc', { userId, clientId: 'front' }, [])
+            await decide('APPROVED', ['openid', 'cloud.read'])
+          },
+          restore: () => decide('APPROVED', ['cloud.write']),
+        },
+        {
+          name: 'a scope of its client',
+          withdraw: () => changeClient(server, 'front', { scope: ['openid', 'cloud.read'] }),
+          restore: () => changeClient(server, 'front', { scope: SCOPES }),
+        },
+      ]
+      for (const { name, withdraw, restore } of withdrawals) {
+        it(`is withdrawn from all that it was exchanged for: ${name}`, async () => {
+          const tokens = await chain()
+          const alive = () => Promise.all(tokens.map(token => isAlive(server, token)))
+          assert.deepEqual(await alive(), [true, true, true])
+          await withdraw()
+          assert.deepEqual(await alive(), [false, false, false])
+          assert.deepEqual((await again(tokens[1])).json()['error'], 'invalid_request')
+          await restore()
+          assert.equal((await again(tokens[1])).status, 200)
+        })
+      }
+
+      it('leaves tokens that have other scopes only', async () => {
+        const [first] = await chain()
+        const form = { audience: 'stock', subject_token: first, scope: 'cloud.read' }
+        const { access_token: second } = tokensOf(await exchange(form))
+        await decide('DENIED', ['cloud.write'])
+        assert.deepEqual([await isAlive(server, first), await isAlive(server, second)], [false, true])
+        assert.equal((await again(second)).status, 200)
+      })
+
+      it('is no approval where the user gave the client the password', async () => {
+        const { access_token: second } = tokensOf(
+          await exchange({ audience: 'stock', subject_token: await tokenOf('cloud.read cloud.write') }),
+        )
+        await decide('DENIED', SCOPES)
+        assert.equal((await again(second)).status, 200)
+        assert.equal(decodeJwt(second)['approved_client'], undefined)
+      })
     })
 
     it('gives nothing when the user lost the scope, or the client may not have it any more', async () => {

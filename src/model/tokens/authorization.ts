@@ -57,6 +57,8 @@ export interface Authorization {
   readonly actor?: Readonly<Record<string, unknown>> | undefined
   /** The clients that an exchanged token came through, with the `rev_sig` of their tokens: what ends those ends it. */
   readonly exchangedFrom?: Readonly<Record<string, unknown>> | undefined
+  /** The client of the first token, if the user had to approve its scopes: the exchanged token needs that, too. */
+  readonly approvedClient?: string | undefined
   /** The kind of token that an exchange gives (RFC 8693 §2.2.1). */
   readonly issuedTokenType?: string | undefined
   /** When the access token expires at the latest. */

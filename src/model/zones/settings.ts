@@ -63,6 +63,7 @@ export const DEFAULT_PAGE_SETTINGS: PageSettings = { links: {}, idleSeconds: SES
  * recipients to check them.
  */
 export const NEEDED_CLAIMS: ReadonlySet<string> = new Set([
+  'approved_client',
   'at_hash',
   'aud',
   'c_hash',

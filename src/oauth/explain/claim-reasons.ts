@@ -40,6 +40,7 @@ const SOURCES: Readonly<Record<string, readonly [rule: Source, detail: string]>>
     'server',
     'The clients whose tokens it was exchanged for, one after the other; what ends those ends it.',
   ],
+  approved_client: ['server', 'The client of the first token, for which the user must still approve the scopes.'],
   sub: [
     'account',
     'The id of the user, or of a client that acts for itself; for a pairwise client an identifier of its sector.',

@@ -13,7 +13,7 @@ import type { VerifiedToken } from '../../token/token-validity.ts'
 import { signInOf } from '../presented-sign-in.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { Params } from '../params.ts'
-import { approvalProblem } from '../../token/approvals.ts'
+import { approvalProblem, approvedClientOf } from '../../token/approvals.ts'
 import type { DecidedRequest, DecisionDeps, Grant } from './grant.ts'
 import { requireFactorOfToken, requireUsableProvider } from './resource-owner.ts'
 
@@ -98,6 +98,7 @@ export async function authorizeByExchange(
     expiresBefore: subject.expiresAt,
     issuedTokenType,
     ...(actor && { actor }),
+    approvedClient: approvedClientOf(subject),
     exchangedFrom: { ...(isJsonRecord(before) && before), [subject.client.clientId]: String(signature) },
     // Both belong to the same grant, so whatever ends the grant ends both.
     ...(grantId !== undefined && { grantId }),
