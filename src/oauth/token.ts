@@ -143,7 +143,9 @@ async function grantTo(
     if (!(cause instanceof OAuthError)) await undo()
     throw cause
   })
-  const bound = confirmation ? { ...authorization, confirmation } : authorization
+  // The refresh token of `user_token` is for another client, which does not have the caller's key.
+  const isForCaller = authorization.client.clientId === client.clientId
+  const bound = confirmation && isForCaller ? { ...authorization, confirmation } : authorization
   const tokens = await deps.issuer.issue(withRequest(bound, params, deps), context).catch(async (cause: unknown) => {
     await undo()
     throw cause

@@ -6,7 +6,7 @@ import { NONCE_SECONDS } from '../../src/token/sender/dpop-nonce.ts'
 import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../support/authorize.ts'
 import { dpopKey, nonceOf, proof, provenToken, sendProven } from '../support/dpop.ts'
 import type { DpopKey, ProofContent } from '../support/dpop.ts'
-import { AUTO, MODES, RESOURCE, SERVICE, insertCode, tokensOf, verified } from '../support/oauth.ts'
+import { AUTO, MODES, RESOURCE, SERVICE, insertCode, refresh, tokensOf, verified } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -33,6 +33,13 @@ const bootstrap = {
       client_secret: 'desk-secret',
       authorized_grant_types: ['password', 'user_token', 'refresh_token'],
       scope: ['svc.user', 'openid', 'cloud.read'],
+    },
+    {
+      client_id: 'cli',
+      client_secret: '',
+      authorized_grant_types: ['password', 'refresh_token'],
+      scope: ['openid', 'cloud.read'],
+      autoapprove: true,
     },
   ],
 }
@@ -166,6 +173,17 @@ for (const mode of MODES) {
         const answer = await sendProven(server, key, { path, token, request })
         assert.equal(answer.status, 200, answer.text)
         assert.equal(refusal(await sendProven(server, other, { path, token, request })), '401 invalid_token')
+      })
+
+      it('does not bind the refresh token of another client to the key of the user_token request', async () => {
+        const desk = ['desk', 'desk-secret'] as const
+        const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
+        const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: desk }))
+        const request = { form: { grant_type: 'user_token', client_id: 'cli' } }
+        const tokens = tokensOf(await sendProven(server, key, { path: '/oauth/token', token, request }))
+        assert.equal(tokens.token_type, 'bearer')
+        const refreshed = await refresh(server, tokens.refresh_token, {}, ['cli', ''])
+        assert.equal(tokensOf(refreshed).token_type, 'bearer')
       })
     })
 
