@@ -59,6 +59,7 @@ const bootstrap = {
     service('stock', { tokenExchange: [rule('archive', { subjects: ['cloud'] })] }),
     service('single', { tokenExchange: [rule('only', { subjects: ['single', 'front'] })] }),
     service('nothing'),
+    service('blank', { client_secret: '', authorized_grant_types: [GRANT], tokenExchange: [rule('stock')] }),
     service('public', {
       allowpublic: true,
       client_secret: undefined,
@@ -255,6 +256,10 @@ for (const mode of MODES) {
         client_id: 'public',
       }
       assert.equal((await server.token(anonymous)).status, 401)
+      // RFC 6749 §5.2: only `invalid_client` may be 401.
+      const unproven = await exchange({ audience: 'stock' }, ['blank', ''])
+      assert.equal(`${unproven.status} ${String(unproven.json()['error'])}`, '400 unauthorized_client')
+      assert.equal(unproven.headers['www-authenticate'], undefined)
       const wrong = await exchange({ audience: 'stock' }, ['front', 'secret'])
       assert.match(wrong.json<{ error: string }>().error, /^(?:unauthorized_client|invalid_client)$/)
     })

@@ -63,7 +63,8 @@ export async function authorizeByExchange(
   const { zone, client, params, clientAuthMethod } = request
   // Self-asserted values must not turn one token into another.
   if (clientAuthMethod === 'none') {
-    throw new OAuthError('unauthorized_client', 'This client must authenticate', { rule: 'client-authentication' })
+    const refusal = { error: 'unauthorized_client', status: 400 } as const // RFC 6749 §5.2
+    throw new OAuthError(refusal, 'This client must authenticate', { rule: 'client-authentication' })
   }
   const issuedTokenType = issuedTypeOf(request, deps.behaviour)
   const subject = await readToken(request, 'subject_token', deps)
