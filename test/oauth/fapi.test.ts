@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { CryptoKey } from 'jose'
-import { authorize, signedIn } from '../support/authorize.ts'
+import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { KEYS } from '../support/keys.ts'
 import { MODES } from '../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
@@ -177,6 +177,34 @@ for (const mode of MODES) {
         assert.equal(answer.status, 400, answer.text)
         assert.match(answer.text, about)
       }
+    })
+
+    it('gets the issuer with each response (FAPI 2.0 Security Profile §5.3.2.2, RFC 9207)', async () => {
+      await changeZone(server, { protocols: { pushedRequests: true } })
+      const issuer = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
+      const browser = await signedIn(server)
+      const outcome = async (request: Record<string, string>): Promise<Record<string, string>> => {
+        const form = {
+          response_type: 'code',
+          redirect_uri: 'https://bank.example/cb',
+          state: 's',
+          code_challenge: 'a'.repeat(43),
+          code_challenge_method: 'S256',
+          ...request,
+          ...(await assertion('bank', { aud: issuer })),
+        }
+        const pushed = await server.send('/oauth/par', { method: 'POST', form })
+        assert.equal(pushed.status, 201, pushed.text)
+        const reference = { client_id: 'bank', request_uri: String(pushed.json()['request_uri']) }
+        const { query } = responseOf(await authorize(browser, reference))
+        return query
+      }
+      const success = await outcome({})
+      assert.deepEqual([success['iss'], success['state']], [issuer, 's'])
+      assert.match(String(success['code']), /./)
+      const silent = { prompt: 'none', max_age: '0' }
+      const { error, iss, state } = await outcome(silent)
+      assert.deepEqual([error, iss, state], ['login_required', issuer, 's'])
     })
 
     it('is not alone in having one method and one algorithm', async () => {
@@ -357,3 +385,10 @@ describe('the report about the profile', () => {
     }
   })
 })
+
+/** Adds to the configuration of the default zone. */
+async function changeZone(server: TestServer, config: object): Promise<void> {
+  const zone = await server.store.zones.find('svc')
+  assert.ok(zone)
+  await server.store.zones.update({ ...zone, config: { ...zone.config, ...config } })
+}

@@ -15,6 +15,8 @@ interface ClientDemands {
   readonly signedRequests: boolean
   /** Authorization responses are signed (JARM). */
   readonly signedResponses: boolean
+  /** Authorization responses have `iss` (RFC 9207), also in `uaa`. */
+  readonly issuerInResponse: boolean
   /** The authorization endpoint returns only codes; requests must have a redirect URI and PKCE with S256. */
   readonly codeWithProofOnly: boolean
   /** Codes come with an ID token or in a signed response; requests have what FAPI 1.0 Advanced §5.2.2 asks for. */
@@ -73,6 +75,7 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
     pushed: (isFapi && !isFirst) || client.requirePushedRequests === true || zone.config.requirePushedRequests === true,
     signedRequests: isSigned || isFirst || client.requireSignedRequestObject === true,
     signedResponses: isSigned,
+    issuerInResponse: isFapi && !isFirst,
     codeWithProofOnly: isFapi && !isFirst,
     signedCodesOnly: isFirst,
     codeSeconds: isFapi ? 60 : Number.POSITIVE_INFINITY,

@@ -104,7 +104,8 @@ export async function refuse(
   if (isPasswordDue) {
     return reply.redirect(locationFor(target.redirectUri, mode, { error: refusal.error, ...shared }), 302)
   }
-  const isBare = silent && !behaviour.standardSilentErrors && !target.isSigned
+  // A response that names its issuer is complete: its client follows newer standards than UAA's.
+  const isBare = silent && !behaviour.standardSilentErrors && !target.isSigned && shared['iss'] === undefined
   const bare = isBare ? bareLocation(target, refusal.error, shared) : undefined
   if (bare !== undefined) return reply.redirect(bare, 302)
   const plain = {
@@ -223,11 +224,14 @@ function sharedParameters(
   { behaviour, random, urls }: OAuthDeps,
 ): ResponseParameters {
   // It is a digest of the account's id, which a pairwise client could compare with ids known to others.
-  const mayCompare = !asked.client || !isPairwiseIn(request.zone, asked.client, behaviour)
+  const { client } = asked
+  const mayCompare = !client || !isPairwiseIn(request.zone, client, behaviour)
   const withState = !program && mayCompare && (behaviour.sessionState || isStateExpected)
+  const namesIssuer =
+    behaviour.issuerInResponse || (client && demandsOn(request.zone, client).issuerInResponse) === true
   return {
     session_state: withState ? sessionState({ ...target, userId: request.user?.id }, random) : undefined,
-    iss: behaviour.issuerInResponse ? urls.issuer(request.zone) : undefined,
+    iss: namesIssuer ? urls.issuer(request.zone) : undefined,
   }
 }
 
