@@ -22,16 +22,16 @@ const FOREIGN_CLAIMS = [
 ]
 
 /**
- * Decided by the claims; false in case of doubt. An access token has a client, a scope, a user or that client as subject, and
- * the audience `openid` if its scope includes it. An ID token has no scope or `["openid"]`, and only its client as
- * audience. A client with the id `openid` therefore gets access tokens of that scope in `standard` only.
+ * Decided by the claims; false in case of doubt. An access token has a client, a scope, a user or that client as subject, and,
+ * if its scope is `openid` alone, another audience than its client. An ID token has no scope or `["openid"]`, and only its
+ * client as audience. A client with the id `openid` therefore gets access tokens of that scope in `standard` only.
  */
 function isAccessToken(claims: Claims): boolean {
-  const { client_id: clientId, scope, sub, user_id: userId } = claims
+  const { client_id: clientId, scope, sub, user_id: userId, exchanged_from: exchangedFrom } = claims
   if (typeof clientId !== 'string' || FOREIGN_CLAIMS.some(name => claims[name] !== undefined)) return false
   if (userId === undefined && sub !== undefined && sub !== clientId) return false // the subject is unknown
-  if (typeof scope === 'string') return true // ID tokens have a list
+  if (typeof scope === 'string' || exchangedFrom !== undefined) return true // ID tokens have a list, and are never exchanged
   const scopes = Array.isArray(scope) ? stringsIn(scope) : undefined
   if (scopes?.length !== 1 || scopes[0] !== 'openid') return scopes !== undefined
-  return clientId !== 'openid' && stringsIn(claims['aud']).includes('openid')
+  return stringsIn(claims['aud']).some(each => each !== clientId)
 }

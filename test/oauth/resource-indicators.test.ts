@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { authorize, signedIn } from '../support/authorize.ts'
-import { exchange, isAlive, MODES, refresh, tokensOf } from '../support/oauth.ts'
+import { exchange, isAlive, MODES, refresh, RESOURCE, tokensOf } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { caller, sendJson, tokenOf } from '../support/zones.ts'
@@ -117,6 +117,16 @@ for (const mode of MODES) {
         assert.deepEqual([token.status, token.json()['error']], [400, 'invalid_target'])
       })
     }
+
+    it('make an access token also with the scope openid alone, as ID tokens of UAA have it', async () => {
+      const answer = await redeem(await codeFor(ORDERS))
+      const { refresh_token: token } = tokensOf(answer)
+      const { access_token: openid } = tokensOf(await refresh(server, token, { scope: 'openid' }, SHOP))
+      const introspection = await server.send('/introspect', { form: { token: openid }, basic: RESOURCE })
+      assert.equal(introspection.json()['active'], true, introspection.text)
+      const revocation = await server.send('/oauth/revoke', { form: { token: openid }, basic: SHOP })
+      assert.equal(revocation.status, 200, revocation.text)
+    })
 
     it('are refused beyond those of the code, and a refused refresh uses nothing up', async () => {
       assert.equal((await redeem(await codeFor(ORDERS), { resource: STOCK })).json()['error'], 'invalid_target')

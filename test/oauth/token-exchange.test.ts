@@ -10,6 +10,7 @@ import {
   MODES,
   passwordTokens,
   refresh,
+  RESOURCE,
   tokensOf,
   userNamed,
   verified,
@@ -58,6 +59,11 @@ const bootstrap = {
     }),
     service('stock', { tokenExchange: [rule('archive', { subjects: ['cloud'] })] }),
     service('single', { tokenExchange: [rule('only', { subjects: ['single', 'front'] })] }),
+    service('itself', {
+      authorized_grant_types: [GRANT, 'password'],
+      scope: ['openid'],
+      tokenExchange: [rule('itself', { subjects: ['itself'], scopes: ['openid'], mode: 'impersonation' })],
+    }),
     service('nothing'),
     service('blank', { client_secret: '', authorized_grant_types: [GRANT], tokenExchange: [rule('stock')] }),
     service('public', {
@@ -126,6 +132,16 @@ for (const mode of MODES) {
       const reported = server.events.findLast(({ type }) => type === 'TokenExchangedEvent')
       assert.deepEqual([reported?.principal, reported?.clientId], [id, 'cloud'])
       assert.match(String(reported?.data), /"from":"front","for":"stock","mode":"delegation"/)
+    })
+
+    it('gives an access token also for the scope openid and the client itself, as ID tokens of UAA have them', async () => {
+      const own = await passwordTokens(server, {}, ['itself', 'secret'])
+      const { access_token: token } = tokensOf(
+        await exchange({ subject_token: own.access_token }, ['itself', 'secret']),
+      )
+      assert.deepEqual(decodeJwt(token).aud, ['itself'])
+      const answer = await server.send('/introspect', { form: { token }, basic: RESOURCE })
+      assert.equal(answer.json()['active'], true, answer.text)
     })
 
     it('keeps the chain of actors, and shows it to who asks about the token', async () => {
