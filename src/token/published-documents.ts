@@ -118,9 +118,16 @@ export function createPublishedDocuments<T>({
     await waiting(address.share?.zoneId ?? '', fetchOnce)
   }
 
+  /** If the clock was set back since the last fetch, the document is due: its times would be wrong for as long. */
+  function atPresent(entry: Published<T>): Published<T> {
+    const now = clock.now()
+    if (entry.triedAt === undefined || entry.triedAt <= now) return entry
+    return Object.assign(entry, { freshUntil: now, triedAt: undefined, earlyAt: undefined })
+  }
+
   function entryOf({ uri, share }: DocumentAddress): Published<T> {
     const known = published.get(uri)
-    if (known) return known
+    if (known) return atPresent(known)
     const unknown: Published<T> = {
       document: undefined,
       owner: share?.zoneId ?? '',

@@ -339,6 +339,19 @@ describe('a document of keys at an address', () => {
     })
   }
 
+  it('is fetched at once when the clock was set back, and used until then if it cannot be fetched', async () => {
+    let answer: () => unknown = () => ({ keys: [a] })
+    const { keys, fetched, clock } = documents(() => answer())
+    await find(keys, 'a')
+    clock.advance(-86_400)
+    answer = gone
+    assert.ok(isSame(await find(keys, 'a'), 'rsa'))
+    assert.equal(fetched.length, 2)
+    answer = () => ({ keys: [b] })
+    clock.advance(30)
+    assert.ok(isSame(await find(keys, 'b'), 'other'))
+  })
+
   it('does not replace a good one when it became none', async () => {
     let answer: unknown = { keys: [a] }
     const { keys, clock } = documents(() => answer)
