@@ -118,6 +118,15 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(id))).status, 400, 'as it is now')
     })
 
+    it('are fetched again when the clock was set back', async () => {
+      const id = documents.publish('/back.json')
+      await authorize(browser, asking(id))
+      server.clock.advance(-3600)
+      await authorize(browser, asking(id))
+      server.clock.advance(3600)
+      assert.equal(documents.asked('/back.json'), 2)
+    })
+
     it('count at once when they say something else, and the client loses its tokens', async () => {
       const id = documents.publish('/changing.json')
       const { query } = responseOf(await allow(browser, (await authorize(browser, asking(id))).text))

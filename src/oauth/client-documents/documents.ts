@@ -114,6 +114,10 @@ const pauseAfter = (before: Cached | undefined, now: Date): number =>
     ? Math.min(before.pauseSeconds * 2, PAUSE_SECONDS.max)
     : PAUSE_SECONDS.first
 
+/** Never for longer than the maximum, even if the clock was set back. */
+const isFresh = ({ fetchAfter }: Cached, now: Date): boolean =>
+  now < fetchAfter && fetchAfter <= addSeconds(now, FRESH_SECONDS.max)
+
 const keyOf = (zoneId: string, clientId: string): string => JSON.stringify([zoneId, clientId])
 
 /** One instance serves the process; documents are cached in its memory. */
@@ -168,8 +172,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     const key = keyOf(zone.id, clientId)
     const kept = usable.get(key) ?? failed.peek(key)
     const isKnown = known.get(key) === true
-    const isRead = kept !== undefined && kept.policy === policyOf(zone)
-    if (isRead && clock.now() < kept.fetchAfter) return kept.client
+    if (kept !== undefined && kept.policy === policyOf(zone) && isFresh(kept, clock.now())) return kept.client
     const running = underWay.get(key)
     if (running) return (await running).client
     const fetchOnce = async (): Promise<Cached> => {
