@@ -6,7 +6,7 @@ import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
 import { approvalProblem } from '../token/approvals.ts'
-import { clientKey, signable } from '../token/keys/key-choice.ts'
+import { clientKey } from '../token/keys/key-choice.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { accepts } from '../web/answers.ts'
 import { sendJson } from '../web/requests/json.ts'
@@ -44,7 +44,7 @@ export function introspectEndpoint(app: FastifyInstance, deps: OAuthDeps): void 
 
   /** RFC 9701 §5: what the token says stays apart, so that the response is never accepted as that token. */
   async function signed(zone: AddressedZone, client: Client, seen: Record<string, unknown>): Promise<string> {
-    const key = await signable(clientKey('introspection', { zone, client, keys }), behaviour)
+    const key = await clientKey('introspection', { zone, client, keys })
     const iat = Math.floor(deps.clock.now().getTime() / 1000)
     const claims = { iss: urls.issuer(zone), aud: client.clientId, iat, token_introspection: seen }
     return key.sign('token-introspection+jwt', claims)

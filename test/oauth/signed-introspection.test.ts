@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { JSONWebKeySet, JWTVerifyResult } from 'jose'
 import { KEYS } from '../support/keys.ts'
-import { passwordTokens, RESOURCE, SERVICE, tokensOf } from '../support/oauth.ts'
+import { MODES, passwordTokens, RESOURCE, SERVICE, tokensOf } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { sendJson } from '../support/zones.ts'
@@ -116,15 +116,19 @@ describe('signed introspection (RFC 9701)', () => {
     assert.match(refused.text, /introspection_signed_response_alg: the zone has no key for ES384/)
   })
 
-  it('is an error where the zone has no key that others can verify', async () => {
-    const secret = { alg: 'HS256', secret: 's'.repeat(40) }
-    const symmetric = await startServer({
-      config: { bootstrap: defaultBootstrap, signing_keys: { active: 'hs', keys: { hs: secret } } },
+  for (const mode of MODES) {
+    it(`is an error of the server where the zone has no key that others can verify, ${mode}`, async () => {
+      const secret = { alg: 'HS256', secret: 's'.repeat(40) }
+      const signing = { active: 'hs', keys: { hs: secret } }
+      const zone_config = { protocols: { signedIntrospection: true } }
+      const config = { bootstrap: defaultBootstrap, signing_keys: signing, zone_config }
+      const symmetric = await startServer({ mode, config })
+      const answer = await send({}, symmetric)
+      assert.deepEqual([answer.status, answer.json()['error']], [500, 'server_error'])
+      assert.equal(answer.headers['www-authenticate'], undefined)
+      await symmetric.stop()
     })
-    const answer = await send({}, symmetric)
-    assert.deepEqual([answer.status, answer.json()['error']], [500, 'server_error'])
-    await symmetric.stop()
-  })
+  }
 
   it('can be turned off, and is off in uaa unless turned on', async () => {
     const off = await startServer({ config: { zone_config: { protocols: { signedIntrospection: false } } } })
