@@ -3,6 +3,8 @@
 // URLs. Does NOT verify trust or the signature.
 import type { SaxesTagNS } from 'saxes'
 import { saxes } from '../base/lazy-packages.ts'
+import { keepLatest } from '../base/text/latest.ts'
+import { nodesOfText } from '../base/text/xml-cost.ts'
 
 /** The result; the problem is shown to the author of the record. */
 type SamlMetadata =
@@ -36,8 +38,11 @@ export interface SamlEndpoint {
   readonly responseLocation?: string
 }
 
-/** More than the metadata of one provider; aggregates of federations are refused. */
-export const MAX_METADATA_BYTES = 1024 * 1024
+/**
+ * Several times the metadata of one provider; aggregates of federations are refused. It is parsed on the main thread: what the
+ * limits allow takes less than 50 ms.
+ */
+export const MAX_METADATA_BYTES = 256 * 1024
 
 /** SAML 2.0 Metadata §2.2.1. */
 const MAX_ENTITY_ID_LENGTH = 1024
@@ -50,22 +55,17 @@ const PROTOCOL = 'urn:oasis:names:tc:SAML:2.0:protocol'
 export const isMetadataText = (text: string): boolean =>
   /^(?:<\?xml\s|<!--|<(?:[A-Za-z_][\w.-]*:)?EntityDescriptor[\s/>])/.test(text)
 
-/** Reads metadata; refuses anything but one well-formed EntityDescriptor. Text that was just read is not read again. */
-export function readSamlMetadata(text: string): SamlMetadata {
-  if (latest?.text === text) return latest.metadata
-  const metadata = read(text)
-  if (text.length >= LARGE) latest = { text, metadata }
-  return metadata
-}
-
-/** Reading a megabyte takes 0.1 s, and a request to change a provider reads its metadata for one check after another. */
-const LARGE = 32 * 1024
-let latest: { readonly text: string; readonly metadata: SamlMetadata } | undefined
+/**
+ * Reads metadata; refuses anything but one well-formed EntityDescriptor. A request to change a provider reads it for one check
+ * after another.
+ */
+export const readSamlMetadata: (text: string) => SamlMetadata = keepLatest(read)
 
 function read(text: string): SamlMetadata {
   try {
-    if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it is larger than 1 MiB')
+    if (Buffer.byteLength(text) > MAX_METADATA_BYTES) throw new Unreadable('it is larger than 256 KiB')
     if (!text.isWellFormed()) throw new Unreadable('it has half a surrogate pair')
+    if (nodesOfText(text) > MAX_NODES_OF_TEXT) throw new Unreadable('its text takes too long to read')
     if (!isMetadataText(text)) throw new Unreadable('it does not begin with an EntityDescriptor')
     return { outcome: 'readable', ...entityIn(text) }
   } catch (error) {
@@ -79,9 +79,14 @@ class Unreadable extends Error {}
 const ROOT = 'EntityDescriptor'
 const MAX_ATTRIBUTES = 100
 /** Of all elements: as many as of elements with two each, which metadata of one provider has at most. */
-const MAX_ALL_ATTRIBUTES = 20_000
-/** Large metadata of one provider has two thousand; each costs more to read than its characters. */
-const MAX_ELEMENTS = 10_000
+const MAX_ALL_ATTRIBUTES = 10_000
+/**
+ * Elements, comments, processing instructions and CDATA sections. Large metadata of one provider has two thousand; each costs
+ * more to read than its characters.
+ */
+const MAX_NODES = 5000
+/** As of messages; metadata with short lines and tabs has less than half. */
+const MAX_NODES_OF_TEXT = 1500
 /** More keys than any provider has at a time; each must be parsed and tried on signatures. */
 const MAX_CERTIFICATES = 50
 /** Endpoints of each kind; a provider has one for each binding. */
@@ -100,7 +105,7 @@ function entityIn(text: string): SamlEntity {
   const parser = new SaxesParser({ xmlns: true })
   /** Names of the open elements. */
   const path: string[] = []
-  let elements = 0
+  let nodes = 0
   let attributes = 0
   let allAttributes = 0
   let certificates = 0
@@ -139,6 +144,11 @@ function entityIn(text: string): SamlEntity {
     }
   }
 
+  const count = (): void => {
+    nodes += 1
+    if (nodes > MAX_NODES) throw new Unreadable('it has too many elements, comments or sections')
+  }
+
   parser.on('error', ({ message }) => {
     // Keeps line, column and problem; the rest repeats the document.
     throw new Unreadable(`it is not well-formed (${/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable'})`)
@@ -148,9 +158,10 @@ function entityIn(text: string): SamlEntity {
   })
   parser.on('opentagstart', () => {
     attributes = 0
-    elements += 1
-    if (elements > MAX_ELEMENTS) throw new Unreadable('it has too many elements')
+    count()
   })
+  parser.on('comment', count)
+  parser.on('processinginstruction', count)
   parser.on('attribute', () => {
     attributes += 1
     allAttributes += 1
@@ -176,7 +187,10 @@ function entityIn(text: string): SamlEntity {
     if (content !== undefined) content += part
   }
   parser.on('text', add)
-  parser.on('cdata', add)
+  parser.on('cdata', part => {
+    count()
+    add(part)
+  })
   parser.on('closetag', () => {
     const name = path.pop()
     if (path.length === 1) isInProvider = false

@@ -112,13 +112,17 @@ describe('reading SAML metadata', () => {
     { name: 'a NUL', text: wrap('\0'), problem: /disallowed character/ },
     { name: 'half a surrogate pair', text: wrap('\ud800'), problem: /surrogate/ },
     { name: 'too many levels', text: deep(64), problem: /deeply/ },
-    { name: 'larger than 1 MiB', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /larger than 1 MiB/ },
+    { name: 'larger than 256 KiB', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /larger than 256 KiB/ },
     {
-      name: 'larger than 1 MiB of few characters',
+      name: 'larger than 256 KiB of few characters',
       text: wrap('\u20ac'.repeat(MAX_METADATA_BYTES / 2)),
-      problem: /larger than 1 MiB/,
+      problem: /larger than 256 KiB/,
     },
-    { name: 'too many elements', text: wrap('<a/>'.repeat(10_000)), problem: /too many elements/ },
+    { name: 'too many elements', text: wrap('<a/>'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many comments', text: wrap('<!---->'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many instructions', text: wrap('<?a?>'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many sections', text: wrap('<![CDATA[]]>'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many line breaks', text: wrap('\n'.repeat(140_000)), problem: /too long to read/ },
     {
       name: 'too many attributes',
       text: wrap(`<a ${Array.from({ length: 101 }, (_, place) => `a${place}=""`).join(' ')}/>`),
@@ -126,7 +130,7 @@ describe('reading SAML metadata', () => {
     },
     {
       name: 'too many attributes of all elements together',
-      text: wrap('<a b="" c="" d=""/>'.repeat(7000)),
+      text: wrap('<a b="" c="" d=""/>'.repeat(3500)),
       problem: /too many attributes/,
     },
   ]

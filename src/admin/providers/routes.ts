@@ -1,17 +1,19 @@
 // The routes of `/identity-providers`, with the access that they require.
 import type { FastifyInstance } from 'fastify'
 import type { Service } from '../../model/service.ts'
-import { MAX_METADATA_BYTES } from '../../providers/saml-metadata.ts'
 import { deferredRoutes } from '../../web/deferred-routes.ts'
 import type { DeferredRoute, RouteName } from '../../web/deferred-routes.ts'
 import type { AdminDeps } from '../deps.ts'
 import { managementAccess } from '../resources/access.ts'
 
+/** Bytes: metadata is part of a record, and its quotation marks and line breaks are escaped. */
+const RECORD_LIMIT = 1024 * 1024
+
 function routes(service: Service) {
   const reading = { access: managementAccess(service, 'idps.read') }
   const deleting = { access: managementAccess(service, 'idps.write') }
   const writing = { ...deleting, body: 'json' } as const
-  const record = { ...writing, bodyLimit: MAX_METADATA_BYTES } // metadata is part of a record
+  const record = { ...writing, bodyLimit: RECORD_LIMIT }
   return {
     'GET /identity-providers': reading,
     'POST /identity-providers': record,

@@ -1,6 +1,8 @@
 // Parses SAML messages strictly: refuses anything that another parser could read differently, or that is expensive.
 import { SaxesParser } from 'saxes'
-import { SamlProblem } from './problem.ts'
+import { keepLatest } from '../../base/text/latest.ts'
+import { nodesOfText } from '../../base/text/xml-cost.ts'
+import { resultOrProblem, SamlProblem } from './problem.ts'
 
 /** An element as it was parsed. */
 export interface XmlElement {
@@ -30,7 +32,7 @@ export interface XmlLimits {
   readonly bytes: number
   /** Elements, attributes, namespace declarations and CDATA sections together. */
   readonly nodes: number
-  /** Whether text counts too: `CHARACTERS_PER_NODE` and `REFERENCES_PER_NODE` for a node. */
+  /** Whether text counts too (`nodesOfText`). */
   readonly countsText?: true
 }
 
@@ -41,9 +43,6 @@ export const MAX_MESSAGE_BYTES = 256 * 1024
  * groups has about as many, or one in 400 where each value says its type.
  */
 export const MAX_SIGNED_NODES = 1500
-/** Amounts that take as long as one node: characters of text, and character references, `&amp;` as well as `&#65;`. */
-const CHARACTERS_PER_NODE = 360
-const REFERENCES_PER_NODE = 45
 /** Any message of 256 kB takes less than 50 ms. */
 const MESSAGE: XmlLimits = { bytes: MAX_MESSAGE_BYTES, nodes: MAX_SIGNED_NODES, countsText: true }
 const MAX_DEPTH = 32
@@ -61,33 +60,37 @@ interface Open {
  * instructions, comments (signatures leave them out, so that any intermediary can add them), entities other than XML's own, ids
  * that occur twice, relative namespaces, and for anything that is too large.
  */
-export const parseXml = (text: string, limits: XmlLimits = MESSAGE): XmlElement => parseCounted(text, limits).root
+export const parseXml = (text: string, limits?: XmlLimits): XmlElement =>
+  (limits ? parse(text, limits) : parseCounted(text)).root
 
-/** The same, with the number of nodes, text included. */
-export function parseCounted(
-  text: string,
-  limits: XmlLimits = MESSAGE,
-): { readonly root: XmlElement; readonly nodes: number } {
+interface Parsed {
+  readonly root: XmlElement
+  readonly nodes: number
+}
+
+/** Parses a message, and counts its nodes, text included. */
+export function parseCounted(text: string): Parsed {
+  const parsed = parsedMessage(text)
+  if (parsed instanceof SamlProblem) throw parsed
+  return parsed
+}
+
+/** Anyone can post a message, which is parsed for its issuer, for its problem and for its content. */
+const parsedMessage = keepLatest(text => resultOrProblem(() => parse(text, MESSAGE)))
+
+function parse(text: string, limits: XmlLimits): Parsed {
   if (text.length > limits.bytes) throw new SamlProblem('too-large', 'it has too many characters')
   if (!text.isWellFormed()) throw notXml('half a surrogate pair')
+  checkMarkup(text)
   const parser = new SaxesParser({ xmlns: true })
   const open: Open[] = []
   const ids = new Set<string>()
   let root: XmlElement | undefined
   let nodes = limits.countsText ? nodesOfText(text) : 0
-  if (nodes > limits.nodes) throw new SamlProblem('too-large', 'it has too many references to characters')
+  if (nodes > limits.nodes) throw new SamlProblem('too-large', 'its text takes too long to read')
   parser.on('error', ({ message }) => {
     // Keeps line, column and problem; the rest repeats the document.
     throw notXml(/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable')
-  })
-  parser.on('doctype', () => {
-    throw new SamlProblem('document-type', 'it has a document type')
-  })
-  parser.on('comment', () => {
-    throw new SamlProblem('comment', 'it has a comment')
-  })
-  parser.on('processinginstruction', () => {
-    throw notXml('a processing instruction')
   })
   parser.on('xmldecl', ({ encoding, version }) => {
     if (version !== '1.0' || (encoding ?? 'utf-8').toLowerCase() !== 'utf-8')
@@ -151,10 +154,21 @@ export function parseCounted(
   return { root, nodes }
 }
 
-const nodesOfText = (text: string): number =>
-  Math.floor(text.length / CHARACTERS_PER_NODE) + Math.floor((text.split('&').length - 1) / REFERENCES_PER_NODE)
-
 const notXml = (what: string): SamlProblem => new SamlProblem('not-xml', `it is not usable as XML: ${what}`)
+
+/** Any instruction but the declaration at the start. */
+const FORBIDDEN_MARKUP = /<!--|<!DOCTYPE|(?!^)<\?|^<\?(?!xml[\t\n\r ])/
+
+/**
+ * Refuses a document type, a comment or a processing instruction, which the parser would read to its end before it reports it.
+ * Also where it is text within a CDATA section, which other parsers may end elsewhere.
+ */
+function checkMarkup(text: string): void {
+  const [found] = FORBIDDEN_MARKUP.exec(text) ?? []
+  if (found === '<!--') throw new SamlProblem('comment', 'it has a comment')
+  if (found === '<!DOCTYPE') throw new SamlProblem('document-type', 'it has a document type')
+  if (found !== undefined) throw notXml('a processing instruction')
+}
 
 /**
  * Canonical XML is not defined for relative ones (Canonical XML 1.1 §1.3), and xml-crypto writes them into the canonical text

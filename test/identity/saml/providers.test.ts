@@ -74,7 +74,7 @@ describe('metadata at an address', () => {
     await Promise.all([1, 2, 3].map(() => providers.read(record, 'sign-in')))
     clock.advance(599)
     await providers.read({ ...record }, 'background')
-    assert.deepEqual(state.asked, [`${ADDRESS} z sign-in 1048576`])
+    assert.deepEqual(state.asked, [`${ADDRESS} z sign-in 262144`])
     clock.advance(1)
     await providers.read(record, 'background')
     assert.equal(state.asked.length, 2)

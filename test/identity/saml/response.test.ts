@@ -462,6 +462,23 @@ describe('a response', () => {
     refuses('comment', () => read(xml.replace('person-1', 'person<!-- -->-1')))
     refuses('not-xml', () => read(xml.replace('<saml:Subject>', '<?a b?><saml:Subject>')))
     refuses('not-xml', () => read(xml + xml))
+    refuses('not-xml', () => read(`<?a b?>${xml}`))
+    refuses('not-xml', () => read(`<?xml-stylesheet href="a"?>${xml}`))
+    assert.equal(read(`<?xml version="1.0"?>${xml}`).nameId.value, 'person-1')
+  })
+
+  it('is refused with these before they are read, and where they are text of a CDATA section', async () => {
+    const xml = await response()
+    refuses('document-type', () => read('<a><!DOCTYPE'))
+    refuses('comment', () => read('<a <!--'))
+    assert.throws(() => read('<a <?b'), { message: /a processing instruction/ })
+    for (const [text, reason] of [
+      ['<!DOCTYPE', 'document-type'],
+      ['<!--', 'comment'],
+      ['<?b', 'not-xml'],
+    ] as const) {
+      refuses(reason, () => read(xml.replace('person-1', `person<![CDATA[${text}]]>-1`)))
+    }
   })
 
   it('is refused where it would take long: by its bytes, its nodes, its depth, and sooner where it is signed twice', async () => {
@@ -470,10 +487,12 @@ describe('a response', () => {
     })
     assert.equal(read(await response(inGroups(1000))).attributes[0]?.values.length, 1000)
     refuses('too-large', () => read(`<a>${'x'.repeat(300_000)}</a>`))
-    assert.throws(() => read(`<a>${'&amp;'.repeat(50_000)}</a>`), {
-      reason: 'too-large',
-      message: 'it has too many references to characters',
-    })
+    for (const text of ['&amp;'.repeat(50_000), ...['\n', '\r', '\t', ']'].map(each => each.repeat(140_000))]) {
+      assert.throws(() => read(`<a>${text}</a>`), {
+        reason: 'too-large',
+        message: 'its text takes too long to read',
+      })
+    }
     const many = await response(inGroups(1600))
     refuses('too-large', () => read(many))
     const twice = await response({ ...inGroups(1000), signs: ['assertion', 'response'] })
