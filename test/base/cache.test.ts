@@ -44,7 +44,7 @@ const remembered = (cache: Cache<Thing>, keys: string): string =>
     .join('')
 
 describe('createCache', () => {
-  it('loads once and then answers the same object', async () => {
+  it('loads a value once and returns the same object', async () => {
     const cache = createCache<Thing>({ capacity: 2 })
     const first = await cache.get('a', loadOf(thing('a')))
     assert.deepEqual(first, thing('a'))
@@ -52,7 +52,7 @@ describe('createCache', () => {
     assert.equal(cache.size, 1)
   })
 
-  it('gives concurrent callers of one key a single load', async () => {
+  it('shares one load between concurrent callers of a key', async () => {
     const cache = createCache<Thing>({ capacity: 2 })
     const loader = controlledLoader()
     const both = Promise.all([cache.get('a', loader.load), cache.get('a', loader.load)])
@@ -70,14 +70,14 @@ describe('createCache', () => {
     ])
   })
 
-  it('does not remember that nothing was found', async () => {
+  it('does not cache a missing value', async () => {
     const cache = createCache<Thing>({ capacity: 2 })
     assert.equal(await cache.get('a', loadOf(undefined)), undefined)
     assert.equal(cache.size, 0)
     assert.deepEqual(await cache.get('a', loadOf(thing('late'))), thing('late'))
   })
 
-  it('does not remember a failure, which all waiting callers see', async () => {
+  it('rejects every waiting caller and does not cache the failure', async () => {
     const cache = createCache<Thing>({ capacity: 2 })
     const loader = controlledLoader()
     const both = Promise.allSettled([cache.get('a', loader.load), cache.get('a', loader.load)])
@@ -89,7 +89,7 @@ describe('createCache', () => {
     assert.deepEqual(await cache.get('a', loadOf(thing('a'))), thing('a'))
   })
 
-  it('peeks without loading', async () => {
+  it('peek does not load', async () => {
     const cache = createCache<Thing>({ capacity: 2 })
     assert.equal(cache.peek('a'), undefined)
     const loading = cache.get('a', loadOf(thing('a')))
@@ -99,13 +99,13 @@ describe('createCache', () => {
   })
 
   const evictions: readonly { name: string; use: (cache: Cache<Thing>) => unknown; left: string }[] = [
-    { name: 'drops the oldest when nothing was used since', use: () => undefined, left: 'bcd' },
-    { name: 'keeps what was used lately', use: cache => cache.get('a', mustNotLoad), left: 'acd' },
-    { name: 'does not count a peek as a use', use: cache => cache.peek('a'), left: 'bcd' },
-    { name: 'drops nothing when there is room again', use: cache => cache.drop('b'), left: 'acd' },
+    { name: 'evicts the oldest entry', use: () => undefined, left: 'bcd' },
+    { name: 'keeps a recently used entry', use: cache => cache.get('a', mustNotLoad), left: 'acd' },
+    { name: 'does not count peek as a use', use: cache => cache.peek('a'), left: 'bcd' },
+    { name: 'evicts nothing after a drop', use: cache => cache.drop('b'), left: 'acd' },
   ]
   for (const { name, use, left } of evictions) {
-    it(`at its capacity ${name}`, async () => {
+    it(`at capacity, ${name}`, async () => {
       const cache = await filled(3, 'a', 'b', 'c')
       await use(cache)
       await cache.get('d', loadOf(thing('d')))
@@ -114,7 +114,7 @@ describe('createCache', () => {
     })
   }
 
-  it('stays within its bytes, of which it has 32 MiB', async () => {
+  it('is limited to 32 MiB', async () => {
     const cache = createCache<Thing>({ capacity: 10_000 })
     for (let index = 0; index < 1000; index += 1) {
       await cache.get(`${index}`, loadOf(thing(`${index}`.padEnd(65_536, 'x'))))
@@ -123,7 +123,7 @@ describe('createCache', () => {
     assert.ok(cache.peek('999'))
   })
 
-  it('lets an owner with large values displace only its own', async () => {
+  it('evicts only an owner’s own entries for its large values', async () => {
     const cache = createCache<Thing>({ capacity: 10_000, ownerOf: key => key.slice(0, 1) })
     for (let index = 0; index < 100; index += 1) await cache.get(`a${index}`, loadOf(thing('small')))
     for (let index = 0; index < 1000; index += 1) {
@@ -132,28 +132,28 @@ describe('createCache', () => {
     for (let index = 0; index < 100; index += 1) assert.ok(cache.peek(`a${index}`), `${index}`)
   })
 
-  it('remembers nothing at capacity 0', async () => {
+  it('caches nothing with capacity 0', async () => {
     const cache = await filled(0, 'a')
     assert.equal(cache.size, 0)
     assert.deepEqual(await cache.get('a', loadOf(thing('again'))), thing('again'))
   })
 })
 
-describe('forgetting', () => {
+describe('Invalidation', () => {
   const cases: readonly { name: string; forget: (cache: Cache<Thing>) => void; left: readonly string[] }[] = [
-    { name: 'drop forgets one key', forget: cache => cache.drop('z1:a'), left: ['z1:b', 'z2:a'] },
+    { name: 'drop removes one key', forget: cache => cache.drop('z1:a'), left: ['z1:b', 'z2:a'] },
     {
-      name: 'drop of an unknown key forgets nothing',
+      name: 'drop ignores an unknown key',
       forget: cache => cache.drop('z1'),
       left: ['z1:a', 'z1:b', 'z2:a'],
     },
-    { name: 'dropPrefix forgets what begins so', forget: cache => cache.dropPrefix('z1:'), left: ['z2:a'] },
+    { name: 'dropPrefix removes keys with the prefix', forget: cache => cache.dropPrefix('z1:'), left: ['z2:a'] },
     {
-      name: 'dropPrefix takes the prefix literally',
+      name: 'dropPrefix does not read the prefix as a pattern',
       forget: cache => cache.dropPrefix('.'),
       left: ['z1:a', 'z1:b', 'z2:a'],
     },
-    { name: 'clear forgets everything', forget: cache => cache.clear(), left: [] },
+    { name: 'clear removes every key', forget: cache => cache.clear(), left: [] },
   ]
   for (const { name, forget, left } of cases) {
     it(name, async () => {
@@ -173,7 +173,7 @@ describe('forgetting', () => {
     { name: 'clear', forget: cache => cache.clear() },
   ]
   for (const { name, forget } of duringLoad) {
-    it(`${name} during a load answers its callers, but remembers nothing`, async () => {
+    it(`${name} during a load keeps its result out of the cache`, async () => {
       const cache = createCache<Thing>({ capacity: 5 })
       const loader = controlledLoader()
       const stale = cache.get('z1:a', loader.load)
@@ -202,7 +202,7 @@ describe('forgetting', () => {
     })
   }
 
-  it('a stale load that fails does not remove the fresh one', async () => {
+  it('a failed stale load does not remove the fresh one', async () => {
     const cache = createCache<Thing>({ capacity: 5 })
     const [old, young] = [controlledLoader(), controlledLoader()]
     const stale = cache.get('a', old.load)
@@ -217,7 +217,7 @@ describe('forgetting', () => {
   })
 })
 
-describe('any interleaving of reads, writes and drops', () => {
+describe('Any sequence of reads, writes and drops', () => {
   // A write changes the truth and drops the key, as the store does. Loads take the truth when they start and answer when
   // the schedule says so.
   type Action = { kind: 'get' | 'write' | 'drop-prefix' | 'answer'; key: string; pick: number }
@@ -227,7 +227,7 @@ describe('any interleaving of reads, writes and drops', () => {
     pick: fc.nat({ max: 9 }),
   })
 
-  it('never remembers what was true before the last write, and stays within its capacity', async () => {
+  it('never caches values from before the last write, nor exceeds the capacity', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { maxLength: 40 }),

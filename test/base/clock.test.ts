@@ -4,19 +4,19 @@ import fc from 'fast-check'
 import { addSeconds, createIsoNow, epochSeconds, stopwatch, systemClock } from '../../src/base/clock.ts'
 
 describe('systemClock', () => {
-  it('returns the present moment', () => {
+  it('returns the current time', () => {
     const before = Date.now()
     const now = systemClock.now().getTime()
     assert.ok(before <= now && now <= Date.now())
   })
 
-  it('gives a new Date each time, so that changing one changes no other', () => {
+  it('returns a new Date each time', () => {
     assert.notEqual(systemClock.now(), systemClock.now())
   })
 })
 
 describe('stopwatch', () => {
-  it('measures milliseconds that never run backwards', () => {
+  it('measures milliseconds monotonically', () => {
     const elapsed = stopwatch()
     const first = elapsed()
     const second = elapsed()
@@ -27,16 +27,16 @@ describe('stopwatch', () => {
 describe('addSeconds', () => {
   const cases = [
     { name: 'adds whole seconds', seconds: 61, want: '2026-03-01T00:01:00.500Z' },
-    { name: 'adds parts of a second', seconds: 0.25, want: '2026-02-28T23:59:59.750Z' },
-    { name: 'goes back in time', seconds: -86_400, want: '2026-02-27T23:59:59.500Z' },
-    { name: 'adds nothing', seconds: 0, want: '2026-02-28T23:59:59.500Z' },
+    { name: 'adds fractions of a second', seconds: 0.25, want: '2026-02-28T23:59:59.750Z' },
+    { name: 'subtracts seconds', seconds: -86_400, want: '2026-02-27T23:59:59.500Z' },
+    { name: 'adds zero seconds', seconds: 0, want: '2026-02-28T23:59:59.500Z' },
   ]
   const moment = new Date('2026-02-28T23:59:59.500Z')
   for (const { name, seconds, want } of cases) {
     it(name, () => assert.equal(addSeconds(moment, seconds).toISOString(), want))
   }
 
-  it('leaves the moment as it was', () => {
+  it('does not change its argument', () => {
     addSeconds(moment, 5)
     assert.equal(moment.toISOString(), '2026-02-28T23:59:59.500Z')
   })
@@ -44,16 +44,16 @@ describe('addSeconds', () => {
 
 describe('epochSeconds', () => {
   const cases = [
-    { name: 'is 0 at the beginning of 1970', moment: '1970-01-01T00:00:00.000Z', want: 0 },
+    { name: 'is 0 at the start of 1970', moment: '1970-01-01T00:00:00.000Z', want: 0 },
     { name: 'rounds down within a second', moment: '1970-01-01T00:00:01.999Z', want: 1 },
-    { name: 'rounds down before 1970 too', moment: '1969-12-31T23:59:59.999Z', want: -1 },
-    { name: 'counts beyond 32 bits', moment: '2106-02-07T06:28:16.000Z', want: 4_294_967_296 },
+    { name: 'rounds down before 1970', moment: '1969-12-31T23:59:59.999Z', want: -1 },
+    { name: 'exceeds 32 bits', moment: '2106-02-07T06:28:16.000Z', want: 4_294_967_296 },
   ]
   for (const { name, moment, want } of cases) {
     it(name, () => assert.equal(epochSeconds(new Date(moment)), want))
   }
 
-  it('follows addSeconds', () => {
+  it('agrees with addSeconds', () => {
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true }), fc.integer({ min: -1e9, max: 1e9 }), (moment, seconds) => {
         fc.pre(!Number.isNaN(addSeconds(moment, seconds).getTime()))
@@ -64,7 +64,7 @@ describe('epochSeconds', () => {
 })
 
 describe('createIsoNow', () => {
-  it('follows the clock from one millisecond to the next', () => {
+  it('follows the clock by milliseconds', () => {
     let time = Date.UTC(2026, 0, 15)
     const isoNow = createIsoNow({ now: () => new Date(time) })
     assert.equal(isoNow(), '2026-01-15T00:00:00.000Z')

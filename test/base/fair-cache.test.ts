@@ -20,7 +20,7 @@ describe('createFairCache', () => {
     assert.equal(kept(cache, 'qabcdn'), 'qcdn')
   })
 
-  it('evicts what was used least recently', () => {
+  it('evicts the least recently used entry', () => {
     const cache = filled(3, ['one', 'a'], ['one', 'b'], ['one', 'c'])
     assert.equal(cache.get('a'), 'a')
     assert.equal(cache.peek('b'), 'b')
@@ -28,7 +28,7 @@ describe('createFairCache', () => {
     assert.equal(kept(cache, 'abcd'), 'acd')
   })
 
-  it('evicts from the owner that was served least recently, where several have as many', () => {
+  it('evicts from the least recently used of equal owners', () => {
     const cache = filled(3, ['busy', 'a'], ['quiet', 'b'], ['idle', 'c'])
     cache.get('a')
     cache.set('d', 'newcomer', 'd')
@@ -39,7 +39,7 @@ describe('createFairCache', () => {
   const ofKilobytes = (kilobytes: number) =>
     createFairCache<string>({ capacity: 1000, bytes: kilobytes * 1000, sizeOf: value => value.length })
 
-  it('keeps within its bytes, however few values that are', () => {
+  it('keeps within its limit of bytes', () => {
     const cache = ofKilobytes(100)
     for (let index = 0; index < 1000; index += 1) cache.set(`${index}`, 'one', 'x'.repeat(1000))
     assert.ok(cache.size > 50 && cache.size < 100, `${cache.size}`)
@@ -59,7 +59,7 @@ describe('createFairCache', () => {
     assert.ok(cache.size < 30)
   })
 
-  it('does not keep a value that takes half of all the bytes, nor the one before it', () => {
+  it('rejects a value of more than half of its bytes, and drops the previous value', () => {
     const cache = ofKilobytes(100)
     cache.set('other', 'one', 'x')
     cache.set('key', 'one', 'old')
@@ -68,7 +68,7 @@ describe('createFairCache', () => {
     assert.equal(cache.peek('other'), 'x')
   })
 
-  it('counts the bytes of a value that replaces another', () => {
+  it('updates its size when a value is replaced', () => {
     const cache = ofKilobytes(100)
     for (let round = 0; round < 1000; round += 1) cache.set('key', 'one', 'x'.repeat(1000))
     cache.set('other', 'one', 'x')
@@ -78,7 +78,7 @@ describe('createFairCache', () => {
     assert.equal(cache.size, 1)
   })
 
-  it('evicts like a plain list of everything that was used', () => {
+  it('evicts like a reference model', () => {
     let state = 7
     const pick = (most: number): number => {
       state = (state * 48_271) % 0x7fff_ffff
@@ -115,7 +115,7 @@ describe('createFairCache', () => {
     }
   })
 
-  it('replaces a value, also with one of another owner, without evicting', () => {
+  it('replaces a value without evicting, also for another owner', () => {
     const cache = filled(3, ['one', 'a'], ['one', 'b'], ['two', 'c'])
     cache.set('b', 'two', 'new')
     assert.equal(cache.get('b'), 'new')

@@ -9,15 +9,15 @@ const render = (value: HtmlValue): string => html`${value}`.toString()
 
 describe('html', () => {
   const cases: readonly { name: string; markup: Html; want: string }[] = [
-    { name: 'keeps the template as it is', markup: html`<p title="a">&amp;</p>`, want: '<p title="a">&amp;</p>' },
-    { name: 'gives nothing for an empty template', markup: html``, want: '' },
-    { name: 'escapes markup in a text', markup: html`<p>${'<b>'}</p>`, want: '<p>&lt;b&gt;</p>' },
+    { name: 'keeps the template unchanged', markup: html`<p title="a">&amp;</p>`, want: '<p title="a">&amp;</p>' },
+    { name: 'accepts an empty template', markup: html``, want: '' },
+    { name: 'escapes markup in a string', markup: html`<p>${'<b>'}</p>`, want: '<p>&lt;b&gt;</p>' },
     { name: 'escapes a double quote', markup: html`<p title="${'"'}">`, want: '<p title="&quot;">' },
     { name: 'escapes a single quote', markup: html`${"'"}`, want: '&#39;' },
-    { name: 'escapes a back quote', markup: html`${'`'}`, want: '&#96;' },
+    { name: 'escapes a backtick', markup: html`${'`'}`, want: '&#96;' },
     { name: 'escapes an ampersand once', markup: html`${'&lt;'}`, want: '&amp;lt;' },
     {
-      name: 'keeps markup that it made itself',
+      name: 'does not escape nested templates',
       markup: html`<p>${html`<b>${'<'}</b>`}</p>`,
       want: '<p><b>&lt;</b></p>',
     },
@@ -26,17 +26,17 @@ describe('html', () => {
     { name: 'writes nothing for undefined', markup: html`a${undefined}b`, want: 'ab' },
     { name: 'writes nothing for null', markup: html`a${null}b`, want: 'ab' },
     { name: 'writes nothing for false', markup: html`a${false}b`, want: 'ab' },
-    { name: 'writes nothing for an empty text', markup: html`a${''}b`, want: 'ab' },
+    { name: 'writes nothing for an empty string', markup: html`a${''}b`, want: 'ab' },
     { name: 'joins a list without commas', markup: html`${['a', html`<br>`, '<']}`, want: 'a<br>&lt;' },
-    { name: 'joins lists inside lists', markup: html`${[['a', ['b']], [], false, 3]}`, want: 'ab3' },
+    { name: 'joins nested lists', markup: html`${[['a', ['b']], [], false, 3]}`, want: 'ab3' },
     { name: 'keeps the order of several values', markup: html`${'a'}-${'b'}-${'c'}`, want: 'a-b-c' },
-    { name: 'keeps characters beyond the basic plane', markup: html`${'😀 ü'}`, want: '😀 ü' },
+    { name: 'keeps characters beyond the Basic Multilingual Plane', markup: html`${'😀 ü'}`, want: '😀 ü' },
   ]
   for (const { name, markup, want } of cases) {
     it(name, () => assert.equal(markup.toString(), want))
   }
 
-  it('lets no text open a tag, an attribute or an entity', () => {
+  it('escapes any string against tags, attributes and entities', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), text => {
         const escaped = render(text)
@@ -46,7 +46,7 @@ describe('html', () => {
     )
   })
 
-  it('loses nothing: a browser reads the same text again', () => {
+  it('keeps the text when entities are decoded', () => {
     const unescaped: Readonly<Record<string, string>> = {
       '&amp;': '&',
       '&lt;': '<',
@@ -65,7 +65,7 @@ describe('html', () => {
     )
   })
 
-  it('escapes a value wherever it stands in a list of any depth', () => {
+  it('escapes values in nested lists', () => {
     const { values } = fc.letrec<{ values: HtmlValue }>(tie => ({
       values: fc.oneof(
         { depthSize: 'small' },

@@ -33,12 +33,12 @@ const addresses: Readonly<Record<AddressKind, readonly string[]>> = {
 describe('addressKind', () => {
   for (const [kind, list] of Object.entries(addresses)) {
     for (const address of list) {
-      it(`counts ${JSON.stringify(address)} as ${kind}`, () => assert.equal(addressKind(address), kind))
+      it(`returns ${kind} for ${JSON.stringify(address)}`, () => assert.equal(addressKind(address), kind))
     }
   }
 })
 
-describe('the network that an address shares with its neighbours', () => {
+describe('subnetOf', () => {
   const cases = [
     ['192.0.2.7', '192.0.2.0/24'],
     ['::ffff:192.0.2.9', '192.0.2.0/24'],
@@ -54,31 +54,31 @@ describe('the network that an address shares with its neighbours', () => {
   }
 })
 
-describe('an address with the port of its connection', () => {
+describe('An address with a port', () => {
   for (const [one, other, want] of [
     ['192.0.2.7:1024', '192.0.2.7:65535', '192.0.2.7'],
     ['[2001:db8:1:2::7]:1024', '[2001:db8:1:2::7]', '2001:db8:1:2::7'],
   ] as const) {
     for (const network of [networkOf, siteOf, subnetOf]) {
-      it(`is in the same network regardless of the port: ${network.name} of ${want}`, () => {
+      it(`has the same ${network.name} as ${want}`, () => {
         assert.deepEqual([network(one), network(other)], [network(want), network(want)])
       })
     }
   }
 })
 
-describe('the network of an address', () => {
+describe('An address in another notation', () => {
   for (const [one, other] of [
     ['2001:db8:1:2::7', '2001:0db8:0001:0002::7'],
     ['::1:0:0:192.0.2.7', '0:0:0:1:0:0:c000:207'],
   ] as const) {
     for (const network of [networkOf, siteOf, subnetOf]) {
-      it(`does not depend on how ${one} is written: ${network.name}`, () => assert.equal(network(one), network(other)))
+      it(`has the same ${network.name} as ${one}`, () => assert.equal(network(one), network(other)))
     }
   }
 })
 
-describe('the canonical form of an address', () => {
+describe('canonicalAddress', () => {
   const forms: readonly (readonly [string | undefined, string | undefined])[] = [
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],
@@ -95,6 +95,6 @@ describe('the canonical form of an address', () => {
     ['"><script>', undefined],
   ]
   for (const [text, want] of forms) {
-    it(`of ${String(text)} is ${String(want)}`, () => assert.equal(canonicalAddress(text), want))
+    it(`is ${String(want)} for ${String(text)}`, () => assert.equal(canonicalAddress(text), want))
   }
 })

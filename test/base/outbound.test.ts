@@ -13,10 +13,10 @@ import { privatePem } from '../support/config.ts'
 
 const MAX_BYTES = 64 * 1024
 
-/** The failure and the message of a request that must not succeed. */
+/** The error of a request that must fail. */
 async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
   const error: unknown = await work.then(
-    () => assert.fail('the request was answered'),
+    () => assert.fail('the request succeeded'),
     (cause: unknown) => cause,
   )
   assert.ok(error instanceof OutboundError, String(error))
@@ -26,7 +26,7 @@ async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
 const strict: OutboundOptions = { allowPrivate: false, allowLoopback: false }
 
 // Covers every answer in standard: outbound fetches: https, limits, no private targets
-describe('an outbound request is refused', () => {
+describe('Forbidden outbound requests', () => {
   interface Refused {
     readonly name: string
     readonly url: string
@@ -38,45 +38,74 @@ describe('an outbound request is refused', () => {
   const loopback = { allowLoopback: true }
   const open = { allowPrivate: true }
   const refused: readonly Refused[] = [
-    { name: 'text that is not a URL', url: 'keys' },
-    { name: 'an empty address', url: '' },
+    { name: 'a string that is not a URL', url: 'keys' },
+    { name: 'an empty string', url: '' },
     { name: 'plain http', url: 'http://keys.example/' },
     { name: 'plain http to loopback', url: 'http://localhost/' },
-    { name: 'plain http to another host where loopback is allowed', url: 'http://keys.example/', options: loopback },
-    { name: 'plain http to another host where everything is allowed', url: 'http://10.0.0.1/', options: open },
-    { name: 'a name that only looks like loopback', url: 'http://localhost.example/', options: loopback },
+    { name: 'plain http to another host with allowLoopback', url: 'http://keys.example/', options: loopback },
+    { name: 'plain http to another host with allowPrivate', url: 'http://10.0.0.1/', options: open },
+    { name: 'a name that starts with localhost', url: 'http://localhost.example/', options: loopback },
     { name: 'another scheme', url: 'ftp://keys.example/' },
-    { name: 'a file', url: 'file:///etc/passwd', options: open },
-    { name: 'data', url: 'data:application/json,{}', options: open },
+    { name: 'a file URL', url: 'file:///etc/passwd', options: open },
+    { name: 'a data URL', url: 'data:application/json,{}', options: open },
     { name: 'credentials', url: 'https://me:secret@keys.example/' },
     { name: 'a user name', url: 'https://me@keys.example/' },
-    { name: 'loopback by its address', url: 'https://127.0.0.1/' },
-    { name: 'loopback by its number', url: 'https://2130706433/' },
-    { name: 'loopback in hexadecimal', url: 'https://0x7f.1/' },
-    { name: 'loopback in IPv6', url: 'https://[::1]/' },
-    { name: 'loopback wrapped into IPv6', url: 'https://[::ffff:127.0.0.1]/', options: open },
+    { name: 'the loopback address', url: 'https://127.0.0.1/' },
+    { name: 'the loopback address as a number', url: 'https://2130706433/' },
+    { name: 'the loopback address in hexadecimal', url: 'https://0x7f.1/' },
+    { name: 'the IPv6 loopback address', url: 'https://[::1]/' },
+    { name: 'the loopback address mapped to IPv6', url: 'https://[::ffff:127.0.0.1]/', options: open },
     { name: 'a private address', url: 'https://10.0.0.1/' },
-    { name: 'a private address where only loopback is allowed', url: 'https://10.0.0.1/', options: loopback },
+    { name: 'a private address with allowLoopback', url: 'https://10.0.0.1/', options: loopback },
     { name: 'the metadata address', url: 'https://169.254.169.254/latest', options: open },
-    { name: 'a name of loopback', url: 'https://a.example/', addresses: ['127.0.0.1'] },
-    { name: 'a name of a private address', url: 'https://a.example/', addresses: ['192.168.1.1'] },
-    { name: 'a name in a private IPv6 network', url: 'https://a.example/', addresses: ['fd00::1'] },
-    { name: 'a name of a link-local address', url: 'https://a.example/', addresses: ['fe80::1'], options: open },
+    { name: 'a name that resolves to loopback', url: 'https://a.example/', addresses: ['127.0.0.1'] },
+    { name: 'a name that resolves to a private address', url: 'https://a.example/', addresses: ['192.168.1.1'] },
+    { name: 'a name that resolves to a private IPv6 address', url: 'https://a.example/', addresses: ['fd00::1'] },
     {
-      name: 'a name of the metadata address',
+      name: 'a name that resolves to a link-local address',
+      url: 'https://a.example/',
+      addresses: ['fe80::1'],
+      options: open,
+    },
+    {
+      name: 'a name that resolves to the metadata address',
       url: 'https://a.example/',
       addresses: ['169.254.169.254'],
       options: open,
     },
-    { name: 'a name of a multicast address', url: 'https://a.example/', addresses: ['224.0.0.1'], options: open },
-    { name: 'a name of a wrapped address', url: 'https://a.example/', addresses: ['::ffff:10.0.0.1'], options: open },
-    { name: 'a name of which one address is private', url: 'https://a.example/', addresses: ['1.1.1.1', '10.0.0.1'] },
-    { name: 'localhost that is elsewhere', url: 'http://localhost/', addresses: ['1.1.1.1'], options: loopback },
-    { name: 'localhost in a private network', url: 'http://localhost/', addresses: ['10.0.0.1'], options: open },
-    { name: 'a name without an address', url: 'https://a.example/', addresses: [], failure: 'unreachable' },
+    {
+      name: 'a name that resolves to a multicast address',
+      url: 'https://a.example/',
+      addresses: ['224.0.0.1'],
+      options: open,
+    },
+    {
+      name: 'a name that resolves to an IPv4-mapped address',
+      url: 'https://a.example/',
+      addresses: ['::ffff:10.0.0.1'],
+      options: open,
+    },
+    {
+      name: 'a name that resolves to a public and a private address',
+      url: 'https://a.example/',
+      addresses: ['1.1.1.1', '10.0.0.1'],
+    },
+    {
+      name: 'localhost that resolves to a public address',
+      url: 'http://localhost/',
+      addresses: ['1.1.1.1'],
+      options: loopback,
+    },
+    {
+      name: 'localhost that resolves to a private address',
+      url: 'http://localhost/',
+      addresses: ['10.0.0.1'],
+      options: open,
+    },
+    { name: 'a name that resolves to no address', url: 'https://a.example/', addresses: [], failure: 'unreachable' },
   ]
   for (const { name, url, addresses, options, failure = 'forbidden' } of refused) {
-    it(`for ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const resolve = () => (addresses ? Promise.resolve(addresses) : assert.fail('the name was looked up'))
       const outbound = createOutbound({ ...strict, resolve, ...options })
       const error = await failureOf(outbound.getJson(url))
@@ -88,14 +117,14 @@ describe('an outbound request is refused', () => {
 
 /** Writes the text again and again, until the other side closes the connection. */
 function flood(socket: Socket, { head = '', text }: { readonly head?: string; readonly text: string }): void {
-  socket.on('error', () => {}) // it is closed while we write
+  socket.on('error', () => {}) // closed during a write
   socket.write(head)
   const many = text.repeat(1000)
   const go = (): void => void (socket.destroyed || socket.write(many, go))
   go()
 }
 
-describe('an outbound request that is allowed', () => {
+describe('Outbound requests', () => {
   let server: Server
   let base: string
   let answer: (request: IncomingMessage, response: ServerResponse) => void
@@ -119,7 +148,7 @@ describe('an outbound request that is allowed', () => {
     createOutbound({ allowPrivate: false, allowLoopback: true, ...options })
   const json = (text: string) => (_: IncomingMessage, response: ServerResponse) => void response.end(text)
 
-  it('answers JSON with its headers', async () => {
+  it('return JSON and headers', async () => {
     answer = (_, response) => {
       response.setHeader('cache-control', 'max-age=60')
       response.end('{"keys":["ä"]}')
@@ -133,7 +162,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(sent.headers.connection, 'close')
   })
 
-  it('reports its purpose and its outcome to the observer', async () => {
+  it('report purpose and outcome to the observer', async () => {
     const seen: unknown[] = []
     const outbound = lenient({
       onExchange: ({ milliseconds, ...exchange }) => seen.push([exchange, milliseconds >= 0]),
@@ -153,12 +182,12 @@ describe('an outbound request that is allowed', () => {
     ])
   })
 
-  it('is possible to private networks, and so to loopback, where the operator says so', async () => {
+  it('reach private networks and loopback with allowPrivate', async () => {
     answer = json('1')
     assert.equal((await lenient({ allowPrivate: true, allowLoopback: false }).getJson(base)).value, 1)
   })
 
-  it('passes every status but a redirect on', async () => {
+  it('return any status except redirects', async () => {
     answer = (_, response) => {
       response.statusCode = 418
       response.end('teapot')
@@ -167,7 +196,7 @@ describe('an outbound request that is allowed', () => {
     assert.deepEqual([response.status, await response.text()], [418, 'teapot'])
   })
 
-  it('answers without the body where only the status matters, regardless of the body', async () => {
+  it('ignore the body with ignoreBody', async () => {
     answer = (_, response) => {
       response.writeHead(202, { 'content-encoding': 'br', 'x-from': 'proxy' })
       response.write('x'.repeat(MAX_BYTES + 1)) // and no end
@@ -178,7 +207,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal((await failureOf(lenient().fetch(base, { ignoreBody: true }))).failure, 'redirect')
   })
 
-  it('sends a body with its length', async () => {
+  it('send a body with its Content-Length', async () => {
     answer = (request, response) => void request.pipe(response)
     const headers = { 'content-type': 'text/plain' }
     const response = await lenient().fetch(base, { method: 'POST', headers, body: 'ärger' })
@@ -190,22 +219,22 @@ describe('an outbound request that is allowed', () => {
     )
   })
 
-  it('accepts an answer of the largest size', async () => {
+  it('accept a response of the maximum size', async () => {
     answer = json(JSON.stringify('x'.repeat(MAX_BYTES - 2)))
     assert.equal(String((await lenient().getJson(base)).value).length, MAX_BYTES - 2)
   })
 
   const tooMuch = 'x'.repeat(MAX_BYTES + 1)
   const bad: readonly { name: string; failure: OutboundFailure; answer: typeof answer }[] = [
-    { name: 'too large, as its length says', failure: 'too-large', answer: json(tooMuch) },
+    { name: 'too large by its Content-Length', failure: 'too-large', answer: json(tooMuch) },
     {
-      name: 'too large, without a Content-Length, before it ends',
+      name: 'too large without a Content-Length',
       failure: 'too-large',
       answer: (_, response) => void response.write(tooMuch),
     },
     ...[
-      { name: 'interim responses without end', text: 'HTTP/1.1 103 Early Hints\r\n\r\n' },
-      { name: 'empty lines without end', text: '\r\n' },
+      { name: 'endless interim responses', text: 'HTTP/1.1 103 Early Hints\r\n\r\n' },
+      { name: 'endless empty lines', text: '\r\n' },
     ].map(({ name: endless, text }) => ({
       name: endless,
       failure: 'too-large' as const,
@@ -221,7 +250,7 @@ describe('an outbound request that is allowed', () => {
         }),
     },
     {
-      name: 'compressed without being asked',
+      name: 'compressed',
       failure: 'bad-answer',
       answer: (_, response) => {
         response.setHeader('content-encoding', 'gzip')
@@ -229,7 +258,7 @@ describe('an outbound request that is allowed', () => {
       },
     },
     ...[300, 301, 302, 303, 307, 308].map(status => ({
-      name: `a redirect (${status}), and goes nowhere`,
+      name: `a redirect (${status}), and do not follow it`,
       failure: 'redirect' as const,
       answer: (_: IncomingMessage, response: ServerResponse) => {
         response.statusCode = status
@@ -245,15 +274,15 @@ describe('an outbound request that is allowed', () => {
         response.end('{}')
       },
     })),
-    { name: 'no JSON', failure: 'bad-answer', answer: json('<html>secret</html>') },
+    { name: 'not JSON', failure: 'bad-answer', answer: json('<html>secret</html>') },
     { name: 'empty', failure: 'bad-answer', answer: json('') },
     {
-      name: 'no UTF-8',
+      name: 'not UTF-8',
       failure: 'bad-answer',
       answer: (_, response) => void response.end(Buffer.from('"\xff"', 'latin1')),
     },
     {
-      name: 'cut off',
+      name: 'truncated',
       failure: 'unreachable',
       answer: (_, response) => {
         response.setHeader('content-length', '100')
@@ -262,14 +291,14 @@ describe('an outbound request that is allowed', () => {
     },
     { name: 'a closed connection', failure: 'unreachable', answer: request => void request.socket.destroy() },
     {
-      name: 'a change of protocol',
+      name: 'a protocol upgrade',
       failure: 'unreachable',
       answer: request =>
         void request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
     },
   ]
   for (const { name, failure, answer: badly } of bad) {
-    it(`fails when the answer is ${name}`, async () => {
+    it(`fail if the response is ${name}`, async () => {
       answer = badly
       const error = await failureOf(lenient().getJson(`${base}/keys?token=secret`))
       assert.equal(error.failure, failure, error.message)
@@ -279,15 +308,15 @@ describe('an outbound request that is allowed', () => {
   }
 
   const slow: readonly { name: string; answer: typeof answer }[] = [
-    { name: 'no answer', answer: () => abort.abort() },
+    { name: 'no response', answer: () => abort.abort() },
     {
-      name: 'half an answer',
+      name: 'half a response',
       answer: (_, response) => void response.write('{', () => setImmediate(() => abort.abort())),
     },
   ]
   let abort: AbortController
   for (const { name, answer: slowly } of slow) {
-    it(`gives up after five seconds with ${name}`, async () => {
+    it(`time out after five seconds with ${name}`, async () => {
       answer = slowly
       abort = new AbortController()
       const asked: number[] = []
@@ -300,7 +329,7 @@ describe('an outbound request that is allowed', () => {
     })
   }
 
-  it('gives up while the name is looked up', async () => {
+  it('time out during name resolution', async () => {
     abort = new AbortController()
     const resolve = (): Promise<never> => {
       abort.abort()
@@ -310,13 +339,13 @@ describe('an outbound request that is allowed', () => {
     assert.equal((await failureOf(outbound.getJson(base))).failure, 'timeout')
   })
 
-  it('fails when the name is not known', async () => {
+  it('fail for an unknown name', async () => {
     const resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
     const error = await failureOf(lenient({ resolve }).getJson('https://a.example/'))
     assert.equal(`${error.failure} ${error.message}`, 'unreachable https://a.example: cannot be reached (ENOTFOUND)')
   })
 
-  it('is refused when too many are under way to one host, and possible again when one is done', async () => {
+  it('are limited to four at a time per host', async () => {
     const waiting: ServerResponse[] = []
     let arrived: () => void = () => {}
     const four = new Promise<void>(resolve => (arrived = resolve))
@@ -348,7 +377,7 @@ describe('an outbound request that is allowed', () => {
       new Promise<boolean>(resolve => setImmediate(resolve, false)),
     ])
 
-  it('is refused when a zone has too many under way, whatever the hosts, and no other zone is', async () => {
+  it('are limited per zone, without affecting other zones', async () => {
     const outbound = endless()
     for (const host of hosts(8)) void outbound.getJson(host, ofZone('a')).catch(() => {})
     assert.equal(await isBusy(outbound, ofZone('a')), true)
@@ -356,7 +385,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(await isBusy(outbound, ofZone('a', 'sign-in')), false)
   })
 
-  it('is refused when a provider has too many under way, whatever the hosts, and no other provider of the zone is', async () => {
+  it('are limited per provider, without affecting other providers of the zone', async () => {
     const outbound = endless()
     const ofProvider = (provider: string) => ({ ...ofZone('a', 'sign-in'), provider })
     for (const host of hosts(24)) void outbound.getJson(host, ofProvider('evil')).catch(() => {})
@@ -364,7 +393,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(await isBusy(outbound, ofProvider('good')), false)
   })
 
-  it('is refused when too many are under way in total, but not for a sign-in', async () => {
+  it('are limited in total, except for sign-ins', async () => {
     const outbound = endless()
     for (let zone = 0; zone < 24; zone += 1) {
       for (const host of hosts(8)) void outbound.getJson(host, ofZone(`z${zone}`)).catch(() => {})
@@ -374,7 +403,7 @@ describe('an outbound request that is allowed', () => {
   })
 
   for (const purpose of ['sign-in', 'background', 'directory'] as const) {
-    it(`leaves something to all others when sixteen zones take as much as they get (${purpose})`, async () => {
+    it(`leave capacity to other zones when sixteen zones use all of theirs (${purpose})`, async () => {
       const outbound = endless()
       for (let zone = 0; zone < 16; zone += 1) {
         for (const host of hosts(32)) void outbound.getJson(host, ofZone(`z${zone}`, purpose)).catch(() => {})
@@ -386,7 +415,7 @@ describe('an outbound request that is allowed', () => {
     })
   }
 
-  it('leaves something to the other providers of a zone when four of them take as much as they get', async () => {
+  it('leave capacity to other providers of a zone when four of them use all of theirs', async () => {
     const outbound = endless()
     const ofProvider = (provider: string) => ({ ...ofZone('a', 'sign-in'), provider })
     for (let provider = 0; provider < 4; provider += 1) {
@@ -395,7 +424,7 @@ describe('an outbound request that is allowed', () => {
     assert.equal(await isBusy(outbound, ofProvider('good')), false)
   })
 
-  it('is refused when a zone has too many to one host, and another zone may still go there', async () => {
+  it('are limited per zone and host, without affecting other zones', async () => {
     const outbound = endless()
     for (let time = 0; time < 4; time += 1) void outbound.getJson('https://last.example/', ofZone('a')).catch(() => {})
     assert.equal(await isBusy(outbound, ofZone('a')), true)
@@ -403,7 +432,7 @@ describe('an outbound request that is allowed', () => {
   })
 })
 
-describe('an outbound connection', () => {
+describe('Outbound connections', () => {
   let server: ReturnType<typeof createTcpServer>
   let port: number
   const firstBytes: Buffer[] = []
@@ -425,7 +454,7 @@ describe('an outbound connection', () => {
     server.close()
   })
 
-  it('goes to the address that was checked, whatever a second lookup returns, with the name in its handshake', async () => {
+  it('use the address that was checked, resolved once, with the host name in TLS', async () => {
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.3']]
     let lookUps = 0
     const resolve = () => Promise.resolve(answers[lookUps++] ?? [])
@@ -438,7 +467,7 @@ describe('an outbound connection', () => {
     assert.ok(firstBytes[0].includes('keys.example'), 'RFC 6066 §3: the server name')
   })
 
-  it('tries every address that was checked', async () => {
+  it('try every address that was checked', async () => {
     firstBytes.length = 0
     const resolve = () => Promise.resolve(['::1', '127.0.0.1'])
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, resolve })
@@ -446,7 +475,7 @@ describe('an outbound connection', () => {
     assert.equal(firstBytes.length, 1)
   })
 
-  it('is not trusted with a certificate of an unknown authority', async () => {
+  it('reject a certificate of an unknown authority', async () => {
     const key = privatePem('ec', 'P-256')
     let requests = 0
     const own = createHttpsServer({ key, cert: certificateOf(key, { name: 'localhost' }) }, (_, response) => {

@@ -7,27 +7,27 @@ import type { HashCost, Passwords } from '../../src/base/passwords.ts'
 import { anyCodePoint } from '../support/code-points.ts'
 
 const CHEAP = { memoryKib: 64, passes: 1 }
-/** How many hashes of one requester may wait. */
+/** The maximum of waiting hashes of one requester. */
 const SHARE = 192
 
 const passwords = createPasswords({ concurrency: 2, cost: CHEAP })
 
 describe('hash', () => {
   // Covers password hashes: argon2id for new ones
-  it('makes an argon2id hash in PHC form with the parameters it was given', async () => {
+  it('returns an argon2id hash in PHC form with the configured parameters', async () => {
     assert.match(
       await passwords.hash('koala'),
       /^\$argon2id\$v=19\$m=64,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/,
     )
   })
 
-  it('salts: the same password never gives the same hash', async () => {
+  it('uses a new salt for each hash', async () => {
     assert.notEqual(await passwords.hash('koala'), await passwords.hash('koala'))
   })
 })
 
 describe('verify', () => {
-  it('accepts the password that was hashed and no other, whatever characters it has', async () => {
+  it('accepts only the hashed password, for any characters', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: anyCodePoint }), fc.string({ unit: anyCodePoint }), async (plain, other) => {
         const stored = await passwords.hash(plain)
@@ -38,7 +38,7 @@ describe('verify', () => {
     )
   })
 
-  it('distinguishes argon2id passwords beyond the 72 bytes that bcrypt reads', async () => {
+  it('distinguishes argon2id passwords beyond 72 bytes', async () => {
     const stored = await passwords.hash(`${'x'.repeat(72)}a`)
     assert.equal(await passwords.verify(stored, `${'x'.repeat(72)}b`), false)
   })
@@ -56,27 +56,27 @@ describe('verify', () => {
   ]
   for (const { name, stored, plain } of known) {
     for (const prefix of ['', '{bcrypt}']) {
-      it(`takes ${prefix}${name}`, async () => {
+      it(`accepts ${prefix}${name}`, async () => {
         assert.equal(await passwords.verify(prefix + stored, plain), true)
       })
 
-      it(`refuses a wrong password for ${prefix}${name}`, async () => {
+      it(`rejects a wrong password for ${prefix}${name}`, async () => {
         assert.equal(await passwords.verify(prefix + stored, `${plain}x`), false)
       })
     }
   }
 
-  it('accepts a bcrypt hash made by our own library', async () => {
+  it('accepts a bcrypt hash of this server’s library', async () => {
     assert.equal(await passwords.verify(`{bcrypt}${await bcryptHash('koala', 4)}`, 'koala'), true)
   })
 
   const unusable = [
     { name: 'an empty hash', stored: '' },
     { name: 'the password itself', stored: 'koala' },
-    { name: 'the password behind a prefix', stored: '{noop}koala' },
-    { name: 'a prefix alone', stored: '{bcrypt}' },
+    { name: 'the password with a prefix', stored: '{noop}koala' },
+    { name: 'a prefix only', stored: '{bcrypt}' },
     { name: 'a prefix twice', stored: '{bcrypt}{bcrypt}$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW' },
-    { name: 'another kind of hash', stored: '$6$salt$hash' },
+    { name: 'an unknown kind of hash', stored: '$6$salt$hash' },
     {
       name: 'a bcrypt hash of an unknown version',
       stored: '$2c$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
@@ -84,13 +84,13 @@ describe('verify', () => {
     { name: 'a truncated bcrypt hash', stored: '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRG' },
   ]
   for (const { name, stored } of unusable) {
-    it(`takes no password for ${name}`, async () => {
+    it(`rejects every password for ${name}`, async () => {
       for (const plain of ['koala', '', stored]) assert.equal(await passwords.verify(stored, plain), false)
     })
   }
 })
 
-describe('a refusal', () => {
+describe('The time of a rejection', () => {
   // Slow enough that no machine is so busy as to finish it before a few hashes of the cheap kind.
   const stored = '$2a$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 
@@ -104,7 +104,7 @@ describe('a refusal', () => {
     return order[1] === 'work'
   }
 
-  it('lasts as long as one of the slowest kind of hash that was seen, whatever the hash, and a success does not', async () => {
+  it('is that of the slowest kind of hash verified before, for any hash', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const argon2 = await made.hash('koala')
     assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false, 'before any slow one was seen')
@@ -120,7 +120,7 @@ describe('a refusal', () => {
   const argon2Of = (cost: HashCost): Promise<string> => createPasswords({ concurrency: 1, cost }).hash('koala')
   const SLOW = { memoryKib: 65_536, passes: 3 }
 
-  it('lasts as long for a hash that was made when hashes were cheaper as for an unknown name', async () => {
+  it('is the same for a cheaper, older hash as for an unknown user', async () => {
     const made = createPasswords({ concurrency: 2, cost: SLOW })
     const beside = createPasswords({ concurrency: 2, cost: CHEAP })
     const old = await argon2Of(CHEAP)
@@ -129,7 +129,7 @@ describe('a refusal', () => {
     assert.equal(await isSlow(beside, made.verify(old, 'koala')), false)
   })
 
-  it('lasts as long as one of an imported argon2id hash that is slower than new ones, once it was seen', async () => {
+  it('includes a slower, imported argon2id hash once one was verified', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const [own, slow] = [await made.hash('koala'), await argon2Of(SLOW)]
     assert.equal(await isSlow(made, made.verify(own, 'wrong')), false, 'before the slow one was seen')
@@ -139,21 +139,21 @@ describe('a refusal', () => {
     assert.equal(await isSlow(made, made.verify(own, 'koala')), false)
   })
 
-  it('lasts as long for a bcrypt hash of a low cost as for one of the highest that was seen', async () => {
+  it('is that of the highest bcrypt cost verified before', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const low = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
     assert.equal(await isSlow(made, made.verify(stored, 'wrong')), true)
     assert.equal(await isSlow(made, made.verify(low, 'wrong')), true)
   })
 
-  it('lasts no longer because of argon2id hashes that together take more than a quarter of a second', async () => {
+  it('ignores argon2id hashes that take more than a quarter of a second', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const beyond = (await argon2Of(SLOW)).replace('t=3', 't=9')
     await made.verify(beyond, 'wrong')
     assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false)
   })
 
-  it('lasts no longer for an account whose hash is slow beyond measure', async () => {
+  it('ignores bcrypt hashes of an excessive cost', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const beyond = stored.replace('$12$', '$99$')
     assert.equal(await made.verify(beyond, 'wrong'), false)
@@ -162,13 +162,13 @@ describe('a refusal', () => {
 })
 
 describe('verifyPlaceholder', () => {
-  it('refuses every password', async () => {
+  it('rejects every password', async () => {
     for (const plain of ['', 'koala', 'nobody has this password']) {
       assert.equal(await passwords.verifyPlaceholder(plain), false)
     }
   })
 
-  it('takes a place like a real verification, once, also the first time', async () => {
+  it('takes one slot of the queue, like a verification', async () => {
     const fresh = createPasswords({ concurrency: 1, cost: CHEAP })
     const ends: string[] = []
     const note = (name: string) => (): number => ends.push(name)
@@ -183,7 +183,7 @@ describe('verifyPlaceholder', () => {
 
 describe('isOutdated', () => {
   const cases = [
-    { name: 'a hash of the present cost', stored: '$argon2id$v=19$m=64,t=1,p=1$c2FsdA$aGFzaA', want: false },
+    { name: 'a hash with the current parameters', stored: '$argon2id$v=19$m=64,t=1,p=1$c2FsdA$aGFzaA', want: false },
     { name: 'a hash with more memory', stored: '$argon2id$v=19$m=128,t=1,p=1$c2FsdA$aGFzaA', want: false },
     { name: 'a hash with more passes', stored: '$argon2id$v=19$m=64,t=3,p=4$c2FsdA$aGFzaA', want: false },
     { name: 'a hash with less memory', stored: '$argon2id$v=19$m=63,t=1,p=1$c2FsdA$aGFzaA', want: true },
@@ -193,7 +193,7 @@ describe('isOutdated', () => {
       want: true,
     },
     { name: 'a hash with fewer passes', stored: '$argon2id$v=19$m=64,t=0,p=1$c2FsdA$aGFzaA', want: true },
-    { name: 'an older argon2', stored: '$argon2id$v=16$m=64,t=1,p=1$c2FsdA$aGFzaA', want: true },
+    { name: 'an older version of argon2', stored: '$argon2id$v=16$m=64,t=1,p=1$c2FsdA$aGFzaA', want: true },
     { name: 'argon2i', stored: '$argon2i$v=19$m=64,t=1,p=1$c2FsdA$aGFzaA', want: true },
     { name: 'bcrypt', stored: '$2a$10$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW', want: true },
     {
@@ -201,42 +201,42 @@ describe('isOutdated', () => {
       stored: '{bcrypt}$2a$10$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
       want: true,
     },
-    { name: 'nothing that is known', stored: '', want: true },
+    { name: 'an unknown hash', stored: '', want: true },
   ]
   for (const { name, stored, want } of cases) {
     it(`is ${want} for ${name}`, () => assert.equal(passwords.isOutdated(stored), want))
   }
 
-  it('is false for what hash makes', async () => {
+  it('is false for a new hash', async () => {
     assert.equal(passwords.isOutdated(await passwords.hash('koala')), false)
   })
 })
 
-describe('the semaphore', () => {
-  // Far dearer than what is in the queue, so that a hash which runs beside it ends first and one behind it does not.
-  const dear = '$argon2id$v=19$m=65536,t=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+describe('Concurrent hashes', () => {
+  // Much slower than the queued hashes: one that runs concurrently ends first, one queued behind it does not.
+  const slow = '$argon2id$v=19$m=65536,t=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
   const cases = [
     {
-      name: 'lets a second hash run beside a slow one with a concurrency of two',
+      name: 'run two at a time with a concurrency of two',
       concurrency: 2,
-      want: ['cheap', 'dear'],
+      want: ['cheap', 'slow'],
     },
-    { name: 'keeps a second hash waiting with a concurrency of one', concurrency: 1, want: ['dear', 'cheap'] },
+    { name: 'run one at a time with a concurrency of one', concurrency: 1, want: ['slow', 'cheap'] },
   ]
   for (const { name, concurrency, want } of cases) {
     it(name, async () => {
       const limited = createPasswords({ concurrency, cost: CHEAP })
       const ends: string[] = []
       await Promise.all([
-        limited.verify(dear, 'koala').then(() => ends.push('dear')),
+        limited.verify(slow, 'koala').then(() => ends.push('slow')),
         limited.hash('koala').then(() => ends.push('cheap')),
       ])
       assert.deepEqual(ends, want)
     })
   }
 
-  it('serves those who wait in the order in which they came', async () => {
+  it('are served in order of arrival', async () => {
     const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const ends: number[] = []
     await Promise.all(Array.from({ length: 20 }, (_, index) => limited.hash('koala').then(() => ends.push(index))))
@@ -247,25 +247,25 @@ describe('the semaphore', () => {
   })
 
   for (const concurrency of [1, 3]) {
-    it(`refuses the first hash beyond ${concurrency} running and a full share of the queue, and recovers`, async () => {
+    it(`are rejected beyond ${concurrency} running and a full queue, until some are done`, async () => {
       const limited = createPasswords({ concurrency, cost: CHEAP })
       const accepted = Array.from({ length: concurrency + SHARE }, () => limited.hash('koala'))
       await assert.rejects(limited.hash('koala'), TooManyHashes)
-      await assert.rejects(limited.verify(dear, 'koala'), TooManyHashes)
+      await assert.rejects(limited.verify(slow, 'koala'), TooManyHashes)
       await assert.rejects(limited.verifyPlaceholder('koala'), TooManyHashes)
       assert.equal((await Promise.all(accepted)).length, concurrency + SHARE)
       assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
     })
   }
 
-  it('frees the place of a hash that failed', async () => {
+  it('release their slot on failure', async () => {
     const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const damaged = Array.from({ length: 5 }, () => limited.verify('$argon2id$damaged', 'koala'))
     for (const { status } of await Promise.allSettled(damaged)) assert.equal(status, 'rejected')
     assert.equal(await limited.verify(await limited.hash('koala'), 'koala'), true)
   })
 
-  it('takes no slot for an unknown kind of hash', async () => {
+  it('need no slot for an unknown kind of hash', async () => {
     const limited = createPasswords({ concurrency: 1, cost: CHEAP })
     const accepted = Array.from({ length: 1 + SHARE }, () => limited.hash('koala'))
     assert.equal(await limited.verify('{noop}koala', 'koala'), false)

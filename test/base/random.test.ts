@@ -21,7 +21,7 @@ describe('createRandom', () => {
 
   const lengths = [0, 1, 12, 32, 4095, 4096, 4097, 10_000]
   for (const length of lengths) {
-    it(`gives exactly ${length} bytes or characters when asked for them`, () => {
+    it(`returns exactly ${length} bytes or characters`, () => {
       assert.equal(random.bytes(length).length, length)
       assert.equal(random.hex(length).length, 2 * length)
       assert.equal(random.urlSafe(length).length, length)
@@ -36,29 +36,28 @@ describe('createRandom', () => {
     { name: 'alphanumeric', text: () => random.alphanumeric(100), pattern: /^[A-Za-z0-9]{100}$/ },
   ]
   for (const { name, text, pattern } of alphabets) {
-    it(`writes ${name} in its own alphabet`, () => {
+    it(`writes ${name} in its alphabet`, () => {
       for (let round = 0; round < 100; round += 1) assert.match(text(), pattern)
     })
   }
 
-  it('makes version 4 UUIDs', () => {
+  it('returns version 4 UUIDs', () => {
     assert.match(random.uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     assert.notEqual(random.uuid(), random.uuid())
   })
 
-  it('prefers no character of base32', () => assertEven(random.base32(320_000), 32))
-  it('prefers no character of [A-Za-z0-9_-]', () => assertEven(random.urlSafe(640_000), 64))
+  it('is uniform in base32', () => assertEven(random.base32(320_000), 32))
+  it('is uniform in [A-Za-z0-9_-]', () => assertEven(random.urlSafe(640_000), 64))
 
-  it('prefers no character of [A-Za-z0-9], as the remainder of a byte would', () =>
-    assertEven(random.alphanumeric(620_000), 62))
+  it('is uniform in [A-Za-z0-9], without modulo bias', () => assertEven(random.alphanumeric(620_000), 62))
 
-  it('gives no bytes twice, through many refills of its pool', () => {
+  it('never repeats bytes across refills of its pool', () => {
     const seen = new Set<string>()
     for (let round = 0; round < 5000; round += 1) seen.add(random.bytes(16).toString('hex'))
     assert.equal(seen.size, 5000)
   })
 
-  it('returns no zeros of a pool that is not filled yet', () => {
+  it('does not return zeros of an unfilled pool', () => {
     const fresh = createRandom()
     for (let round = 0; round < 600; round += 1) {
       assert.ok(
@@ -68,7 +67,7 @@ describe('createRandom', () => {
     }
   })
 
-  it('gives bytes of the caller’s own: changing them changes nothing that comes later', () => {
+  it('returns bytes that callers may change', () => {
     const fresh = createRandom()
     for (let round = 0; round < 300; round += 1) {
       fresh.bytes(16).fill(0)
@@ -77,7 +76,7 @@ describe('createRandom', () => {
   })
 
   // Covers POST /Codes: error: duplicate code
-  it('gives two makers different values', () => {
+  it('returns different values from different instances', () => {
     assert.notEqual(createRandom().hex(16), createRandom().hex(16))
   })
 })

@@ -21,7 +21,7 @@ describe('digest', () => {
     )
   })
 
-  it('agrees with a hash made the long way, for any text', () => {
+  it('agrees with node:crypto for any string', () => {
     fc.assert(
       fc.property(text, value => assert.equal(digest(value), createHash('sha256').update(value).digest('base64url'))),
     )
@@ -30,30 +30,30 @@ describe('digest', () => {
 
 describe('sameSecret', () => {
   const cases = [
-    { name: 'is true for equal texts', left: 'secret', right: 'secret', want: true },
-    { name: 'is true for two empty texts', left: '', right: '', want: true },
-    { name: 'is false for texts that differ at the end', left: 'secret', right: 'secreT', want: false },
-    { name: 'is false for a beginning of the other', left: 'secret', right: 'secre', want: false },
-    { name: 'is false for an empty text and another', left: '', right: 'secret', want: false },
-    { name: 'does not normalise: two spellings of é differ', left: '\u00e9', right: 'e\u0301', want: false },
+    { name: 'is true for equal strings', left: 'secret', right: 'secret', want: true },
+    { name: 'is true for two empty strings', left: '', right: '', want: true },
+    { name: 'is false for strings that differ in the last character', left: 'secret', right: 'secreT', want: false },
+    { name: 'is false for a prefix', left: 'secret', right: 'secre', want: false },
+    { name: 'is false for an empty and another string', left: '', right: 'secret', want: false },
+    { name: 'does not normalize Unicode', left: '\u00e9', right: 'e\u0301', want: false },
   ]
   for (const { name, left, right, want } of cases) {
     it(name, () => assert.equal(sameSecret(left, right), want))
   }
 
-  it('is equality, for any two texts', () => {
+  it('agrees with === for any two strings', () => {
     fc.assert(fc.property(text, text, (left, right) => assert.equal(sameSecret(left, right), left === right)))
   })
 })
 
 describe('createVault', () => {
   for (const length of [0, 16, 31, 33, 64]) {
-    it(`refuses a master key of ${length} bytes`, () => {
+    it(`rejects a master key of ${length} bytes`, () => {
       assert.throws(() => createVault(Buffer.alloc(length), random), /32 bytes/)
     })
   }
 
-  it('opens what it sealed, for any text and context', () => {
+  it('opens sealed strings, for any string and context', () => {
     fc.assert(
       fc.property(text, text, (plain, context) => {
         assert.equal(vault.open(vault.seal(plain, context), context), plain)
@@ -61,15 +61,15 @@ describe('createVault', () => {
     )
   })
 
-  it('opens what another vault on the same key sealed', () => {
+  it('opens strings sealed by another vault with the same key', () => {
     assert.equal(createVault(masterKey, createRandom()).open(vault.seal('plain', 'zone key'), 'zone key'), 'plain')
   })
 
-  it('seals the same text differently each time', () => {
+  it('seals the same string differently each time', () => {
     assert.notEqual(vault.seal('plain', 'context'), vault.seal('plain', 'context'))
   })
 
-  it('draws a fresh nonce of 12 bytes for each seal', () => {
+  it('uses a new nonce of 12 bytes for each seal', () => {
     const asked: number[] = []
     const counting: Random = {
       ...random,
@@ -84,14 +84,14 @@ describe('createVault', () => {
     assert.deepEqual(asked, [12, 12])
   })
 
-  it('shows nothing of the text but its length', () => {
+  it('reveals only the length of the string', () => {
     const sealed = vault.seal('-----BEGIN PRIVATE KEY-----', '')
     const [, text = ''] = /^v2\.[0-9a-f]{8}\.([A-Za-z0-9_-]+)$/.exec(sealed) ?? []
     assert.equal(Buffer.from(text, 'base64url').length, 12 + 27 + 16)
     assert.ok(!Buffer.from(text, 'base64url').includes('BEGIN'))
   })
 
-  it('does not open with another context', () => {
+  it('rejects another context', () => {
     fc.assert(
       fc.property(text, text, (context, other) => {
         fc.pre(context !== other)
@@ -100,11 +100,11 @@ describe('createVault', () => {
     )
   })
 
-  it('does not open with another master key', () => {
+  it('rejects another master key', () => {
     assert.throws(() => createVault(random.bytes(32), random).open(vault.seal('plain', 'context'), 'context'))
   })
 
-  it('does not open when any one character was changed', () => {
+  it('rejects any changed character', () => {
     const sealed = vault.seal('a secret of some length', 'context')
     const character = fc.constantFrom(...Array.from('ABCDwxyz0189-_=. +/'))
     fc.assert(
@@ -117,7 +117,7 @@ describe('createVault', () => {
     )
   })
 
-  it('does not open when any one bit was flipped', () => {
+  it('rejects any flipped bit', () => {
     const [version, keyId, text = ''] = vault.seal('a secret of some length', 'context').split('.')
     const bytes = Buffer.from(text, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
@@ -132,26 +132,26 @@ describe('createVault', () => {
 
   const sealed = vault.seal('plain', 'context')
   const malformed = [
-    { name: 'an empty text', value: '' },
-    { name: 'the plain text', value: 'plain' },
-    { name: 'the prefix alone', value: 'v1.' },
+    { name: 'an empty string', value: '' },
+    { name: 'an unsealed string', value: 'plain' },
+    { name: 'the prefix only', value: 'v1.' },
     { name: 'another version', value: sealed.replace('v2.', 'v3.') },
     { name: 'another key', value: sealed.replace(/\.[^.]+\./, '.00000000.') },
-    { name: 'the first version', value: sealed.replace(/^v2\.[^.]+\./, 'v1.').slice(0, -1) },
-    { name: 'a text without the version', value: sealed.slice(3) },
-    { name: 'fewer bytes than nonce and tag have', value: `v1.${Buffer.alloc(27).toString('base64url')}` },
+    { name: 'the first version’s prefix', value: sealed.replace(/^v2\.[^.]+\./, 'v1.').slice(0, -1) },
+    { name: 'a string without its version', value: sealed.slice(3) },
+    { name: 'fewer bytes than nonce and tag', value: `v1.${Buffer.alloc(27).toString('base64url')}` },
     { name: 'nonce and tag of zeros', value: `v1.${Buffer.alloc(28).toString('base64url')}` },
-    { name: 'a shortened text', value: sealed.slice(0, -4) },
-    { name: 'a lengthened text', value: `${sealed}AAAA` },
+    { name: 'a truncated string', value: sealed.slice(0, -4) },
+    { name: 'a string with appended characters', value: `${sealed}AAAA` },
     { name: 'trailing padding', value: `${sealed}=` },
     { name: 'a trailing line break', value: `${sealed}\n` },
-    { name: 'blanks in between', value: `${sealed.slice(0, 10)} ${sealed.slice(10)}` },
+    { name: 'an inserted space', value: `${sealed.slice(0, 10)} ${sealed.slice(10)}` },
   ]
   for (const { name, value } of malformed) {
-    it(`does not open ${name}`, () => assert.throws(() => vault.open(value, 'context')))
+    it(`rejects ${name}`, () => assert.throws(() => vault.open(value, 'context')))
   }
 
-  it('says nothing of the secret in the error', () => {
+  it('does not reveal the secret in the error', () => {
     assert.throws(
       () => vault.open(vault.seal('hunter2', 'context'), 'other'),
       (error: Error) => !error.message.includes('hunter2'),
@@ -165,7 +165,7 @@ describe('keyedDigest', () => {
     assert.equal(vault.keyedDigest('text'), createHmac('sha256', key).update('text').digest('base64url'))
   })
 
-  it('is equal for equal texts only, for any two texts', () => {
+  it('is equal only for equal strings', () => {
     fc.assert(
       fc.property(text, text, (left, right) => {
         assert.equal(vault.keyedDigest(left) === vault.keyedDigest(right), left === right)
@@ -173,7 +173,7 @@ describe('keyedDigest', () => {
     )
   })
 
-  it('differs from the plain digest and under another master key', () => {
+  it('differs from the plain digest and from other master keys', () => {
     assert.notEqual(vault.keyedDigest('text'), digest('text'))
     assert.notEqual(vault.keyedDigest('text'), createVault(random.bytes(32), random).keyedDigest('text'))
   })
@@ -185,10 +185,10 @@ describe('createSecretMemory', () => {
   const cases = [
     { name: 'knows a remembered secret', reported: ['a'], secret: 'a', want: true },
     { name: 'does not know another secret', reported: ['a'], secret: 'b', want: false },
-    { name: 'knows nothing at first', reported: [], secret: '', want: false },
+    { name: 'knows no secret initially', reported: [], secret: '', want: false },
     { name: 'knows both of two secrets', reported: ['a', 'b'], secret: 'a', want: true },
-    { name: 'forgets the oldest of three', reported: ['a', 'b', 'c'], secret: 'a', want: false },
-    { name: 'keeps the youngest of three', reported: ['a', 'b', 'c'], secret: 'c', want: true },
+    { name: 'forgets the oldest of three secrets', reported: ['a', 'b', 'c'], secret: 'a', want: false },
+    { name: 'keeps the newest of three secrets', reported: ['a', 'b', 'c'], secret: 'c', want: true },
   ]
   for (const { name, reported, secret, want } of cases) {
     it(name, () => {
@@ -198,7 +198,7 @@ describe('createSecretMemory', () => {
     })
   }
 
-  it('forgets with the record: an equal one that was read again knows nothing', () => {
+  it('forgets secrets when the record is read again', () => {
     const memory = createSecretMemory(random)
     memory.remember(record, 'a')
     assert.equal(memory.knows({ ...record }, 'a'), false)

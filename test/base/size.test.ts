@@ -6,24 +6,24 @@ import { approximateBytes } from '../../src/base/size.ts'
 describe('approximateBytes', () => {
   const text = 'x'.repeat(10_000)
   const cases: readonly { name: string; value: unknown; min: number; max: number }[] = [
-    { name: 'a string has a byte for each character', value: text, min: 10_000, max: 10_100 },
-    { name: 'one with other characters has two', value: 'ж'.repeat(10_000), min: 20_000, max: 20_100 },
-    { name: 'small values cost their places', value: Array.from({ length: 1000 }, () => 1), min: 8000, max: 20_000 },
-    { name: 'members are counted', value: { a: text, b: { c: [text + 1] } }, min: 20_000, max: 20_500 },
-    { name: 'a long name of a member is counted', value: { [text]: 1 }, min: 10_000, max: 10_100 },
+    { name: 'counts one byte per character of a Latin-1 string', value: text, min: 10_000, max: 10_100 },
+    { name: 'counts two bytes per character of other strings', value: 'ж'.repeat(10_000), min: 20_000, max: 20_100 },
+    { name: 'counts list items', value: Array.from({ length: 1000 }, () => 1), min: 8000, max: 20_000 },
+    { name: 'counts members', value: { a: text, b: { c: [text + 1] } }, min: 20_000, max: 20_500 },
+    { name: 'counts a long member name', value: { [text]: 1 }, min: 10_000, max: 10_100 },
     {
-      name: 'so are many names',
+      name: 'counts many member names',
       value: Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${index}`, 1])),
       min: 30_000,
       max: 70_000,
     },
-    { name: 'the names of a record, which others share, are not', value: { subdomain: 1, name: 2 }, min: 1, max: 70 },
-    { name: 'keys and values of maps', value: new Map([[text, text + 1]]), min: 20_000, max: 20_500 },
-    { name: 'values of sets', value: new Set([text]), min: 10_000, max: 10_500 },
-    { name: 'buffers', value: Buffer.alloc(10_000), min: 10_000, max: 10_500 },
-    { name: 'dates are small', value: new Date(0), min: 1, max: 100 },
+    { name: 'does not count the shared names of records', value: { subdomain: 1, name: 2 }, min: 1, max: 70 },
+    { name: 'counts keys and values of maps', value: new Map([[text, text + 1]]), min: 20_000, max: 20_500 },
+    { name: 'counts values of sets', value: new Set([text]), min: 10_000, max: 10_500 },
+    { name: 'counts buffers', value: Buffer.alloc(10_000), min: 10_000, max: 10_500 },
+    { name: 'counts dates as small', value: new Date(0), min: 1, max: 100 },
     {
-      name: 'keys are held outside of the heap',
+      name: 'counts the native memory of keys',
       value: createPublicKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey),
       min: 2000,
       max: 5000,
@@ -36,7 +36,7 @@ describe('approximateBytes', () => {
     })
   }
 
-  it('counts an object in several places once, also in a cycle', () => {
+  it('counts a shared object once, also in a cycle', () => {
     const shared = { text }
     const cycle: { self?: unknown; shared: unknown } = { shared }
     cycle.self = cycle

@@ -11,8 +11,8 @@ const rsa = privatePem('rsa', 2048)
 const ec = privatePem('ec', 'P-256')
 const certificate = certificateOf(rsa)
 
-describe('a private key with its certificate', () => {
-  it('is opened, encrypted or not, in every form of PEM', async () => {
+describe('readCertifiedKey', () => {
+  it('reads encrypted and unencrypted keys in every PEM form', async () => {
     const key = createPrivateKey(rsa)
     const passphrase = 'x'
     const forms = [
@@ -29,18 +29,18 @@ describe('a private key with its certificate', () => {
   const large = privatePem('rsa', 4104)
   const refusals = [
     { name: 'of another key', key: rsa, certificate: certificateOf(ec) },
-    { name: 'that is none', key: rsa, certificate: 'x' },
+    { name: 'that is invalid', key: rsa, certificate: 'x' },
     { name: 'that is missing', key: rsa, certificate: '' },
-    { name: 'of a key that is none', key: '', certificate },
-    { name: 'of a tiny key', key: small, certificate: certificateOf(small) },
-    { name: 'of a key that takes long to sign', key: large, certificate: certificateOf(large) },
+    { name: 'of an invalid key', key: '', certificate },
+    { name: 'of a short key', key: small, certificate: certificateOf(small) },
+    { name: 'of a key too large to sign quickly', key: large, certificate: certificateOf(large) },
     { name: 'of a public key', key: certificate, certificate },
   ]
   for (const { name, ...given } of refusals) {
-    it(`is refused with a certificate ${name}`, async () => assert.equal(await readCertifiedKey(given), undefined))
+    it(`rejects a certificate ${name}`, async () => assert.equal(await readCertifiedKey(given), undefined))
   }
 
-  it('costs nothing when opening it would block the server', async () => {
+  it('rejects costly key derivation without running it', async () => {
     const elapsed = cpuStopwatch()
     for (const rounds of [100_001, 2 ** 31 - 1]) {
       assert.equal(await readCertifiedKey({ key: keyWithRounds(rounds), passphrase: 'x', certificate }), undefined)
@@ -49,8 +49,8 @@ describe('a private key with its certificate', () => {
   })
 })
 
-describe('two certificates', () => {
-  it('are the same whatever their line ends, and none is the same as nothing', () => {
+describe('isSameCertificate', () => {
+  it('ignores line ends, and is false for invalid certificates', () => {
     assert.equal(isSameCertificate(certificate, certificate.replaceAll('\n', '\r\n')), true)
     assert.equal(isSameCertificate(certificate, certificateOf(ec)), false)
     assert.equal(isSameCertificate('x', 'x'), false)

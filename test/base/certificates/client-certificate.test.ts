@@ -4,10 +4,10 @@ import { namesIn, readForwardedCertificate } from '../../../src/base/certificate
 import { nameFromString } from '../../../src/base/certificates/distinguished-name.ts'
 import { FORWARDED, issue, nameOf } from '../../support/client-certificates.ts'
 
-describe('a forwarded certificate', () => {
+describe('Forwarded client certificates', () => {
   const certificate = issue()
   for (const [proxy, write] of Object.entries(FORWARDED)) {
-    it(`is read as ${proxy} writes it`, () => {
+    it(`are read in the format of ${proxy}`, () => {
       const read = readForwardedCertificate(write(certificate))
       assert.equal(read?.thumbprint, certificate.thumbprint)
       assert.ok(read.raw.equals(certificate.raw))
@@ -32,10 +32,10 @@ describe('a forwarded certificate', () => {
     'parameters after it': `:${base64}:;a=1`,
   }
   for (const [what, value] of Object.entries(refused)) {
-    it(`is not ${what}`, () => assert.equal(readForwardedCertificate(value), undefined))
+    it(`reject ${what}`, () => assert.equal(readForwardedCertificate(value), undefined))
   }
 
-  it('is for clients unless it says that it is for something else', () => {
+  it('are for clients unless their extended key usage excludes it', () => {
     const isForClients = (usages?: readonly ('client' | 'server' | 'any')[]) =>
       readForwardedCertificate(FORWARDED['RFC 9440'](issue(usages ? { usages } : {})))?.isForClients
     assert.equal(isForClients(), true)
@@ -44,7 +44,7 @@ describe('a forwarded certificate', () => {
     assert.equal(isForClients(['server']), false)
   })
 
-  it('names its subject and its alternative names, each of its kind', () => {
+  it('provide subject and alternative names by type', () => {
     const { raw } = issue({
       name: nameOf([['O', 'Bank']], [['CN', 'client']]),
       dns: ['client.example', 'other.example'],

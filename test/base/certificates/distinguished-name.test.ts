@@ -7,17 +7,17 @@ import type { NamePart } from '../../support/client-certificates.ts'
 
 type Names = readonly (readonly NamePart[])[]
 
-describe('a distinguished name', () => {
+describe('Distinguished names', () => {
   const SAME: readonly (readonly [string, string, Names])[] = [
     [
-      'has its most specific part first',
+      'begin with the most specific part',
       'CN=client,O=Bank,C=CH',
       [[['C', 'CH', 'printable']], [['O', 'Bank']], [['CN', 'client']]],
     ],
-    ['may have blanks after its commas', 'CN=client, O=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
-    ['has types in any case, or as numbers', 'cn=client,2.5.4.10=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['may have spaces after commas', 'CN=client, O=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['have case-insensitive or numeric types', 'cn=client,2.5.4.10=Bank', [[['O', 'Bank']], [['CN', 'client']]]],
     [
-      'has several values in any order',
+      'have multiple values in any order',
       'OU=x+CN=client',
       [
         [
@@ -27,14 +27,14 @@ describe('a distinguished name', () => {
       ],
     ],
     [
-      'has escaped characters',
+      'have escaped characters',
       String.raw`CN=a\,b\+c\"d\\e\=f,O=\#1\ `,
       [[['O', '#1 ']], [['CN', String.raw`a,b+c"d\e=f`]]],
     ],
-    ['has escaped bytes', String.raw`CN=Z\c3\bcrich`, [[['CN', 'Zürich']]]],
-    ['has text of any alphabet, in any kind of string', 'CN=Zürich 日本', [[['CN', 'Zürich 日本', 'bmp']]]],
-    ['has values as bytes', 'CN=#0c0561206f6e65', [[['CN', 'a one']]]],
-    ['has parts with dots', 'DC=example,DC=org', [[['DC', 'org']], [['DC', 'example']]]],
+    ['have escaped bytes', String.raw`CN=Z\c3\bcrich`, [[['CN', 'Zürich']]]],
+    ['have any characters in any string type', 'CN=Zürich 日本', [[['CN', 'Zürich 日本', 'bmp']]]],
+    ['have hexadecimal values', 'CN=#0c0561206f6e65', [[['CN', 'a one']]]],
+    ['have domain components', 'DC=example,DC=org', [[['DC', 'org']], [['DC', 'example']]]],
   ]
   for (const [what, text, names] of SAME) {
     it(`${what}: ${text}`, () => {
@@ -47,7 +47,7 @@ describe('a distinguished name', () => {
   const OTHERS: readonly (readonly [string, string, Names])[] = [
     ['another order', 'O=Bank,CN=client', [[['O', 'Bank']], [['CN', 'client']]]],
     ['another case', 'CN=Client', [[['CN', 'client']]]],
-    ['one part with a comma instead of two', 'CN=a,O=b', [[['CN', 'a,O=b']]]],
+    ['one part with a comma instead of two parts', 'CN=a,O=b', [[['CN', 'a,O=b']]]],
     [
       'two values of one part instead of two parts',
       'CN=a,O=b',
@@ -58,13 +58,13 @@ describe('a distinguished name', () => {
         ],
       ],
     ],
-    ['a part more', 'CN=client', [[['O', 'Bank']], [['CN', 'client']]]],
-    ['a part less', 'CN=client,O=Bank', [[['CN', 'client']]]],
-    ['text that looks like bytes', 'CN=#0500', [[['CN', '#0500']]]],
-    ['a blank', 'CN=client', [[['CN', 'client ']]]],
+    ['an additional part', 'CN=client', [[['O', 'Bank']], [['CN', 'client']]]],
+    ['a missing part', 'CN=client,O=Bank', [[['CN', 'client']]]],
+    ['a value like a hexadecimal one', 'CN=#0500', [[['CN', '#0500']]]],
+    ['a trailing space', 'CN=client', [[['CN', 'client ']]]],
   ]
   for (const [what, text, names] of OTHERS) {
-    it(`is not another one with ${what}`, () => {
+    it(`differ from a name with ${what}`, () => {
       assert.notEqual(nameFromString(text), undefined)
       assert.notEqual(nameFromString(text), nameFromDer(nameOf(...names)))
     })
@@ -92,10 +92,10 @@ describe('a distinguished name', () => {
     `CN=${'+CN='.repeat(400)}`,
     `${'CN=a,'.repeat(400)}CN=a`,
   ]) {
-    it(`is not ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(nameFromString(text), undefined))
+    it(`reject ${JSON.stringify(text.slice(0, 30))}`, () => assert.equal(nameFromString(text), undefined))
   }
 
-  it('is not read from invalid DER, or from an empty name', () => {
+  it('are not read from invalid DER or an empty name', () => {
     const name = nameOf([['CN', 'client']])
     assert.equal(nameFromDer(Buffer.from('3000', 'hex')), undefined)
     assert.equal(nameFromDer(name.subarray(0, -1)), undefined)
@@ -103,7 +103,7 @@ describe('a distinguished name', () => {
     assert.equal(nameFromDer(Buffer.from('300431023000', 'hex')), undefined)
   })
 
-  it('is not mistaken for what OpenSSL prints of a name with a line break', () => {
+  it('are compared by DER, not by OpenSSL’s text with line breaks', () => {
     const name = nameOf([['CN', 'evil\nO=Bank']])
     assert.match(new X509Certificate(issue({ name }).raw).subject, /Bank/)
     assert.notEqual(nameFromDer(name), nameFromDer(nameOf([['O', 'Bank']], [['CN', 'evil']])))

@@ -38,7 +38,7 @@ const pbkdf2 = (rounds: number): Buffer =>
   encrypted(sequence(oid('2a864886f70d01050c'), sequence(salt, integer(rounds))))
 const HEAVY = 2 ** 31 - 1
 
-describe('a private key in PEM', () => {
+describe('Private keys in PEM', () => {
   const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const { privateKey: ec } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const passphrase = 'open sesame'
@@ -52,7 +52,7 @@ describe('a private key in PEM', () => {
     ['sec1', ec],
   ] as const
   for (const [type, key] of forms) {
-    it(`is read as ${type} of ${key.asymmetricKeyType}, in the clear and with every usual cipher`, async () => {
+    it(`are read as ${type} of ${key.asymmetricKeyType}, unencrypted and with every common cipher`, async () => {
       const text = key.export({ type: type, format: 'pem' }).toString()
       assert.equal(readPrivateKey(text)?.privatePem, plain(key))
       assert.equal(readPrivateKey(text.replaceAll('\n', '\r\n'))?.privatePem, plain(key))
@@ -66,7 +66,7 @@ describe('a private key in PEM', () => {
     })
   }
 
-  it('is found behind blocks of another kind, and in the company of text', () => {
+  it('are found after other PEM blocks and text', () => {
     const parameters = pem('EC PARAMETERS', oid('2a8648ce3d030107'))
     const text = `subject: somebody\n${parameters}${ec.export({ type: 'sec1', format: 'pem' }).toString()}`
     assert.equal(readPrivateKey(text)?.curve, 'prime256v1')
@@ -78,18 +78,18 @@ describe('a private key in PEM', () => {
 
   const refusals: readonly [name: string, text: string][] = [
     ['nothing', ''],
-    ['half a block', plain(rsa).slice(0, 200)],
-    ['a label that nothing ends', '-----BEGIN PRIVATE KEY-----\n'.repeat(2000)],
-    ['another label than the form', plain(rsa).replaceAll('PRIVATE KEY', 'EC PRIVATE KEY')],
-    ['a form that the label does not say', plain(rsa).replaceAll('PRIVATE KEY', 'RSA PRIVATE KEY')],
+    ['a truncated block', plain(rsa).slice(0, 200)],
+    ['unterminated labels', '-----BEGIN PRIVATE KEY-----\n'.repeat(2000)],
+    ['a label of another key type', plain(rsa).replaceAll('PRIVATE KEY', 'EC PRIVATE KEY')],
+    ['a label of another key format', plain(rsa).replaceAll('PRIVATE KEY', 'RSA PRIVATE KEY')],
     [
-      'more bytes than the key has',
+      'trailing bytes',
       pem(
         'PRIVATE KEY',
         Buffer.concat([Buffer.from(plain(ec).split('\n').slice(1, -2).join(''), 'base64'), Buffer.from([0])]),
       ),
     ],
-    ['a key whose public exponent is a long number', plain(keyOfLongExponent())],
+    ['a key with a large public exponent', plain(keyOfLongExponent())],
     ['a DSA key', plain(generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey)],
     [
       'a Diffie-Hellman key',
@@ -99,18 +99,18 @@ describe('a private key in PEM', () => {
       ),
     ],
     [
-      'a curve that is written out',
+      'explicit curve parameters',
       plain(generateKeyPairSync('ec', { namedCurve: 'P-256', paramEncoding: 'explicit' }).privateKey),
     ],
   ]
   for (const [name, text] of refusals) {
-    it(`is refused for ${name}`, async () => {
+    it(`reject ${name}`, async () => {
       assert.equal(readPrivateKey(text), undefined)
       assert.equal(await openPrivateKey(text, passphrase), undefined)
     })
   }
 
-  it('is not opened where that could block the server, however it is encoded', async () => {
+  it('reject costly key derivation and parameters in any encoding, without processing them', async () => {
     const dsa = sequence(oid('2a8648ce380401'), sequence(integer(odd(2000)), integer(odd(20)), integer(2)))
     const heavyDsa = pkcs8(dsa, integer(odd(2000)))
     const scrypt = encrypted(
@@ -139,7 +139,7 @@ describe('a private key in PEM', () => {
     assert.ok(elapsed() < 1000, `${elapsed()} ms for what takes OpenSSL minutes`)
   })
 
-  it('is not opened either where the heavy one is what a passphrase protects', async () => {
+  it('reject an encrypted DSA key', async () => {
     const closed = privatePem('rsa', 2048)
     const opened = createPrivateKey(closed)
     const good = opened.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()

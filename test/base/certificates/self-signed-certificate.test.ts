@@ -20,8 +20,8 @@ const plain = {
 const opensslText = (pem: string): string =>
   execFileSync('openssl', ['x509', '-noout', '-text', '-nameopt', 'utf8'], { input: pem, encoding: 'utf8' })
 
-describe('a self-signed certificate', () => {
-  it('is read by Node as it was written', () => {
+describe('selfSignedCertificate', () => {
+  it('has the given properties when read by Node', () => {
     const pem = selfSignedCertificate(plain)
     const read = new X509Certificate(pem)
     assert.equal(read.subject, 'CN=latchkey')
@@ -34,7 +34,7 @@ describe('a self-signed certificate', () => {
     assert.equal(readCertificates(pem)?.length, 1)
   })
 
-  it('is what OpenSSL takes for a certificate of version 3, for signatures and encryption', () => {
+  it('is a version 3 certificate for signatures and encryption', () => {
     const text = opensslText(selfSignedCertificate(plain))
     assert.match(text, /Version: 3 /)
     assert.match(text, /Signature Algorithm: sha256WithRSAEncryption/)
@@ -43,7 +43,7 @@ describe('a self-signed certificate', () => {
     assert.match(text, /Key Usage: critical\s+Digital Signature, Key Encipherment/)
   })
 
-  it('is one that OpenSSL verifies', async t => {
+  it('is verified by OpenSSL', async t => {
     const folder = await mkdtemp(join(tmpdir(), 'certificate-'))
     t.after(() => rm(folder, { recursive: true }))
     const file = join(folder, 'certificate.pem')
@@ -52,7 +52,7 @@ describe('a self-signed certificate', () => {
     assert.equal(execFileSync('openssl', arguments_, { encoding: 'utf8' }), `${file}: OK\n`)
   })
 
-  it('has years beyond 2049 in full', () => {
+  it('supports dates after 2049', () => {
     const { validToDate } = new X509Certificate(
       selfSignedCertificate({ ...plain, to: new Date('2050-01-01T00:00:00Z') }),
     )
@@ -65,7 +65,7 @@ describe('a self-signed certificate', () => {
     { name: '🔑'.repeat(70), written: '🔑'.repeat(64) },
   ]
   for (const { name, written } of names) {
-    it(`is of ${name.slice(0, 40)}`, () => {
+    it(`has the name ${name.slice(0, 40)}`, () => {
       const { publicKey, raw } = new X509Certificate(selfSignedCertificate({ ...plain, commonName: name }))
       assert.ok(raw.includes(Buffer.from(written)), 'the name in UTF-8')
       assert.equal(publicKey.asymmetricKeyType, 'rsa')

@@ -4,8 +4,8 @@ import { createBackground } from '../../../src/base/concurrency/background.ts'
 
 const unexpected = (cause: unknown): void => assert.fail(String(cause))
 
-describe('the work that no answer waits for', () => {
-  it('is done one task at a time, in order, and waited for', async () => {
+describe('createBackground', () => {
+  it('runs one task at a time, in order, and idle waits for them', async () => {
     const background = createBackground({ max: 10, onError: unexpected })
     const log: string[] = []
     for (const name of ['a', 'b']) {
@@ -20,7 +20,7 @@ describe('the work that no answer waits for', () => {
     assert.deepEqual(log, ['a begins', 'a ends', 'b begins', 'b ends'])
   })
 
-  it('waits for what a task begins in its turn', async () => {
+  it('idle waits for tasks started by tasks', async () => {
     const background = createBackground({ max: 10, onError: unexpected })
     let done = false
     background.run(() => {
@@ -34,7 +34,7 @@ describe('the work that no answer waits for', () => {
     assert.ok(done)
   })
 
-  it('takes no more than its limit, and has room again when tasks are done', async () => {
+  it('rejects tasks at its limit until others are done', async () => {
     const background = createBackground({ max: 1, onError: unexpected })
     assert.ok(background.run(() => Promise.resolve()))
     assert.ok(!background.run(() => assert.fail('it was refused')))
@@ -43,7 +43,7 @@ describe('the work that no answer waits for', () => {
     await background.idle()
   })
 
-  it('continues after a task that fails', async () => {
+  it('continues after a failed task', async () => {
     const causes: unknown[] = []
     const background = createBackground({ max: 10, onError: cause => causes.push(cause) })
     let done = false

@@ -8,7 +8,7 @@ describe('createBreaker', () => {
     for (let index = 0; index < times; index += 1) breaker.report('a', 'failed')
   }
 
-  it('admits until five failures in a row, then none for 30 seconds', () => {
+  it('opens for 30 seconds after five consecutive failures', () => {
     const clock = createTestClock()
     const breaker = createBreaker({ clock })
     fail(breaker, 4)
@@ -20,7 +20,7 @@ describe('createBreaker', () => {
     assert.ok(!breaker.admits('a'))
   })
 
-  it('admits one after the pause, and all once that was answered', () => {
+  it('admits one attempt after the pause, and closes on success', () => {
     const clock = createTestClock()
     const breaker = createBreaker({ clock })
     fail(breaker, 5)
@@ -34,7 +34,7 @@ describe('createBreaker', () => {
     assert.deepEqual([breaker.admits('a'), breaker.admits('a')], [true, true])
   })
 
-  it('counts failures in a row only', () => {
+  it('counts only consecutive failures', () => {
     const breaker = createBreaker({ clock: createTestClock() })
     fail(breaker, 4)
     breaker.report('a', 'answered')

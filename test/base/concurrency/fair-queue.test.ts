@@ -32,14 +32,14 @@ function busyQueue(bounds: QueueBounds) {
 
 const at = (zoneId: string, network: number): Requester => ({ zoneId, address: `10.0.${network}.1` })
 
-describe('a fair queue', () => {
-  it('lets one requester wait in order', async () => {
+describe('createFairQueue', () => {
+  it('serves one requester in order', async () => {
     const queue = busyQueue(WIDE)
     const waiting = ['a', 'b', 'c'].map(name => queue.wait(name, at('z', 1)))
     assert.deepEqual(await queue.release(waiting), ['a', 'b', 'c'])
   })
 
-  it('gives zones turns, and networks turns within their zone', async () => {
+  it('alternates between zones, and between networks within a zone', async () => {
     const queue = busyQueue(WIDE)
     const waiting = [
       ...['a1', 'a2', 'a3'].map(name => queue.wait(name, at('a', 1))),
@@ -50,7 +50,7 @@ describe('a fair queue', () => {
     assert.deepEqual(await queue.release(waiting), want)
   })
 
-  it('counts the neighbours of an address as one network', async () => {
+  it('groups neighbouring addresses into a network', async () => {
     const queue = busyQueue(WIDE)
     const waiting = [
       queue.wait('1', { zoneId: 'a', address: '10.0.1.1' }),
@@ -60,7 +60,7 @@ describe('a fair queue', () => {
     assert.deepEqual(await queue.release(waiting), ['1', '3', '2'])
   })
 
-  it('refuses only a network beyond its share, in whichever zones', async () => {
+  it('limits each network across zones', async () => {
     const queue = busyQueue({ ...WIDE, network: 2 })
     const waiting = [
       queue.wait('a', at('a', 1)),
@@ -72,7 +72,7 @@ describe('a fair queue', () => {
     assert.deepEqual(await Promise.all(waiting), ['run', 'run', 'Error: full', 'run'])
   })
 
-  it('has the longest queue of a full zone make way for a network with a shorter one', async () => {
+  it('drops from the longest queue of a full zone for a network with a shorter one', async () => {
     const queue = busyQueue({ ...WIDE, zone: 3 })
     const waiting = [
       queue.wait('1a', at('a', 1)),
@@ -88,7 +88,7 @@ describe('a fair queue', () => {
     assert.deepEqual(await Promise.all(waiting), ['run', full, full, full, 'run', 'run', full])
   })
 
-  it('has the largest zone of a full queue make way for a smaller one', async () => {
+  it('drops from the largest zone of a full queue for a smaller zone', async () => {
     const queue = busyQueue({ ...WIDE, all: 3 })
     const waiting = [
       queue.wait('1', at('a', 1)),
@@ -104,7 +104,7 @@ describe('a fair queue', () => {
     assert.equal(results.filter(result => result === 'run').length, 3)
   })
 
-  it('frees the place of work that failed', async () => {
+  it('releases the slot of failed work', async () => {
     const queue = createFairQueue({ concurrency: 1, bounds: WIDE, full: () => new Error('full') })
     await assert.rejects(queue.run(at('a', 1), () => Promise.reject(new Error('failed'))))
     assert.equal(await queue.run(at('a', 1), () => Promise.resolve('done')), 'done')

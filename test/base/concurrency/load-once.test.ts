@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { loadOnce } from '../../../src/base/concurrency/load-once.ts'
 
 describe('loadOnce', () => {
-  it('loads at the first use, once for all who wait', async () => {
+  it('loads at the first use, once for concurrent callers', async () => {
     let loads = 0
     const load = loadOnce(async () => (loads += 1))
     assert.equal(loads, 0)
@@ -11,7 +11,7 @@ describe('loadOnce', () => {
     assert.equal(await load(), 1)
   })
 
-  it('tries again after a failure, which all who wait get', async () => {
+  it('rejects concurrent callers on failure, then loads again', async () => {
     let loads = 0
     const load = loadOnce(async () => {
       loads += 1

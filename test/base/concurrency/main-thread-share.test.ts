@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createMainThreadShare } from '../../../src/base/concurrency/main-thread-share.ts'
 import type { MainThreadShare } from '../../../src/base/concurrency/main-thread-share.ts'
 
-describe('the share of the main thread that tasks take', () => {
+describe('createMainThreadShare', () => {
   const at = { now: 0 }
   const newShare = (): MainThreadShare => {
     at.now = 0
@@ -21,7 +21,7 @@ describe('the share of the main thread that tasks take', () => {
     })
   }
 
-  it('is large from a quarter on, whether tasks are few and slow or many and quick', () => {
+  it('is large from a quarter, for slow or frequent tasks', () => {
     for (const [every, cost] of [
       [1, 0.3],
       [0.1, 0.03],
@@ -36,11 +36,11 @@ describe('the share of the main thread that tasks take', () => {
     }
   })
 
-  it('is small in the first period, however dense', () => {
+  it('is small in the first period', () => {
     assert.equal(run(newShare(), 50, { every: 0.1, cost: 0.1 }).includes(false), false)
   })
 
-  it('runs one task of each period here while it is large, and notices that tasks became cheap', () => {
+  it('runs one task per period on the main thread while large, to detect cheaper tasks', () => {
     const share = newShare()
     run(share, 100, { every: 0.1, cost: 0.05 })
     const here = run(share, 1000, { every: 0.1, cost: 0.05 }).filter(Boolean).length
@@ -48,7 +48,7 @@ describe('the share of the main thread that tasks take', () => {
     assert.equal(run(share, 5000, { every: 0.1, cost: 0.01 }).at(-1), true)
   })
 
-  it('is small again after a rest', () => {
+  it('is small again after an idle time', () => {
     const share = newShare()
     assert.equal(run(share, 300, { every: 0.1, cost: 0.05 }).at(-1), false)
     at.now += 5000
@@ -56,7 +56,7 @@ describe('the share of the main thread that tasks take', () => {
     assert.equal(run(share, 1, { every: 0.1, cost: 0.05 })[0], true)
   })
 
-  it('measures a task that fails, and passes its error on', () => {
+  it('rethrows the error of a task', () => {
     assert.throws(
       () =>
         newShare().run(() => {

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSmallFile } from '../../../src/base/files/small-file.ts'
 
-describe('a small file', () => {
+describe('readSmallFile', () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-small-'))
   after(() => rmSync(folder, { recursive: true }))
   const path = (name: string): string => join(folder, name)
 
-  it('is read up to its limit, also through a link', () => {
+  it('reads up to its limit, also through a symbolic link', () => {
     writeFileSync(path('text'), 'größe')
     symlinkSync('text', path('link'))
     assert.equal(readSmallFile(path('link'), 7), 'größe')
@@ -20,7 +20,7 @@ describe('a small file', () => {
     assert.equal(readSmallFile(path('empty'), 6), '')
   })
 
-  it('is no folder, device or pipe', () => {
+  it('rejects folders, devices and pipes', () => {
     execFileSync('mkfifo', [path('pipe')])
     symlinkSync('/dev/zero', path('device'))
     for (const name of ['pipe', 'device', '.']) {

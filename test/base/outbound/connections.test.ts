@@ -1,4 +1,4 @@
-// What protocols other than HTTP get of the way out: the same rule, the same bounds.
+// Outbound connections of protocols other than HTTP have the same rules and limits.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { AddressInfo, Server, Socket } from 'node:net'
@@ -9,7 +9,7 @@ import { createOutbound, OutboundBusy, OutboundError } from '../../../src/base/o
 
 async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
   const error: unknown = await work.then(
-    () => assert.fail('it worked'),
+    () => assert.fail('succeeded'),
     (cause: unknown) => cause,
   )
   assert.ok(error instanceof OutboundError, String(error))
@@ -17,9 +17,9 @@ async function failureOf(work: Promise<unknown>): Promise<OutboundError> {
 }
 
 const strict: OutboundOptions = { allowPrivate: false, allowLoopback: false }
-const nothing = () => assert.fail('there was something to talk to')
+const nothing = () => assert.fail('connected')
 
-describe('an outbound connection of another protocol is refused', () => {
+describe('Forbidden outbound connections', () => {
   interface Refused {
     readonly hostname: string
     readonly addresses?: readonly string[]
@@ -42,7 +42,7 @@ describe('an outbound connection of another protocol is refused', () => {
     { hostname: 'a.example', addresses: [], failure: 'unreachable' },
   ]
   for (const { hostname, addresses, options, failure = 'forbidden' } of refused) {
-    it(`to ${hostname}, which is ${addresses?.join(' and ') ?? 'itself'}`, async () => {
+    it(`rejects ${hostname}, which resolves to ${addresses?.join(' and ') ?? 'itself'}`, async () => {
       const resolve = () => (addresses ? Promise.resolve(addresses) : assert.fail('the name was looked up'))
       const outbound = createOutbound({ ...strict, resolve, ...options })
       const error = await failureOf(outbound.connect({ hostname, port: 389 }, nothing))
@@ -52,7 +52,7 @@ describe('an outbound connection of another protocol is refused', () => {
   }
 })
 
-describe('an outbound connection of another protocol', () => {
+describe('Outbound connections', () => {
   let server: Server
   let port: number
   const sockets: Socket[] = []
@@ -76,7 +76,7 @@ describe('an outbound connection of another protocol', () => {
     return String(bytes)
   }
 
-  it('carries bytes in both directions, several times to the address of one look-up, and ends', async () => {
+  it('reuse the address of one lookup, transfer data, and close at the end', async () => {
     sockets.length = 0
     let lookUps = 0
     const resolve = () => Promise.resolve(lookUps++ === 0 ? ['127.0.0.1'] : ['10.0.0.1'])
@@ -89,7 +89,7 @@ describe('an outbound connection of another protocol', () => {
     await Promise.all(sockets.filter(socket => !socket.destroyed).map(socket => once(socket, 'close')))
   })
 
-  it('ends when what is said over it fails, which is passed on', async () => {
+  it('close and rethrow when their work fails', async () => {
     sockets.length = 0
     const fault = new Error('of our own')
     const work = lenient().connect({ hostname: '127.0.0.1', port }, async open => {
@@ -100,7 +100,7 @@ describe('an outbound connection of another protocol', () => {
     await Promise.all(sockets.filter(socket => !socket.destroyed).map(socket => once(socket, 'close')))
   })
 
-  it('is not opened after the end', async () => {
+  it('cannot be opened after the end', async () => {
     let late: OpenConnection = nothing
     await lenient().connect({ hostname: '127.0.0.1', port }, open => {
       late = open
@@ -109,7 +109,7 @@ describe('an outbound connection of another protocol', () => {
     assert.equal((await failureOf(late())).failure, 'timeout')
   })
 
-  it('fails when nothing listens, or the name is unknown', async () => {
+  it('fail if the connection is refused or the name is unknown', async () => {
     const closed = createServer()
     await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
     const { port: free } = closed.address() as AddressInfo // no pipe
@@ -124,7 +124,7 @@ describe('an outbound connection of another protocol', () => {
     assert.equal(`${unknown.failure} ${unknown.message}`, 'unreachable a.example:1: cannot be reached (ENOTFOUND)')
   })
 
-  it('ends when the time is up, which is five seconds or less', async () => {
+  it('close at their deadline, after five seconds at most', async () => {
     for (const [withinMs, want] of [
       [undefined, 5000],
       [2500, 2500],
@@ -151,7 +151,7 @@ describe('an outbound connection of another protocol', () => {
     }
   })
 
-  it('shares its bounds with requests', async () => {
+  it('share their limits with requests', async () => {
     const outbound = lenient({ resolve: () => new Promise(() => {}) })
     for (let host = 0; host < 4; host += 1) {
       void outbound.getJson(`https://h${host}.example/`).catch(() => {})
@@ -162,7 +162,7 @@ describe('an outbound connection of another protocol', () => {
     await assert.rejects(outbound.getJson('https://last.example/'), OutboundBusy)
   })
 
-  it('is one of four to a server', async () => {
+  it('are limited to four per server', async () => {
     const outbound = lenient()
     const free: (() => void)[] = []
     const four = Array.from({ length: 4 }, () =>

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { BASE64, base64In } from '../../../src/base/text/base64.ts'
 
 describe('base64In', () => {
-  it('accepts what the pattern does, whose parts it compares', () => {
+  it('accepts the same strings as the pattern', () => {
     const digit = fc.constantFrom('A', 'b', '9', '+', '/')
     const other = fc.constantFrom('=', '-', '\u00e9')
     const text = fc.string({
@@ -18,7 +18,7 @@ describe('base64In', () => {
     fc.assert(property, { numRuns: 5000 })
   })
 
-  it('finds what is wrong anywhere in a long text', () => {
+  it('finds an error anywhere in a long string', () => {
     const long = 'AbC9'.repeat(1000)
     assert.equal(base64In(`${long}\n${long}`), long + long)
     for (const wrong of [`=${long}abc`, `${long}=${long}`, `${long}a`, `${long}ab=`, `${long}-bc9`, `-bc9${long}`]) {

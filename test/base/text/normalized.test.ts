@@ -5,7 +5,7 @@ import { normalized } from '../../../src/base/text/normalized.ts'
 const FORMS = ['NFC', 'NFKC', 'NFKD'] as const
 
 describe('normalized', () => {
-  it('is the Unicode form of text as people write it', () => {
+  it('returns the Unicode form of ordinary text', () => {
     const texts = [
       '',
       'marissa',
@@ -23,12 +23,12 @@ describe('normalized', () => {
     ['supplementary ones', '\u{1d165}\u0323'],
     ['halfwidth marks', '\uff9e\u0323'],
   ] as const) {
-    it(`takes no longer for a row of ${what} than for other text`, () => {
+    it(`takes linear time for a sequence of ${what}`, () => {
       for (const form of FORMS) assert.ok(normalized(`a${row.repeat(200_000)}`, form).length > 200_000)
     })
   }
 
-  it('knows every character that a decomposition makes a combining one of', () => {
+  it('knows every character that decomposes to a combining one', () => {
     const made = Array.from({ length: 0x110000 }, (_, code) => code)
       .filter(code => code < 0xd800 || code > 0xdfff)
       .map(code => String.fromCodePoint(code))

@@ -23,8 +23,8 @@ const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(t
 
 const MAX_REPETITIONS = 4
 
-describe('a pattern', () => {
-  it('matches a whole text exactly where the engine of JavaScript does', () => {
+describe('compilePattern', () => {
+  it('matches whole strings like a JavaScript RegExp', () => {
     // Repetitions within one another take the engine of JavaScript years, even on eight characters.
     const small = patterns.filter(
       pattern => pattern.length <= 40 && (pattern.match(/(?<!\()[*+?{]/g)?.length ?? 0) <= MAX_REPETITIONS,
@@ -32,39 +32,48 @@ describe('a pattern', () => {
     const texts = fc.array(fc.constantFrom('a', 'b', 'c', '.', '-', '1'), { maxLength: 8 }).map(all => all.join(''))
     fc.assert(
       fc.property(small, fc.array(texts, { minLength: 5, maxLength: 5 }), (pattern, all) => {
-        const fits = compilePattern(pattern)
+        const matches = compilePattern(pattern)
         const engine = new RegExp(`^(?:${pattern})$`)
-        for (const text of all) assert.equal(fits(text), engine.test(text), `${pattern} on ${JSON.stringify(text)}`)
+        for (const text of all) assert.equal(matches(text), engine.test(text), `${pattern} on ${JSON.stringify(text)}`)
       }),
       { numRuns: runs(2000) },
     )
   })
 
   const origins = [
-    { pattern: '.*', fits: ['', 'x', 'https://a.example'], fitsNot: [] },
-    { pattern: '^.*$', fits: ['', 'https://a.example'], fitsNot: [] },
+    { pattern: '.*', matching: ['', 'x', 'https://a.example'], mismatches: [] },
+    { pattern: '^.*$', matching: ['', 'https://a.example'], mismatches: [] },
     {
       pattern: 'https://app\\.example',
-      fits: ['https://app.example'],
-      fitsNot: ['https://app.example.evil', 'xhttps://app.example', 'https://appxexample', ''],
+      matching: ['https://app.example'],
+      mismatches: ['https://app.example.evil', 'xhttps://app.example', 'https://appxexample', ''],
     },
     {
       pattern: '^https://(?:[a-z0-9-]+\\.)*example\\.org(:\\d{1,5})?$',
-      fits: ['https://example.org', 'https://a.b-2.example.org:8443'],
-      fitsNot: ['https://evilexample.org', 'http://example.org', 'https://example.org:', 'https://example.org:123456'],
+      matching: ['https://example.org', 'https://a.b-2.example.org:8443'],
+      mismatches: [
+        'https://evilexample.org',
+        'http://example.org',
+        'https://example.org:',
+        'https://example.org:123456',
+      ],
     },
-    { pattern: '^/uaa/userinfo$|/logout\\.do', fits: ['/uaa/userinfo', '/logout.do'], fitsNot: ['/uaa/userinfo/x'] },
-    { pattern: '', fits: [''], fitsNot: ['a'] },
+    {
+      pattern: '^/uaa/userinfo$|/logout\\.do',
+      matching: ['/uaa/userinfo', '/logout.do'],
+      mismatches: ['/uaa/userinfo/x'],
+    },
+    { pattern: '', matching: [''], mismatches: ['a'] },
   ]
-  for (const { pattern, fits, fitsNot } of origins) {
-    it(`${pattern === '' ? 'without anything' : pattern} fits the whole or not at all`, () => {
+  for (const { pattern, matching, mismatches } of origins) {
+    it(`matches only whole strings: ${pattern === '' ? 'an empty pattern' : pattern}`, () => {
       const matches = compilePattern(pattern)
-      for (const text of fits) assert.equal(matches(text), true, text)
-      for (const text of fitsNot) assert.equal(matches(text), false, text)
+      for (const text of matching) assert.equal(matches(text), true, text)
+      for (const text of mismatches) assert.equal(matches(text), false, text)
     })
   }
 
-  it('takes little time, whatever the pattern and the text', () => {
+  it('takes linear time for any pattern and string', () => {
     // Each of these keeps the engine of JavaScript busy for years; in the test's own process, that would show.
     const text = `${'a'.repeat(2000)}!`
     for (const pattern of ['(a+)+$', '(a*)*b', '(a|a)*b', '(?:a?){100}a{100}', '.*.*.*.*.*.*.*.*=', '((a*)+)*b']) {
@@ -72,7 +81,7 @@ describe('a pattern', () => {
     }
   })
 
-  it('is measured, or refused, without being compiled', () => {
+  it('computes the weight without compiling', () => {
     const begun = stopwatch()
     for (const pattern of [
       '(a|b|c){1000}'.repeat(38),
@@ -88,33 +97,37 @@ describe('a pattern', () => {
   })
 
   const refused = [
-    { name: 'a group that is not closed', pattern: '(a', want: /missing closing \)/ },
-    { name: 'a bracket too many', pattern: 'a)', want: /unexpected \)/ },
-    { name: 'a class that is not closed', pattern: '[a', want: /missing closing \]/ },
+    { name: 'an unclosed group', pattern: '(a', want: /missing closing \)/ },
+    { name: 'an unmatched closing parenthesis', pattern: 'a)', want: /unexpected \)/ },
+    { name: 'an unclosed class', pattern: '[a', want: /missing closing \]/ },
     { name: 'an empty class', pattern: '[]', want: /missing closing \]/ },
-    { name: 'a class in the wrong order', pattern: '[z-a]', want: /invalid character class range/ },
+    { name: 'a reversed range', pattern: '[z-a]', want: /invalid character class range/ },
     { name: 'nothing to repeat', pattern: '*', want: /missing argument to repetition/ },
     { name: 'a repetition of a repetition', pattern: 'a**', want: /nested repetition/ },
     { name: 'a possessive repetition', pattern: 'a*+', want: /nested repetition/ },
-    { name: 'counts in the wrong order', pattern: 'a{3,2}', want: /repeat count/ },
-    { name: 'many repetitions', pattern: 'a{1001}', want: /repeat count/ },
-    { name: 'many repetitions of many', pattern: '(a{100}){11}', want: /repeat count/ },
-    { name: 'repetitions that take long to write out', pattern: '(a|b|c){1000}'.repeat(38), want: /too large/ },
+    { name: 'reversed counts', pattern: 'a{3,2}', want: /repeat count/ },
+    { name: 'too many repetitions', pattern: 'a{1001}', want: /repeat count/ },
+    { name: 'too many nested repetitions', pattern: '(a{100}){11}', want: /repeat count/ },
+    { name: 'repetitions that expand too far', pattern: '(a|b|c){1000}'.repeat(38), want: /too large/ },
     {
       name: 'a repetition after flags',
       pattern: '([abc]{90})(?s){11}',
       want: /too large|count/,
     },
-    { name: 'classes of all characters in any case', pattern: `(?i)${'[^\\x{80}]'.repeat(40)}`, want: /ignores case/ },
-    { name: 'repetitions that are too large together', pattern: '(a{40}){25}', want: /too large/ },
-    { name: 'a backslash at the end', pattern: 'a\\', want: /trailing backslash/ },
+    {
+      name: 'case-insensitive classes of nearly all characters',
+      pattern: `(?i)${'[^\\x{80}]'.repeat(40)}`,
+      want: /ignores case/,
+    },
+    { name: 'repetitions too large together', pattern: '(a{40}){25}', want: /too large/ },
+    { name: 'a trailing backslash', pattern: 'a\\', want: /trailing backslash/ },
     { name: 'a back-reference', pattern: '(a)\\1', want: /invalid escape/ },
     { name: 'a look-ahead', pattern: '(?=a)', want: /unsupported Perl syntax/ },
     { name: 'a look-behind', pattern: '(?<!a)b', want: /is not valid/ },
     { name: 'a pattern of more than 500 characters', pattern: 'a'.repeat(501), want: /longer than 500/ },
   ]
   for (const { name, pattern, want } of refused) {
-    it(`is refused for ${name}`, () => {
+    it(`rejects ${name}`, () => {
       for (const compile of [compilePattern, compileSearch]) {
         assert.throws(
           () => compile(pattern),
@@ -125,8 +138,8 @@ describe('a pattern', () => {
   }
 })
 
-describe('a search', () => {
-  it('finds in every text what the engine of JavaScript finds first, group by group', () => {
+describe('compileSearch', () => {
+  it('finds the first match and its groups like a JavaScript RegExp', () => {
     // Patterns in which nothing that may be empty is repeated: there engines differ about what the last round was.
     const searches = fc
       .letrec<{ choice: string; sequence: string; item: string; one: string }>(tie => ({
@@ -181,14 +194,14 @@ describe('a search', () => {
     { pattern: 'a', text: 'bab', want: [] },
   ]
   for (const { pattern, text, want } of cases) {
-    it(`of ${pattern} in ${JSON.stringify(text)} finds ${JSON.stringify(want)}`, () => {
+    it(`finds ${JSON.stringify(want)} with ${pattern} in ${JSON.stringify(text)}`, () => {
       const search = compileSearch(pattern)
       assert.deepEqual(search.find(text), want)
       if (want) assert.equal(search.groups, want.length)
     })
   }
 
-  it('takes no longer for a text that keeps other engines busy for years', () => {
+  it('takes linear time where backtracking is exponential', () => {
     const text = `${'a'.repeat(5000)}!`
     for (const pattern of ['(a+)+$', '(a|a)*b', '((a*)*)*b', '(.*)(.*)(.*)(.*)x']) {
       assert.equal(compileSearch(pattern).find(text), undefined)
