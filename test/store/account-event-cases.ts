@@ -1,4 +1,4 @@
-// What every database must do with the events of accounts.
+// Test cases of every database for the events of accounts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ACCOUNT_EVENT_DAYS, MAX_EVENTS_PER_TYPE } from '../../src/model/users/account-event.ts'
@@ -25,8 +25,8 @@ export function accountEventCases({ store, open, newZone }: Lent): void {
     return zoneId
   }
 
-  describe('the events of an account', () => {
-    it('are kept with all that is known of them, newest first, each account’s and each zone’s own', async () => {
+  describe('Account events', () => {
+    it('are stored unchanged, newest first, by account and zone', async () => {
       const z = await zoneWith('u1', 'u2')
       const other = await zoneWith('u1')
       const full = event({
@@ -46,7 +46,7 @@ export function accountEventCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await list(z, 'u1', at(1)), [full])
     })
 
-    it('are the newest of each type: many of one push out none of another', async () => {
+    it('are limited per type, without dropping events of other types', async () => {
       const z = await zoneWith('u1', 'u2')
       await store().accountEvents.add(z, [event({ type: 'password-changed' }), event({ userId: 'u2' })])
       for (const first of [10, 50]) {
@@ -63,7 +63,7 @@ export function accountEventCases({ store, open, newZone }: Lent): void {
       assert.equal((await list(z, 'u2')).length, 1)
     })
 
-    it('are bounded when processes write at the same instant, and none fails', async () => {
+    it('are limited with concurrent writers, none of which fails', async () => {
       const z = await zoneWith('u1', 'u2')
       const second = await open()
       const batch = (userIds: readonly string[]) =>
@@ -83,7 +83,7 @@ export function accountEventCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('are not kept of an account that does not exist, and end with it', async () => {
+    it('are not stored for unknown accounts, and are deleted with the account', async () => {
       const z = await zoneWith('u1', 'u2')
       await store().accountEvents.add(z, [event(), event({ userId: 'gone' }), event({ userId: 'u2' })])
       assert.deepEqual(await list(z, 'gone'), [])

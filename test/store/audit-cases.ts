@@ -1,4 +1,4 @@
-// What every database must do with the audit trail.
+// Test cases of every database for the audit trail.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { auditRecordOf } from '../../src/model/audit/audit-entry.ts'
@@ -30,8 +30,8 @@ export function auditCases({ store, open, newZone }: Lent): void {
   const numbers = async (zoneId: string, query: Partial<AuditQuery> = {}): Promise<readonly number[]> =>
     (await store().audit.find(zoneId, { count: 1000, ...query })).entries.map(({ number }) => number)
 
-  describe('the audit trail', () => {
-    it('is one chain, also where two processes append at the same time', async () => {
+  describe('The audit trail', () => {
+    it('is one chain with concurrent writers', async () => {
       const z = await existing()
       const other = await open()
       try {
@@ -47,7 +47,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.equal(report.head?.number, 1200)
     })
 
-    it('keeps every fact, each zone’s own', async () => {
+    it('stores every member of an event, separately for each zone', async () => {
       const [z, other] = [await existing(), await existing()]
       const full: AuditEvent = {
         type: 'UserAuthenticationFailure',
@@ -73,7 +73,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.equal(await store().audit.has(other, { number: 1, hash }), false)
     })
 
-    it('is found by principal, client, type, outcome, time and number', async () => {
+    it('is filtered by principal, client, type, outcome, time and number', async () => {
       const z = await existing()
       await append(store(), z, [
         { principal: 'u1', clientId: 'app' },
@@ -98,7 +98,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.equal((await store().audit.find(z, { count: 5 })).next, undefined)
     })
 
-    it('looks at so many entries for a page, and then says where to go on', async () => {
+    it('limits the entries scanned for a page, and returns where to continue', async () => {
       const z = await existing()
       await append(store(), z, [{ principal: 'rare', clientId: 'rare' }])
       for (let i = 0; i < 21; i += 1) await append(store(), z, many(1000), 10)
@@ -109,15 +109,15 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await numbers(z, { principal: 'rare' }), [1])
     })
 
-    it('appends nothing to a zone that does not exist', async () => {
+    it('ignores events of unknown zones', async () => {
       const z = newZone()
       await append(store(), z, many(2))
       assert.deepEqual(await store().audit.state(z), { chain: undefined, last: undefined })
     })
   })
 
-  describe('the delivery of the audit trail', () => {
-    it('is claimed by one, continues after what was accepted, and waits after a failure', async () => {
+  describe('Delivery of the audit trail', () => {
+    it('is claimed once, continues after accepted entries, and is delayed after a failure', async () => {
       const [z, webhook] = [await existing(), `w-${newZone()}`]
       await append(store(), z, many(3))
       const claim = (now: number, name = webhook) =>
@@ -144,7 +144,7 @@ export function auditCases({ store, open, newZone }: Lent): void {
       assert.equal(await claim(1000), undefined)
     })
 
-    it('reports how many entries are still to be sent, and since when', async () => {
+    it('reports the number and age of pending entries', async () => {
       const [z, other, webhook] = [await existing(), await existing(), `w-${newZone()}`]
       assert.deepEqual(await store().audit.waiting({ name: webhook, zones: [z] }), { count: 0, since: undefined })
       await append(store(), z, many(3))

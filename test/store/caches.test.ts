@@ -5,7 +5,7 @@ import { approximateBytes } from '../../src/base/size.ts'
 import { createCaches } from '../../src/store/changes.ts'
 import { client, provider, zone } from './records.ts'
 
-describe('the caches of the store', () => {
+describe('The caches of the store', () => {
   const MIB = 1024 * 1024
 
   /** Loads records until the cache has evicted some, or it is full; the bytes of those that it keeps. */
@@ -16,20 +16,20 @@ describe('the caches of the store', () => {
   }
   const filler = (key: string, length: number): string => key.padEnd(length, 'x')
 
-  it('keep 32 MiB of clients, however large their administrators make them', async () => {
+  it('hold 32 MiB of clients, however large each one is', async () => {
     const { clients } = createCaches()
     const bytes = await keptBytes(clients, key => client({ clientId: key, jwks: filler(key, 60_000) }), 2000)
     assert.ok(bytes > 24 * MIB && bytes <= 32 * MIB, `${bytes}`)
   })
 
-  it('keep 32 MiB of zones', async () => {
+  it('hold 32 MiB of zones', async () => {
     const { zones } = createCaches()
     const large = (key: string) => zone({ id: key, config: { branding: { companyName: filler(key, 500_000) } } })
     const bytes = await keptBytes(zones, large, 200)
     assert.ok(bytes > 24 * MIB && bytes <= 32 * MIB, `${bytes}`)
   })
 
-  it('keep 64 MiB of providers, and all those of one zone, which may have 16', async () => {
+  it('hold 64 MiB of providers, including the maximum of one zone', async () => {
     const { providers } = createCaches()
     const large = (key: string) => {
       const one = provider({ config: { metaDataLocation: filler(key, 16 * MIB) } })
@@ -39,7 +39,7 @@ describe('the caches of the store', () => {
     assert.ok(bytes >= 3 * 16 * MIB && bytes <= 64 * MIB, `${bytes}`)
   })
 
-  it('keep the providers of a zone whose settings take more in memory than as text', async () => {
+  it('hold the providers of a zone whose settings take more memory than text', async () => {
     const { providers } = createCaches()
     const one = provider({ config: { lists: Array.from({ length: 800_000 }, () => []) } })
     assert.ok(approximateBytes(one) > 32 * MIB)
@@ -48,20 +48,20 @@ describe('the caches of the store', () => {
     assert.ok(providers.peek('zone'))
   })
 
-  it('count the names that administrators choose', async () => {
+  it('count member names chosen by administrators', async () => {
     const { clients } = createCaches()
     const make = (key: string) => client({ clientId: key, additional: { [filler(key, 60_000)]: 1 } })
     const bytes = await keptBytes(clients, make, 2000)
     assert.ok(clients.size < 700 && bytes > 24 * MIB, `${clients.size} clients of ${bytes} bytes`)
   })
 
-  it('keep 10,000 usual clients', async () => {
+  it('hold 10,000 typical clients', async () => {
     const { clients } = createCaches()
     await keptBytes(clients, key => client({ clientId: key, name: filler(key, 500) }), 10_000)
     assert.equal(clients.size, 10_000)
   })
 
-  it('let a zone with large clients displace only its own', async () => {
+  it('evict only a zone’s own entries for its large clients', async () => {
     const { clients } = createCaches()
     await clients.get('small\0app', () => Promise.resolve(client()))
     await keptBytes(clients, key => client({ clientId: key, jwks: filler(key, 60_000) }), 2000)

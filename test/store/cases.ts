@@ -95,7 +95,7 @@ export function storeCases(kind: DatabaseKind): void {
     await database.drop()
   })
 
-  describe('keeps records as they were', () => {
+  describe('Stored records', () => {
     const z = newZone()
     const cases: { name: string; want: object; keep: () => Promise<unknown>; find: () => Promise<unknown> }[] = [
       ...[zone({ id: 'za', subdomain: 'za' }), zone({ ...fullZone, id: 'zb', subdomain: 'zb' })].map(want => ({
@@ -176,13 +176,13 @@ export function storeCases(kind: DatabaseKind): void {
       })),
     ]
     for (const { name, want, keep, find } of cases) {
-      it(name, async () => {
+      it(`are read unchanged: ${name}`, async () => {
         await keep()
         assert.deepEqual(await find(), want)
       })
     }
 
-    it('replaces every member of a record, and clears those that are absent', async () => {
+    it('are replaced as a whole by an update, including absent members', async () => {
       const z = newZone()
       await store.zones.insert(zone({ ...fullZone, id: z, subdomain: z }))
       await store.zones.update(zone({ id: z, subdomain: z }))
@@ -209,7 +209,7 @@ export function storeCases(kind: DatabaseKind): void {
     propertyCases(() => store)
   })
 
-  describe('refuses a second record with the same natural key', () => {
+  describe('A second record with the same natural key', () => {
     const z = newZone()
     const cases: { name: string; insert: () => Promise<void>; message: string }[] = [
       { name: 'zone id', insert: () => store.zones.insert(zone({ id: z, subdomain: `${z}-b` })), message: 'zone' },
@@ -217,13 +217,13 @@ export function storeCases(kind: DatabaseKind): void {
       { name: 'client id', insert: () => store.clients.insert(z, client({ name: 'x' })), message: 'client' },
       { name: 'user id', insert: () => store.users.insert(z, user({ userName: 'x' })), message: 'user' },
       {
-        name: 'user name, regardless of the case',
+        name: 'user name, ignoring case',
         insert: () => store.users.insert(z, user({ id: 'u9', userName: 'MARISSA' })),
         message: 'user',
       },
       { name: 'group id', insert: () => store.groups.insert(z, group({ displayName: 'x' })), message: 'group' },
       {
-        name: 'group name, regardless of the case',
+        name: 'group name, ignoring case',
         insert: () => store.groups.insert(z, group({ id: 'g9', displayName: 'Cloud.READ' })),
         message: 'group',
       },
@@ -251,7 +251,7 @@ export function storeCases(kind: DatabaseKind): void {
       await store.sessions.insert(z, session())
     })
     for (const { name, insert, message } of cases) {
-      it(name, async () => {
+      it(`is rejected: ${name}`, async () => {
         await assert.rejects(insert(), (error: unknown) => {
           assert.ok(error instanceof AlreadyExists)
           assert.equal(error.message, `${message} already exists`)
@@ -260,13 +260,13 @@ export function storeCases(kind: DatabaseKind): void {
       })
     }
 
-    it('also when an update takes the name of another', async () => {
+    it('is rejected on update', async () => {
       await store.users.insert(z, user({ id: 'u2', userName: 'other' }))
       await assert.rejects(store.users.update(z, user({ id: 'u2', userName: 'Marissa' })), AlreadyExists)
       assert.equal((await store.users.find(z, 'u2'))?.userName, 'other')
     })
 
-    it('but allows it in another zone, and a user name at another origin', async () => {
+    it('is accepted in another zone, and for users of another origin', async () => {
       const other = newZone()
       await store.users.insert(other, user())
       await store.users.insert(z, user({ id: 'u3', origin: 'ldap' }))
@@ -274,7 +274,7 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  it('finds the users of an origin by their address, without case and three at most', async () => {
+  it('finds up to three users of an origin by e-mail address, ignoring case', async () => {
     const z = newZone()
     const insert = (id: string, email: string, origin = 'corp'): Promise<void> =>
       store.users.insert(z, user({ zoneId: z, id, userName: id, email, origin }))
@@ -290,7 +290,7 @@ export function storeCases(kind: DatabaseKind): void {
     assert.equal((await found('pat@example.org')).length, 3)
   })
 
-  it('finds the verified users of an address before those that are not', async () => {
+  it('finds verified users of an e-mail address first', async () => {
     const z = newZone()
     for (const id of ['a', 'b', 'c', 'd', 'e']) {
       await store.users.insert(z, user({ zoneId: z, id, userName: id, verified: id > 'c' }))
@@ -300,10 +300,10 @@ export function storeCases(kind: DatabaseKind): void {
     assert.equal(found.length, 3)
   })
 
-  describe('an external id', () => {
+  describe('External ids', () => {
     const shadow = (z: string, given: Partial<User>): User => user({ zoneId: z, origin: 'corp', ...given })
 
-    it('finds the account of its origin to the letter, and none with a password', async () => {
+    it('find the account of their origin by exact match, except accounts with a password', async () => {
       const z = newZone()
       const insert = (given: Partial<User>): Promise<void> =>
         store.users.insert(z, shadow(z, { userName: String(given.id), ...given }))
@@ -330,7 +330,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await store.users.findByExternalId('z1', 'corp', 'straße'), undefined)
     })
 
-    it('belongs to one account of its origin, also of two made at once', async () => {
+    it('are unique within their origin, also with concurrent inserts', async () => {
       const z = newZone()
       const made = await Promise.allSettled(
         ['a', 'b', 'c'].map(id => store.users.insert(z, shadow(z, { id, userName: id, externalId: 's' }))),
@@ -342,7 +342,7 @@ export function storeCases(kind: DatabaseKind): void {
       for (const id of ['x', 'y']) await store.users.insert(z, shadow(z, { ...fullUser, id, userName: id }))
     })
 
-    it('is bound once, and ends what was begun before', async () => {
+    it('are bound once, which ends earlier access', async () => {
       const z = newZone()
       const before = shadow(z, { id: 'u', userName: 'u', salt: 'kept' })
       await store.users.insert(z, before)
@@ -368,7 +368,7 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('compares names without case', () => {
+  describe('Names', () => {
     const names: { name: string; asked: string }[] = [
       { name: 'Marissa', asked: 'mARISSA' },
       { name: 'ÄÖÜ-Ñandú', asked: 'äöü-ñANDÚ' },
@@ -376,7 +376,7 @@ export function storeCases(kind: DatabaseKind): void {
       { name: 'ΑΒΓ', asked: 'αβγ' },
     ]
     for (const { name, asked } of names) {
-      it(`${name} as ${asked}`, async () => {
+      it(`are compared ignoring case: ${name} and ${asked}`, async () => {
         const z = newZone()
         await store.users.insert(z, user({ zoneId: z, userName: name }))
         await store.groups.insert(z, group({ zoneId: z, displayName: name }))
@@ -391,7 +391,7 @@ export function storeCases(kind: DatabaseKind): void {
     }
   })
 
-  describe('accepts any text', () => {
+  describe('Unusual text', () => {
     const texts = [
       `'; drop table users; --`,
       `" or 1=1`,
@@ -402,7 +402,7 @@ export function storeCases(kind: DatabaseKind): void {
       '',
     ]
     for (const text of texts) {
-      it(JSON.stringify(text), async () => {
+      it(`is stored and found: ${JSON.stringify(text)}`, async () => {
         const z = newZone()
         const want = user({ zoneId: z, userName: text, email: text, givenName: text, origin: text })
         await store.users.insert(z, want)
@@ -415,7 +415,7 @@ export function storeCases(kind: DatabaseKind): void {
 
     const impossible = ['a\0b', '\0', 'lone \ud800 surrogate']
     for (const text of impossible) {
-      it(`finds nothing under ${JSON.stringify(text)}, which no row can hold`, async () => {
+      it(`finds no record: ${JSON.stringify(text)}`, async () => {
         assert.equal(await store.zones.find(text), undefined)
         assert.equal(await store.zones.findBySubdomain(text), undefined)
         assert.equal(await store.clients.find('z1', text), undefined)
@@ -438,14 +438,14 @@ export function storeCases(kind: DatabaseKind): void {
         assert.equal(await store.bootstrap.applied('z1', 'client', text), undefined)
       })
 
-      it(`keeps nothing that says ${JSON.stringify(text)} instead of changing it`, async () => {
+      it(`is rejected, not altered: ${JSON.stringify(text)}`, async () => {
         const z = newZone()
         await assert.rejects(store.users.insert(z, user({ givenName: text })), TypeError)
         assert.equal(await store.users.find(z, 'u1'), undefined)
       })
     }
 
-    it('does not take a zone and a key for others that read the same when joined', async () => {
+    it('does not confuse zone and key when they contain the separator', async () => {
       await store.clients.insert('joined', client({ zoneId: 'joined', clientId: 'app' }))
       assert.notEqual(await store.clients.find('joined', 'app'), undefined)
       assert.equal(await store.clients.find('joined\0app', ''), undefined)
@@ -453,7 +453,7 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('keeps zones apart', () => {
+  describe('Zone isolation', () => {
     const mine = newZone()
     const theirs = newZone()
     before(async () => {
@@ -477,9 +477,13 @@ export function storeCases(kind: DatabaseKind): void {
 
     const reads: { name: string; read: () => Promise<unknown>; want: unknown }[] = [
       { name: 'a client', read: () => store.clients.find(theirs, 'app'), want: undefined },
-      { name: 'a user by id', read: () => store.users.find(theirs, 'u1'), want: undefined },
-      { name: 'a user by name', read: () => store.users.findByName(theirs, 'svc', 'marissa'), want: undefined },
-      { name: 'users by address', read: () => store.users.findByEmail(theirs, 'svc', user().email), want: [] },
+      { name: 'a user’s record by id', read: () => store.users.find(theirs, 'u1'), want: undefined },
+      {
+        name: 'a user’s record by name',
+        read: () => store.users.findByName(theirs, 'svc', 'marissa'),
+        want: undefined,
+      },
+      { name: 'users by e-mail address', read: () => store.users.findByEmail(theirs, 'svc', user().email), want: [] },
       { name: 'a group', read: () => store.groups.findByName(theirs, 'cloud.read'), want: undefined },
       { name: 'groups', read: () => store.groups.findByNames(theirs, ['cloud.read']), want: [] },
       { name: 'memberships', read: () => store.groups.namesOfUser(theirs, 'u1'), want: [] },
@@ -496,19 +500,19 @@ export function storeCases(kind: DatabaseKind): void {
       { name: 'a session', read: () => store.sessions.find(theirs, 's1'), want: undefined },
       { name: 'failures', read: () => store.events.failures(theirs, 'u1', at(0)), want: [] },
       {
-        name: 'what the bootstrap applied',
+        name: 'definitions applied by the bootstrap',
         read: () => store.bootstrap.applied(theirs, 'client', 'app'),
         want: undefined,
       },
       { name: 'a code', read: () => store.codes.redeem(theirs, 'c1', at(0)), want: { outcome: 'unknown' } },
-      { name: 'the use of a token', read: () => store.tokens.use(theirs, 't1', at(0)), want: false },
-      { name: 'the deletion of a token', read: () => store.tokens.delete(theirs, 't1'), want: false },
+      { name: 'using a token', read: () => store.tokens.use(theirs, 't1', at(0)), want: false },
+      { name: 'deleting a token', read: () => store.tokens.delete(theirs, 't1'), want: false },
     ]
     for (const { name, read, want } of reads) {
-      it(`answers nothing of another zone for ${name}`, async () => assert.deepEqual(await read(), want))
+      it(`returns nothing from another zone: ${name}`, async () => assert.deepEqual(await read(), want))
     }
 
-    it('changes nothing of another zone', async () => {
+    it('changes nothing in another zone', async () => {
       const everything = async (): Promise<unknown> => [
         await store.clients.find(mine, 'app'),
         await store.users.find(mine, 'u1'),
@@ -549,8 +553,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('zones', () => {
-    it('are found by subdomain, inactive ones too, and no longer by one that they gave up', async () => {
+  describe('Zones', () => {
+    it('are found by their current subdomain, including inactive zones', async () => {
       const [a, b] = [newZone(), newZone()]
       await store.zones.insert(zone({ id: a, subdomain: a, active: false }))
       await store.zones.insert(zone({ id: b, subdomain: b }))
@@ -562,17 +566,17 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal((await store.zones.findBySubdomain(a))?.id, b)
     })
 
-    it('have the default one under the empty subdomain', async () => {
+    it('include the default zone, with an empty subdomain', async () => {
       await store.zones.insert(zone({ id: 'default', subdomain: '' }))
       assert.equal((await store.zones.findBySubdomain(''))?.id, 'default')
     })
   })
 
-  describe('the keys of a client', () => {
+  describe('Changing the keys of a client', () => {
     const one = { jwks: '{"keys":[{"kid":"one"}]}' }
     const published = { jwksUri: 'https://a.example/keys' }
 
-    it('change from what is kept, and nothing else of the client does', async () => {
+    it('replaces the stored keys only', async () => {
       const z = newZone()
       await store.clients.insert(z, client({ ...fullClient, zoneId: z, ...one }))
       const { jwks: _, jwksUri: __, ...others } = client({ ...fullClient, zoneId: z })
@@ -584,7 +588,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.clients.find(z, 'app'), others)
     })
 
-    it('stay when the change fails, and where there is no client there is no change', async () => {
+    it('keeps the keys if the change fails, and does nothing for unknown clients', async () => {
       const z = newZone()
       await store.clients.insert(z, client({ zoneId: z, ...one }))
       const fails = store.clients.changeKeys(z, 'app', () => {
@@ -602,7 +606,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.clients.find(z, 'app'), client({ zoneId: z, ...one }))
     })
 
-    it('are all kept when many change them at once', async () => {
+    it('keeps every change of concurrent requests', async () => {
       const z = newZone()
       await store.clients.insert(z, client({ zoneId: z }))
       const add = (kid: number) => store.clients.changeKeys(z, 'app', ({ jwks = '' }) => ({ jwks: `${jwks}${kid} ` }))
@@ -615,8 +619,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('renewed hashes', () => {
-    it('replace that of the secret with the same revision only', async () => {
+  describe('Targeted updates', () => {
+    it('renew the hash of a secret only with the same revision', async () => {
       const z = newZone()
       const secrets = [
         { hash: 'old', revision: 'r1' },
@@ -633,7 +637,7 @@ export function storeCases(kind: DatabaseKind): void {
       ])
     })
 
-    it('write a profile without undoing what else changed meanwhile', async () => {
+    it('write the profile without reverting concurrent changes', async () => {
       const z = newZone()
       await store.users.insert(z, user({ zoneId: z, salt: 'old' }))
       const read = user({ zoneId: z, salt: 'old' })
@@ -643,7 +647,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(found, { ...read, userName: 'Anna', email: 'a@b.c', verified: true, version: 1, salt: 'new' })
     })
 
-    it('set a new password once, forget failures, and meet the demand only when asked to', async () => {
+    it('set a password once, clear failures, and clear the required change only if requested', async () => {
       const z = newZone()
       const change = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), meetsDemand: true }
       const written = { passwordHash: 'new', passwordRevision: 'p2', passwordChangedAt: at(7), updatedAt: at(7) }
@@ -681,7 +685,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await store.users.setPassword(z, 'nobody', 'p1', change), false)
     })
 
-    it('leave a password that was changed meanwhile', async () => {
+    it('do not renew the hash of a password that has changed', async () => {
       const z = newZone()
       await store.users.insert(z, user({ zoneId: z, passwordHash: 'old' }))
       await store.users.renewPasswordHash(z, 'u1', 'another', 'late')
@@ -691,8 +695,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('sign-ins', () => {
-    it('move the last logon to previous and forget the failures', async () => {
+  describe('Sign-ins', () => {
+    it('move the last logon to the previous one and clear failures', async () => {
       const z = newZone()
       await store.users.insert(z, user({ zoneId: z }))
       await store.events.recordFailure(z, 'u1', at(1))
@@ -706,7 +710,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.events.failures(z, 'u2', at(0)), [at(1)])
     })
 
-    it('count each failure, also those of one moment, after the given one and in order', async () => {
+    it('record every failure, also simultaneous ones, and list those after a time in order', async () => {
       const z = newZone()
       for (const seconds of [3, 1, 2, 2]) await store.events.recordFailure(z, 'u1', at(seconds))
       assert.deepEqual(await store.events.failures(z, 'u1', at(1)), [at(2), at(2), at(3)])
@@ -720,8 +724,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('groups', () => {
-    it('reach through nested ones, and cycles are harmless', async () => {
+  describe('Groups of a user', () => {
+    it('include nested groups, also with cycles', async () => {
       const z = newZone()
       for (const id of ['a', 'b', 'c', 'd', 'away'])
         await store.groups.insert(z, group({ zoneId: z, id, displayName: id }))
@@ -739,7 +743,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.groups.namesOfUser(z, 'nobody'), [])
     })
 
-    it('are found many at a time, each once, unknown ones left out', async () => {
+    it('are found by many names, each once, skipping unknown ones', async () => {
       const z = newZone()
       const names = Array.from({ length: 70 }, (_, number) => `scope.${String(number).padStart(2, '0')}`)
       await Promise.all(names.map(name => store.groups.insert(z, group({ zoneId: z, id: name, displayName: name }))))
@@ -751,7 +755,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.groups.findByNames(z, []), [])
     })
 
-    it('keep a mapping once that is added twice', async () => {
+    it('keep a repeated mapping once', async () => {
       const z = newZone()
       await store.groups.insert(z, group({ zoneId: z }))
       const mapping = { groupId: 'g1', externalGroup: 'cn=readers', origin: 'ldap' }
@@ -765,8 +769,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('providers', () => {
-    it('are listed by origin key, active ones only, and again after each change', async () => {
+  describe('Identity providers', () => {
+    it('are listed by origin key, active ones only, and updated after each change', async () => {
       const z = newZone()
       const listed = async (): Promise<string[]> =>
         (await store.providers.listActive(z)).map(({ originKey }) => originKey)
@@ -787,8 +791,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('signing keys', () => {
-    it('have one active among them, oldest first', async () => {
+  describe('Signing keys', () => {
+    it('have at most one active key, and are listed oldest first', async () => {
       const z = newZone()
       const listed = async (): Promise<unknown> =>
         (await store.keys.list(z)).map(({ keyId, active }) => `${keyId}${active ? '*' : ''}`)
@@ -807,7 +811,7 @@ export function storeCases(kind: DatabaseKind): void {
       }, AlreadyExists)
     })
 
-    it('end with one active when several are saved at once', async () => {
+    it('have one active key after concurrent saves', async () => {
       const z = newZone()
       const ids = Array.from({ length: 8 }, (_, number) => `k${number}`)
       await Promise.all(ids.map(keyId => store.keys.save(z, key({ zoneId: z, keyId, active: true }))))
@@ -815,8 +819,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('approvals', () => {
-    it('are replaced, and left out once they expired', async () => {
+  describe('Approvals', () => {
+    it('replace earlier ones, and are omitted once expired', async () => {
       const z = newZone()
       await store.approvals.save(z, [
         approval({ zoneId: z }),
@@ -827,7 +831,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(listed, [approval({ zoneId: z, status: 'DENIED', expiresAt: at(200) })])
     })
 
-    it('are stored all or none', async () => {
+    it('are stored together or not at all', async () => {
       const z = newZone()
       await assert.rejects(store.approvals.save(z, [approval({ zoneId: z }), approval({ zoneId: z, scope: '\0' })]))
       assert.deepEqual(await store.approvals.list(z, 'u1', 'app', at(0)), [])
@@ -859,8 +863,8 @@ export function storeCases(kind: DatabaseKind): void {
   groupCases(lent)
   zoneCases({ ...lent, url: () => database.url, inTime })
 
-  describe('sessions', () => {
-    it('change only in the members given, and undefined clears one', async () => {
+  describe('Sessions', () => {
+    it('update only the given members, and clear those set to undefined', async () => {
       const z = newZone()
       const begun = session({ zoneId: z, savedRequest: '/a', pendingApproval: 'b' })
       await store.sessions.insert(z, begun)
@@ -878,7 +882,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await store.sessions.find(z, 's1'), undefined)
     })
 
-    it('are replaced together: when the new one cannot be, the old one stays', async () => {
+    it('are replaced atomically', async () => {
       const z = newZone()
       await store.sessions.insert(z, session({ zoneId: z }))
       await store.sessions.insert(z, session({ zoneId: z, idDigest: 'taken' }))
@@ -892,8 +896,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('the bootstrap', () => {
-    it('remembers the last definition of each record', async () => {
+  describe('The bootstrap', () => {
+    it('stores the last definition of each record', async () => {
       const z = newZone()
       await store.bootstrap.remember(z, 'client', 'app', 'one')
       await store.bootstrap.remember(z, 'client', 'app', 'two')
@@ -904,8 +908,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('writes of one turn', () => {
-    it('fail alone: the others are kept', async () => {
+  describe('Batched writes', () => {
+    it('fail individually', async () => {
       const z = newZone()
       await store.tokens.insert(z, token({ zoneId: z, idDigest: 'taken' }))
       await store.sessions.insert(z, session({ zoneId: z, idDigest: 'taken' }))
@@ -929,7 +933,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await store.events.failures(z, 'u1', at(0)), [at(1)])
     })
 
-    it('are found by every later read', async () => {
+    it('are visible to later reads', async () => {
       const z = newZone()
       const digests = Array.from({ length: 500 }, (_, number) => `t${number}`)
       const found = await Promise.all(
@@ -945,8 +949,8 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('under concurrency', () => {
-    it('processes that find an empty zone agree on one key', async () => {
+  describe('Concurrency', () => {
+    it('processes that initialize a zone agree on one key', async () => {
       const lists = await Promise.all([
         ...['a', 'b', 'c'].map(async keyId => {
           const keys = await store.keys.saveFirst('z1', key({ keyId, active: true }))
@@ -959,7 +963,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal((await store.keys.list('z1')).length, 1)
     })
 
-    it('two replacements by the same session leave one', async () => {
+    it('replacing a session concurrently leaves one', async () => {
       const z = newZone()
       await store.sessions.insert(z, session({ zoneId: z }))
       const next = signedIn({ zoneId: z, idDigest: 'next' })
@@ -968,14 +972,14 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal(await store.sessions.find(z, 's1'), undefined)
     })
 
-    it('processes that write at the same time lose nothing', async () => {
+    it('processes that write at the same time lose no record', async () => {
       await Promise.all(['p', 'q'].map(name => inOtherProcess(database.url, 'insert-tokens', name)))
       for (const digest of ['p-0-0', 'p-9-19', 'q-0-0', 'q-9-19']) {
         assert.notEqual(await store.tokens.find('z1', digest), undefined)
       }
     })
 
-    it('an empty database is prepared by the first process', async () => {
+    it('an empty database is migrated by one process', async () => {
       const fresh = await freshDatabase(kind)
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(fresh.url, { clock: systemClock })))
       await stores[0]?.zones.insert(zone())
@@ -985,14 +989,14 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('what is remembered', () => {
+  describe('Cached records', () => {
     let other: Store
     before(async () => {
       other = await open()
     })
     after(() => other.close())
 
-    it('is the same object until it changes, then at once another', async () => {
+    it('are the same object until changed, then reloaded at once', async () => {
       const z = newZone()
       await store.clients.insert(z, client({ zoneId: z }))
       // While a busy machine keeps the news of changes waiting, nothing is answered from memory.
@@ -1004,7 +1008,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal((await store.clients.find(z, 'app'))?.name, 'new')
     })
 
-    it('is never older than a write that was awaited, whatever was being loaded', async () => {
+    it('are never older than a completed write, even with loads in progress', async () => {
       const z = newZone()
       await store.clients.insert(z, client({ zoneId: z }))
       for (let round = 0; round < 30; round += 1) {
@@ -1037,7 +1041,7 @@ export function storeCases(kind: DatabaseKind): void {
         ask: async () => (await other.clients.find(z, 'app'))?.name,
       },
       {
-        name: 'a client with a very long id',
+        name: 'a client with a long id',
         prepare: () => store.clients.insert(z, client({ zoneId: z, clientId: 'x'.repeat(2000), name: 'old' })),
         change: () => store.clients.update(z, client({ zoneId: z, clientId: 'x'.repeat(2000), name: 'new' })),
         ask: async () => (await other.clients.find(z, 'x'.repeat(2000)))?.name,
@@ -1056,7 +1060,7 @@ export function storeCases(kind: DatabaseKind): void {
       },
     ]
     for (const { name, prepare, change, ask } of cases) {
-      it(`is forgotten within a second when another process changes ${name}`, async () => {
+      it(`are evicted within a second when another process changes ${name}`, async () => {
         await prepare()
         await inTime('old', ask)
         await change()
@@ -1064,7 +1068,7 @@ export function storeCases(kind: DatabaseKind): void {
       })
     }
 
-    it('is forgotten within a second also for another program', async () => {
+    it('are evicted within a second when another program changes a client', async () => {
       await store.clients.insert('z1', client({ clientId: 'app', name: 'old' }))
       assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
       await inOtherProcess(database.url, 'rename-client', 'new')
@@ -1072,7 +1076,7 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('the purge', () => {
+  describe('Purging', () => {
     const hours = (count: number): Date => at(count * 3600)
     let fresh: TestDatabase
     let purged: Store
@@ -1085,7 +1089,7 @@ export function storeCases(kind: DatabaseKind): void {
       await fresh.drop()
     })
 
-    it('deletes what expired and nothing else', async () => {
+    it('deletes only expired records', async () => {
       for (const expiresAt of [hours(1), hours(48)]) {
         const id = `${expiresAt.getTime()}`
         await purged.tokens.insert('z1', token({ idDigest: id, expiresAt }))
@@ -1111,7 +1115,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.deepEqual(await purged.events.failures('z1', 'u1', at(0)), [hours(2)])
     })
 
-    it('keeps a used code for a day longer than it says, an unused one for ten minutes after it expired', async () => {
+    it('keeps used codes for a day and unused codes for ten minutes after they expire', async () => {
       for (const codeDigest of ['used', 'unused']) {
         await purged.codes.insert('z2', code({ codeDigest, expiresAt: at(0), keptUntil: hours(12) }))
       }
@@ -1125,7 +1129,7 @@ export function storeCases(kind: DatabaseKind): void {
       assert.equal((await purged.codes.redeem('z2', 'used', hours(12))).outcome, 'unknown')
     })
 
-    it('takes at most 200 rows of a table at a time', async () => {
+    it('deletes at most 200 rows per table at a time', async () => {
       await Promise.all(
         Array.from({ length: 500 }, (_, number) =>
           purged.tokens.insert('z3', token({ zoneId: 'z3', idDigest: `t${number}`, expiresAt: at(1) })),
@@ -1136,15 +1140,15 @@ export function storeCases(kind: DatabaseKind): void {
     })
   })
 
-  describe('a store', () => {
-    it('is written by a probe, which leaves one row', async () => {
+  describe('A store', () => {
+    it('checks that it can write, keeping one row', async () => {
       const probed = await open()
       await Promise.all([at(1), at(2), at(3)].map(now => probed.probeWriting(now)))
       await probed.close()
       await assert.rejects(probed.probeWriting(at(4)), StoreUnavailable)
     })
 
-    it('answers a ping, and refuses everything once it is closed', async () => {
+    it('responds to a ping, and rejects everything once closed', async () => {
       const closed = await open()
       await closed.ping()
       const last = closed.tokens.insert('z1', token({ idDigest: 'last' }))

@@ -16,7 +16,7 @@ import { client, key, token, zone } from './records.ts'
 
 const isFast = !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL'
 
-describe('changes of another node', { skip: isFast }, () => {
+describe('Changes by another node', { skip: isFast }, () => {
   let database: TestDatabase
   before(async () => {
     database = await freshDatabase('postgres')
@@ -40,7 +40,7 @@ describe('changes of another node', { skip: isFast }, () => {
   const nameOf = async (store: Store, clientId: string): Promise<unknown> =>
     (await store.clients.find('z1', clientId))?.name
 
-  it('are read from the table where nothing is notified', () =>
+  it('are polled from the table when notifications are off', () =>
     withNodes({ changes: 'poll' }, async (writer, reader, errors) => {
       await writer.clients.insert('z1', client({ clientId: 'polled', name: 'old' }))
       assert.equal(await nameOf(reader, 'polled'), 'old')
@@ -49,7 +49,7 @@ describe('changes of another node', { skip: isFast }, () => {
       assert.deepEqual(errors, [])
     }))
 
-  it('are received when they are committed later than others that came after them', () =>
+  it('are received even if committed later than subsequent ones', () =>
     withNodes({ changes: 'poll' }, async (writer, reader) => {
       const [slow, lost] = ['slow', 'lost'].map(() => new Client({ connectionString: database.url }))
       assert.ok(slow && lost)
@@ -77,7 +77,7 @@ describe('changes of another node', { skip: isFast }, () => {
       await Promise.all([slow.end(), lost.end()])
     }))
 
-  it('are forgotten with everything else when there are very many, or one that cannot be read', () =>
+  it('clear the cache if there are too many, or one is unreadable', () =>
     withNodes({ changes: 'poll' }, async (writer, reader) => {
       await writer.clients.insert('z1', client({ clientId: 'many', name: '0' }))
       const noise = [
@@ -95,7 +95,7 @@ describe('changes of another node', { skip: isFast }, () => {
       }
     }))
 
-  it('are delivered once: by a notification, by the process itself, or from the table', async () => {
+  it('are applied once: from a notification, the process itself or the table', async () => {
     await (await openStore(database.url, { clock: systemClock })).close()
     const types = { getTypeParser: (oid: number) => (oid === 20 ? Number : String) }
     const client = new Client({ connectionString: database.url, types })
@@ -126,7 +126,7 @@ describe('changes of another node', { skip: isFast }, () => {
     await client.end()
   })
 
-  it('are numbered in notifications, which older versions read as before', async () => {
+  it('are numbered in notifications, compatibly with older versions', async () => {
     const heard: string[] = []
     const listening = new Client({ connectionString: database.url })
     await listening.connect()
@@ -150,7 +150,7 @@ describe('changes of another node', { skip: isFast }, () => {
   })
 
   describe('behind PgBouncer in transaction mode', { skip: withoutPgBouncer }, () => {
-    it('are received in time, and everything else works without sessions', async () => {
+    it('are received in time without session features', async () => {
       const fresh = await freshDatabase('postgres')
       const bouncer = await startPgBouncer(fresh.url)
       try {

@@ -9,7 +9,7 @@ import type { Checkpoints } from '../../src/store/engine/sqlite/checkpoints.ts'
 
 const LIMITS = { pass: 20, restart: 100, last: 40, max: 1000 }
 
-describe('the log of a SQLite file', () => {
+describe('Checkpoints of a SQLite file', () => {
   let folder: string
   let path: string
   let writer: DatabaseSync
@@ -51,14 +51,14 @@ describe('the log of a SQLite file', () => {
     assert.fail(`not after ${JSON.stringify(progress())}, errors: ${errors.map(String).join()}`)
   }
 
-  it('is written back by a thread', async () => {
+  it('run in a thread', async () => {
     const checkpoints = open()
     await writeUntil(checkpoints, () => progress().checkpointed > 0)
     await checkpoints.close()
     assert.deepEqual(errors, [])
   })
 
-  it('starts again from its beginning while writes go on, so that it stays short', async () => {
+  it('restart the log during writes, which limits its size', async () => {
     const checkpoints = open()
     let before = 0
     let restarts = 0
@@ -76,7 +76,7 @@ describe('the log of a SQLite file', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('waits for a reader that needs it, and starts again when that one is done', async () => {
+  it('wait for a reader of the log, then restart it', async () => {
     const checkpoints = open()
     const reader = new DatabaseSync(path, { readOnly: true })
     reader.exec('begin; select count(*) from t')
@@ -88,7 +88,7 @@ describe('the log of a SQLite file', () => {
     assert.deepEqual(errors, [])
   })
 
-  it('is written back by the serving thread when the other one fails, and the failure is reported', async () => {
+  it('fall back to the main thread if the thread fails, and report the error', async () => {
     const checkpoints = open(join(folder, 'none', 'log.db'))
     let before = 0
     let began = false
@@ -103,7 +103,7 @@ describe('the log of a SQLite file', () => {
     await checkpoints.close()
   })
 
-  it('is left as it is by a close in the middle of a pass, and folded in by the last connection', async () => {
+  it('may be interrupted by closing, and are completed by the last connection', async () => {
     const checkpoints = open()
     await write(checkpoints, 5 * LIMITS.pass)
     await checkpoints.close()

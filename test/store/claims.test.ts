@@ -15,7 +15,7 @@ const OTHER_PROCESS = join(import.meta.dirname, 'other-process.ts')
 const SESSIONS = 40
 
 for (const kind of DATABASE_KINDS) {
-  describe(`two nodes on one ${kind} database`, () => {
+  describe(`Two nodes on one ${kind} database`, () => {
     async function withNodes(test: (nodes: readonly [Store, Store], url: string) => Promise<void>): Promise<void> {
       const database = await freshDatabase(kind)
       const nodes = [
@@ -41,7 +41,7 @@ for (const kind of DATABASE_KINDS) {
       for (let number = 0; number < SESSIONS; number += 1) await store.endedSessions.add({ ...ended, id: `s${number}` })
     }
 
-    it('claim each ended session once, and what a killed one had claimed when its claim is over', () =>
+    it('claim each ended session once, and those of a killed node when its claims expire', () =>
       withNodes(async ([one, two], url) => {
         await end(one)
         const killed = spawn(process.execPath, [OTHER_PROCESS, url, 'claim-and-hang', 'killed'])
@@ -68,14 +68,14 @@ for (const kind of DATABASE_KINDS) {
         assert.equal(await one.leases.take('task', 'one', 1000), false)
       }))
 
-    it('ask the database for the time', () =>
+    it('use the time of the database', () =>
       withNodes(async nodes => {
         for (const node of nodes) {
           assert.ok(Math.abs((await node.now()).getTime() - systemClock.now().getTime()) < 60_000)
         }
       }))
 
-    it('take a lease one at a time, renew it, and end it only if it is theirs', () =>
+    it('hold a lease one at a time, renew it, and release only their own', () =>
       withNodes(async ([one, two]) => {
         const taken = await Promise.all(
           [one, two, one, two].map((store, index) => store.leases.take('purge', `node-${index}`, 60_000)),
@@ -93,10 +93,10 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('a lease on PostgreSQL', {
+describe('A lease on PostgreSQL', {
   skip: !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL',
 }, () => {
-  it('does not depend on the clock of the node', async () => {
+  it('does not depend on the node’s clock', async () => {
     const database = await freshDatabase('postgres')
     const ahead = { now: () => new Date(systemClock.now().getTime() + 86_400_000) }
     const [right, wrong] = [

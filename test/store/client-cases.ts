@@ -1,4 +1,4 @@
-// What every database must do with changes of clients: all or nothing, and never over what somebody else wrote.
+// Test cases of every database for changes of clients: all or nothing, and never over what somebody else wrote.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
@@ -24,8 +24,8 @@ export function clientCases({ store, open, newZone }: Lent): void {
     revision,
   })
 
-  describe('changes of clients', () => {
-    it('keep records as they were', async () => {
+  describe('Changes of clients', () => {
+    it('store records unchanged', async () => {
       const z = newZone()
       const records = [client({ zoneId: z }), client({ ...fullClient, zoneId: z, clientId: 'full' })]
       await store().clients.apply(
@@ -42,7 +42,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await store().clients.find(z, 'app'), changed)
     })
 
-    it('are not replaced by the changed record of a deleted one with the same id', async () => {
+    it('do not overwrite a client created again with the same id', async () => {
       const z = newZone()
       const { clients } = store()
       await insert(z, 'app')
@@ -56,7 +56,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual((await clients.findForChange(z, 'app'))?.client, recreated)
     })
 
-    it('leave nothing of what requests write that began before a deletion', async () => {
+    it('delete records that concurrent requests write after the deletion', async () => {
       const z = newZone()
       const { clients, tokens, approvals } = store()
       await insert(z, 'gone', 'again', 'kept')
@@ -85,7 +85,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await count('kept', 301), [3, 1])
     })
 
-    it('find nothing for what is not there, nor could be', async () => {
+    it('return nothing for unknown or impossible ids', async () => {
       const z = newZone()
       await insert(z, 'app')
       for (const [zoneId, clientId] of [
@@ -99,7 +99,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('count every visible write', async () => {
+    it('increment the revision with each visible write', async () => {
       const z = newZone()
       await insert(z, 'app')
       const clients = store().clients
@@ -117,7 +117,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
             ]),
           5,
         ],
-        ['a renewed hash, which changes nothing', () => clients.renewSecretHash(z, 'app', { ...secret, hash: 'n' }), 5],
+        ['a renewed hash, which is not visible', () => clients.renewSecretHash(z, 'app', { ...secret, hash: 'n' }), 5],
       ]
       for (const [name, write, revision] of writes) {
         await write()
@@ -125,7 +125,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('refuse what was changed or deleted since it was read', async () => {
+    it('reject an outdated revision', async () => {
       const z = newZone()
       await insert(z, 'app')
       await store().clients.apply(z, [rename(z, 'app', 0, 'first')])
@@ -142,7 +142,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await left(z, ['app', 'gone']), ['app first 1'])
     })
 
-    it('leave nothing of a batch of which one cannot be made, wherever that stands in it', async () => {
+    it('roll back the whole batch if any change fails', async () => {
       const z = newZone()
       await insert(z, 'b', 'd')
       await store().approvals.save(z, [approval({ zoneId: z, clientId: 'b' }), approval({ zoneId: z, clientId: 'd' })])
@@ -170,13 +170,13 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await left(z, ['a', 'b', 'c', 'd', 'e']), ['a - 0', 'd - 0', 'e - 0'])
     })
 
-    it('say which client exists', async () => {
+    it('name the client that exists already', async () => {
       const z = newZone()
       await insert(z, 'b')
       await assert.rejects(insert(z, 'a', 'b', 'c'), /^AlreadyExists: client b already exists$/)
     })
 
-    it('take approvals along with a client, and forget them where that is wanted', async () => {
+    it('delete approvals with a client, or when requested', async () => {
       const z = newZone()
       const other = newZone()
       await insert(z, 'a', 'b', 'c')
@@ -197,7 +197,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await decided(other), ['a', 'b', 'c'])
     })
 
-    it('are seen at once, past every cache', async () => {
+    it('are visible at once, despite caches', async () => {
       const z = newZone()
       const other = await open()
       try {
@@ -215,7 +215,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('lose none of two batches at once that want the same clients in another order', async () => {
+    it('do not deadlock in opposite order; one of two concurrent batches fails', async () => {
       const z = newZone()
       const ids = Array.from({ length: 20 }, (_, index) => `client-${index}`)
       await insert(z, ...ids)
@@ -240,7 +240,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       )
     })
 
-    it('keep how a client is shown beside its record', async () => {
+    it('store display metadata separately from the client', async () => {
       const z = newZone()
       const clients = store().clients
       await clients.apply(z, [

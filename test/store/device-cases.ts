@@ -1,4 +1,4 @@
-// What every database must do with codes of devices (RFC 8628).
+// Test cases of every database for codes of devices (RFC 8628).
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MAX_ENTRIES } from '../../src/model/tokens/device-code.ts'
@@ -33,8 +33,8 @@ const DEVICE = { codeDigest: 'device', clientId: 'tv' }
 
 /** The cases of devices, inside the suite of a database. */
 export function deviceCases({ store, newZone }: Lent): void {
-  describe('a code of a device', () => {
-    it('is found as it was, in its zone, while it is undecided', async () => {
+  describe('A device code', () => {
+    it('is found in its zone until it expires', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       assert.deepEqual(await store().devices.enter(z, 'user', at(1)), asked())
@@ -42,7 +42,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await store().devices.enter(z, 'user', at(600)), undefined)
     })
 
-    it('is gone with the tokens of the user and the client that it was allowed to', async () => {
+    it('is deleted when the tokens of its user or client are revoked', async () => {
       const z = newZone()
       const { devices, tokens } = store()
       const allow = async (codeDigest: string, clientId: string, userId: string): Promise<void> => {
@@ -63,7 +63,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await outcome('of anyone', 'tv'), 'unknown')
     })
 
-    it('leaves no grant behind when it is redeemed at the moment of a revocation', async () => {
+    it('has its grant revoked even if redeemed during a revocation', async () => {
       const z = newZone()
       const { devices, tokens } = store()
       const redeem = async (codeDigest: string, userId: string): Promise<void> => {
@@ -79,14 +79,14 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await tokens.isRevoked(z, { grantId: 'of u2', tokenId: 'made since' }), false)
     })
 
-    it('is shown by one device at a time', async () => {
+    it('has a unique user code', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       await assert.rejects(store().devices.insert(z, asked({ codeDigest: 'another' })), AlreadyExists)
       await store().devices.insert(newZone(), asked())
     })
 
-    it('can be entered some times only', async () => {
+    it('can be entered a limited number of times', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       for (let count = 0; count < MAX_ENTRIES; count += 1) {
@@ -95,7 +95,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await store().devices.enter(z, 'user', at(1)), undefined)
     })
 
-    it('is decided once, and given to one of two who ask at once', async () => {
+    it('is decided once and redeemed once', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       const decided = await Promise.all([
@@ -114,7 +114,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.ok(polls.every(({ outcome }) => outcome === 'approved' || outcome === 'unknown'))
     })
 
-    it('keeps that the time of the sign-in is unknown', async () => {
+    it('keeps an unknown time of sign-in', async () => {
       const z = newZone()
       const { authenticatedAt: _, ...unknown } = decision
       await store().devices.insert(z, asked())
@@ -122,7 +122,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.deepEqual(await store().devices.poll(z, DEVICE, at(2)), { outcome: 'approved', decision: unknown })
     })
 
-    it('is given once more when that is undone, unless it was revoked or denied', async () => {
+    it('can be redeemed again after an undo, unless it was revoked or denied', async () => {
       const z = newZone()
       const { devices, tokens } = store()
       const outcome = async (seconds: number) => (await devices.poll(z, DEVICE, at(seconds))).outcome
@@ -148,7 +148,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal((await devices.poll(z, denied, at(3))).outcome, 'unknown')
     })
 
-    it('reports a denial, polling too fast, and its end', async () => {
+    it('reports denial, too frequent polling and expiry', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       const outcome = async (seconds: number) => (await store().devices.poll(z, DEVICE, at(seconds))).outcome
@@ -164,7 +164,7 @@ export function deviceCases({ store, newZone }: Lent): void {
       assert.equal(await outcome(599), 'unknown')
     })
 
-    it('is purged some minutes after its end', async () => {
+    it('is purged some minutes after it expires', async () => {
       const z = newZone()
       await store().devices.insert(z, asked())
       await store().purge(at(660))

@@ -6,7 +6,7 @@ import { at, session, signIn, user } from './records.ts'
 
 /** Cases of `EndedSessionStore`, and of what leaves ended sessions. */
 export function endedSessionCases(store: () => Store): void {
-  describe('a session whose clients want to be notified', () => {
+  describe('A session with clients to notify', () => {
     const begin = async (
       zoneId: string,
       idDigest: string,
@@ -29,7 +29,7 @@ export function endedSessionCases(store: () => Store): void {
       }
     }
 
-    it('leaves a row when it is deleted, and one without such clients none', async () => {
+    it('leaves a notification when deleted; other sessions leave none', async () => {
       const z = 'ended-delete'
       await begin(z, 'a')
       await begin(z, 'b', { isNotified: false })
@@ -51,7 +51,7 @@ export function endedSessionCases(store: () => Store): void {
       assert.deepEqual(await taken(z), [])
     })
 
-    it('leaves none when the same sign-in goes on, and one when another takes its place', async () => {
+    it('leaves a notification when another sign-in replaces it, but not when its id changes', async () => {
       const z = 'ended-replace'
       const first = await begin(z, 'a')
       await store().sessions.replace(z, 'a', { ...first, idDigest: 'b', clients: ['silent', 'told'] })
@@ -65,14 +65,14 @@ export function endedSessionCases(store: () => Store): void {
       assert.deepEqual(await taken(z), [])
     })
 
-    it('leaves one when the others of its user are ended, and the kept one goes on', async () => {
+    it('leaves a notification when the user’s other sessions are deleted', async () => {
       const z = 'ended-others'
       for (const id of ['a', 'b', 'kept']) await begin(z, id)
       while ((await store().sessions.deleteSomeOthers(z, { userId: 'u1', kept: 'kept' })) > 0);
       assert.deepEqual((await taken(z)).toSorted(), ['a', 'b'])
     })
 
-    it('leaves one when access ends, and when the account is deleted', async () => {
+    it('leaves a notification when the user’s access ends or the account is deleted', async () => {
       const z = 'ended-users'
       for (const id of ['e1', 'e2']) {
         await store().users.insert(z, user({ zoneId: z, id, userName: id }))
@@ -83,7 +83,7 @@ export function endedSessionCases(store: () => Store): void {
       assert.deepEqual((await taken(z)).toSorted(), ['e1', 'e2'])
     })
 
-    it('is claimed by one of several, again when the claim is over, and keeps who is left', async () => {
+    it('has its notification claimed once, and again when the claim expires', async () => {
       const z = 'ended-claims'
       await begin(z, 'a')
       await store().sessions.delete(z, 'a')

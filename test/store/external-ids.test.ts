@@ -17,8 +17,8 @@ const revertMigration = (database: TestDatabase): Promise<void> =>
   )
 
 for (const kind of DATABASE_KINDS) {
-  describe(`external ids of an earlier database, on ${kind}`, () => {
-    it('stay, and where several accounts have one it finds the account that was used last', async () => {
+  describe(`Migration of external ids, on ${kind}`, () => {
+    it('keeps them, and resolves a duplicate to the account used last', async () => {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const first = await openStore(database.url, options)

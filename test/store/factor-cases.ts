@@ -1,4 +1,4 @@
-// What every database must do with second factors: each change brings the account's row up to date, nothing is used twice,
+// Test cases of every database for second factors: each change brings the account's row up to date, nothing is used twice,
 // and of changes at the same instant none is lost.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -31,8 +31,8 @@ export function factorCases({ store, newZone }: Lent): void {
   }
   const factorsOf = async (z: string, id = 'u1') => (await store().users.find(z, id))?.factors
 
-  describe('passkeys', () => {
-    it('are kept as they were, the oldest first, and named on the account', async () => {
+  describe('Passkeys', () => {
+    it('are stored unchanged, oldest first, and listed on the account', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       assert.equal(await factorsOf(z), undefined)
@@ -53,7 +53,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual(await factorsOf(z), { methods: ['passkey'], revision: 0 })
     })
 
-    it('are refused twice in a zone, beyond the limit, and for an unknown user', async () => {
+    it('are rejected when repeated in a zone, beyond the limit, or for an unknown user', async () => {
       const [z, other] = [await zoneWithUser(), await zoneWithUser()]
       const { factors } = store()
       await store().users.insert(z, user({ zoneId: z, id: 'u2', userName: 'two' }))
@@ -68,7 +68,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.findPasskey(z, 'x'), undefined)
     })
 
-    it('are used with a counter that only grows, once each', async () => {
+    it('are used once per increasing counter', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey({ counter: 5 }), 20)
@@ -87,7 +87,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.usePasskey(newZone(), 'c2', { ...seen, counter: 1, isBackedUp: false }), false)
     })
 
-    it('are remembered to have verified their user from the first time on', async () => {
+    it('remember that they have verified the user', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey({ hasVerifiedUser: false }), 20)
@@ -99,7 +99,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual([await use(false), await use(true), await use(false)], [false, true, true])
     })
 
-    it('have an eligibility for backups that is learned once, and for older ones from what else is known', async () => {
+    it('store the backup eligibility once, derived from other properties if unknown', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       const eligibility = async (credentialId: string) => (await factors.findPasskey(z, credentialId))?.isBackupEligible
@@ -117,7 +117,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await eligibility('unknown'), true)
     })
 
-    it('are renamed and removed by their own user alone; a removal ends what browsers remember', async () => {
+    it('are renamed and removed only by their user; removal ends remembered devices', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey(), 20)
@@ -132,8 +132,8 @@ export function factorCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('one-time passwords', () => {
-    it('are used once for each step, in their order, also concurrently', async () => {
+  describe('One-time passwords', () => {
+    it('are used once per time step, in order, also concurrently', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       assert.equal(await factors.totpOf(z, 'u1'), undefined)
@@ -150,7 +150,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.useTotp(z, 'u1', { step: 99, at: at(3) }), false)
     })
 
-    it('and passkeys are added only beside the factors that are expected', async () => {
+    it('are added, like passkeys, only if the current factors are as expected', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       const added = await Promise.all([
@@ -165,7 +165,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.addPasskey(z, passkey({ id: 'k2', credentialId: 'c2' }), 20, []), false)
     })
 
-    it('and passkeys that come at the same instant are both named', async () => {
+    it('are listed beside a passkey added concurrently', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await Promise.all([factors.addPasskey(z, passkey(), 20), factors.setTotp(z, 'u1', totp)])
@@ -175,7 +175,7 @@ export function factorCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('codes that stand in for a factor', () => {
+  describe('Recovery and bypass codes', () => {
     const codes = (kind: 'recovery' | 'bypass', digests: readonly string[], expiresAt?: Date) => ({
       kind,
       digests,
@@ -183,7 +183,7 @@ export function factorCases({ store, newZone }: Lent): void {
       ...(expiresAt && { expiresAt }),
     })
 
-    it('work once, for their user, until they expire or others take their place', async () => {
+    it('are used once, by their user, until they expire or are replaced', async () => {
       const [z, other] = [await zoneWithUser(), await zoneWithUser()]
       const { factors } = store()
       assert.equal(await factors.setCodes(z, 'nobody', codes('recovery', ['a'])), false)
@@ -204,7 +204,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), { recovery: 1, recoveryCreatedAt: at(1) })
     })
 
-    it('of the user end with the last factor, those of an administrator do not', async () => {
+    it('for recovery are deleted with the last factor, those for bypass are not', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.setTotp(z, 'u1', totp)
@@ -217,8 +217,8 @@ export function factorCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('all factors', () => {
-    it('end at once, and the revision never comes back', async () => {
+  describe('Second factors', () => {
+    it('are reset together, and their revision only increases', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey(), 20)
@@ -231,7 +231,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.reset(z, 'nobody'), false)
     })
 
-    it('are not removed where one must be left, by two at once either', async () => {
+    it('are not removed if one is required, even concurrently', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       await factors.addPasskey(z, passkey(), 20)
@@ -246,7 +246,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.removePasskey(z, { userId: 'u1', id: 'unknown' }, both), false)
     })
 
-    it('are not offered again to a user who declined, whatever changes then', async () => {
+    it('are not offered again after the user has declined', async () => {
       const z = await zoneWithUser()
       const { factors } = store()
       assert.equal(await factors.declineOffer(z, 'u1'), true)
@@ -257,7 +257,7 @@ export function factorCases({ store, newZone }: Lent): void {
       assert.equal(await factors.declineOffer(z, 'nobody'), false)
     })
 
-    it('go with the account, and an update of the account leaves them', async () => {
+    it('are deleted with the account, but kept when it is updated', async () => {
       const z = await zoneWithUser()
       const { factors, users } = store()
       const before = await users.find(z, 'u1')

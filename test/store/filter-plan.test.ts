@@ -39,7 +39,7 @@ const cases: readonly { filter: string; plan: 'quick' | 'by an index' | 'every r
   { filter: 'nothing eq "a"', plan: 'every row' },
 ]
 
-describe('the plan for a filter', () => {
+describe('Query plans of filters', () => {
   for (const { filter, plan } of cases) {
     it(`${filter}: ${plan}`, () => {
       const parsed = parseFilter(filter, 'scim')

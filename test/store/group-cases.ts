@@ -1,4 +1,4 @@
-// What every database must do with groups, their members and mappings.
+// Test cases of every database for groups, their members and mappings.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -52,7 +52,7 @@ export function groupCases({ store, newZone }: Lent): void {
   const ids = async (z: string, groupId: string) =>
     (await store().groups.listMembers(z, groupId, { count: 1000 })).map(({ memberId }) => memberId)
 
-  it('adds several members in one transaction, and says how many were none before', async () => {
+  it('adds several members in one transaction, and returns the number of new ones', async () => {
     const z = await zoneOf({ users: 3, groups: 2 })
     const { groups } = store()
     await join(z, 'u0', 'g0')
@@ -67,7 +67,7 @@ export function groupCases({ store, newZone }: Lent): void {
     assert.deepEqual([await ids(z, 'g0'), await ids(z, 'g1')], [['g1', 'u0', 'u1'], []])
   })
 
-  it('says which groups the accounts and mappings of an origin lead to, through others too', async () => {
+  it('returns all groups reached from accounts and mappings of an origin, including nested ones', async () => {
     const z = await zoneOf({ groups: 6 })
     const { groups, users } = store()
     await users.insert(z, user({ zoneId: z, id: 'ann', userName: 'ann', origin: 'corp' }))
@@ -86,8 +86,8 @@ export function groupCases({ store, newZone }: Lent): void {
     assert.deepEqual([await of('corp', new Set()), await of('nobody')], [[], []])
   })
 
-  describe('a group', () => {
-    it('is created with members of both types', async () => {
+  describe('A group', () => {
+    it('is created with users and groups as members', async () => {
       const z = await zoneOf({ users: 2, groups: 1 })
       const { groups } = store()
       const made = group({ zoneId: z, id: 'new', displayName: 'New', description: 'd' })
@@ -100,15 +100,15 @@ export function groupCases({ store, newZone }: Lent): void {
     })
 
     const refusals = [
-      { name: 'a user that does not exist', add: [member('u0'), member('none')], want: nobody('none', 'USER') },
-      { name: 'a group that does not exist', add: [member('none', 'GROUP')], want: nobody('none', 'GROUP') },
+      { name: 'an unknown user', add: [member('u0'), member('none')], want: nobody('none', 'USER') },
+      { name: 'an unknown group', add: [member('none', 'GROUP')], want: nobody('none', 'GROUP') },
       { name: 'a user given as a group', add: [member('u0', 'GROUP')], want: nobody('u0', 'GROUP') },
       { name: 'a group given as a user', add: [member('g0')], want: nobody('g0', 'USER') },
       { name: 'a user of another zone', add: [member('theirs')], want: nobody('theirs', 'USER') },
-      { name: 'an id that no text is', add: [member('u\0')], want: nobody('u\0', 'USER') },
+      { name: 'an invalid id', add: [member('u\0')], want: nobody('u\0', 'USER') },
     ]
     for (const { name, add, want } of refusals) {
-      it(`is neither created nor changed with ${name}`, async () => {
+      it(`is not created or changed with ${name}`, async () => {
         const z = await zoneOf({ users: 1, groups: 2 })
         const other = await zoneOf({})
         const { groups, users } = store()
@@ -126,7 +126,7 @@ export function groupCases({ store, newZone }: Lent): void {
       })
     }
 
-    it('is replaced where its version is the known one, and its members with it', async () => {
+    it('is updated with its members only if the version matches', async () => {
       const z = await zoneOf({ users: 3, groups: 1 })
       const { groups } = store()
       const before = group({ zoneId: z, id: 'g0', displayName: 'g0' })
@@ -144,7 +144,7 @@ export function groupCases({ store, newZone }: Lent): void {
       await assert.rejects(groups.change(z, missing, { remove: [], add: [] }), ChangedMeanwhile)
     })
 
-    it('is changed once by two that know the same version', async () => {
+    it('is updated by one of several concurrent requests with the same version', async () => {
       const z = await zoneOf({ groups: 1 })
       const known = group({ zoneId: z, id: 'g0', displayName: 'g0' })
       const done = await Promise.allSettled(
@@ -157,7 +157,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await store().groups.find(z, 'g0'))?.version, 1)
     })
 
-    it('does not take the name of another, regardless of the case', async () => {
+    it('cannot have another group’s name, ignoring case', async () => {
       const z = await zoneOf({ groups: 2 })
       const { groups } = store()
       const taken = group({ zoneId: z, id: 'g0', displayName: 'G1' })
@@ -167,7 +167,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await groups.findByName(z, 'G1'))?.id, 'g1')
     })
 
-    it('is made with others by several at once, whatever their order', async () => {
+    it('is created with others by concurrent requests, in any order', async () => {
       const z = await zoneOf({})
       const made = Array.from({ length: 100 }, (_, n) => group({ zoneId: z, id: `new${n}`, displayName: `new.${n}` }))
       await Promise.all(ordersOf(made).map(each => store().groups.insertMissing(z, each)))
@@ -182,7 +182,7 @@ export function groupCases({ store, newZone }: Lent): void {
       )
     })
 
-    it('keeps exactly the members that a replacement lists, however many and whatever their ids', async () => {
+    it('has exactly the replaced members, for any number and any ids', async () => {
       const z = await zoneOf({ groups: 1 })
       const { groups, users } = store()
       const all = Array.from({ length: 200 }, (_, n) => `${n % 2 ? 'é' : ''}${n % 3 ? '\u{1f600}' : '\uffee'}${n}`)
@@ -222,8 +222,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('a member of a group', () => {
-    it('is added, found and removed', async () => {
+  describe('Group members', () => {
+    it('are added, found and removed', async () => {
       const z = await zoneOf({ users: 1, groups: 2 })
       const { groups } = store()
       assert.equal(await join(z, 'u0', 'g0'), 'added')
@@ -237,7 +237,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await groups.find(z, 'g0'))?.version, 0)
     })
 
-    it('is listed in pages, also with its record', async () => {
+    it('are listed in pages, optionally with their records', async () => {
       const z = await zoneOf({ users: 3, groups: 2 })
       const { groups, users } = store()
       for (const id of ['u2', 'u0', 'u1']) await join(z, id, 'g0')
@@ -262,8 +262,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('nested groups', () => {
-    it('are reached, and no longer when any link is gone', async () => {
+  describe('Nested groups', () => {
+    it('are included until the last path to them is removed', async () => {
       const z = await zoneOf({ users: 1, groups: 5 })
       const { groups } = store()
       await join(z, 'u0', 'g0')
@@ -305,7 +305,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(shown.toSorted(), ['u0 g0 true', 'u0 g1 false', 'u0 g2 true', 'u1 g1 true', 'u1 g2 false'])
     })
 
-    it('are not read beyond 10,000 of a user', async () => {
+    it('are limited to 10,000 for a user', async () => {
       const z = await zoneOf({ users: 1 })
       const { groups, users } = store()
       const made = Array.from({ length: 10_001 }, (_, n) => group({ zoneId: z, id: `m${n}`, displayName: `m${n}` }))
@@ -322,7 +322,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await users.listGroups(z, ['u0'])).get('u0')?.length, 10_000)
     })
 
-    it('are refused in themselves and in a circle of any length', async () => {
+    it('reject a group within itself and cycles of any length', async () => {
       const z = await zoneOf({ groups: 4 })
       const { groups } = store()
       await assert.rejects(nest(z, 'g0', 'g0'), problem('itself'))
@@ -337,7 +337,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.equal((await groups.find(z, 'g0'))?.version, 0)
     })
 
-    it('are refused in a circle also when its links are made at once', async () => {
+    it('reject cycles created concurrently', async () => {
       const z = await zoneOf({ groups: 3 })
       const links = ['g0', 'g1', 'g2'].flatMap(inner => ['g0', 'g1', 'g2'].map(outer => nest(z, inner, outer)))
       const done = await Promise.allSettled(links)
@@ -348,7 +348,7 @@ export function groupCases({ store, newZone }: Lent): void {
       }
     })
 
-    it('are always those that memberships lead to, whatever is changed in which order', async () => {
+    it('agree with a reference model after any sequence of changes', async () => {
       const id = fc.integer({ min: 0, max: 6 }).map(n => `g${n}`)
       const step = fc.oneof(
         { weight: 5, arbitrary: fc.record({ kind: fc.constant('nest' as const), inner: id, outer: id }) },
@@ -405,7 +405,7 @@ export function groupCases({ store, newZone }: Lent): void {
       )
     })
 
-    it('are twenty deep at most', async () => {
+    it('are limited to a depth of twenty', async () => {
       const z = await zoneOf({ groups: 23 })
       for (let n = 0; n < 10; n += 1) await nest(z, `g${n}`, `g${n + 1}`)
       for (let n = 11; n < 20; n += 1) await nest(z, `g${n}`, `g${n + 1}`)
@@ -416,8 +416,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the list of groups', () => {
-    it('is filtered, sorted and paged with the names of UAA', async () => {
+  describe('The list of groups', () => {
+    it('is filtered, sorted and paged by UAA’s attribute names', async () => {
       const z = await zoneOf({})
       const { groups } = store()
       for (const [id, displayName, description] of [
@@ -464,8 +464,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('mappings of external groups', () => {
-    it('are kept once, listed in order, and deleted', async () => {
+  describe('Mappings of external groups', () => {
+    it('are stored once, listed in order, and deleted', async () => {
       const z = await zoneOf({ groups: 2 })
       const { groups } = store()
       const one = { groupId: 'g0', origin: 'ldap', externalGroup: 'cn=one', createdAt: at(1) }
@@ -488,7 +488,7 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the memberships of a user that a provider owns', () => {
+  describe('Memberships owned by a provider', () => {
     const owned = async (z: string, userId: string, origin: string) =>
       (await store().groups.listDirect(z, userId))
         .flatMap(each => (each.origin === origin ? [each.groupId] : []))
@@ -496,7 +496,7 @@ export function groupCases({ store, newZone }: Lent): void {
     const change = (z: string, origin: string, remove: readonly string[], add: readonly string[]) =>
       store().groups.changeOwned(z, { userId: 'u0', origin }, { remove, add })
 
-    it('are changed, and those of others are not', async () => {
+    it('are changed without affecting others', async () => {
       const z = await zoneOf({ users: 2, groups: 4 })
       await join(z, 'u0', 'g0')
       await join(z, 'u1', 'g1')
@@ -508,7 +508,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await namesOf(z, 'u1'), ['g1'])
     })
 
-    it('are many, and none of a user who is not there', async () => {
+    it('may be many, and are ignored for an unknown user', async () => {
       const z = await zoneOf({ users: 1, groups: 130 })
       const all = Array.from({ length: 130 }, (_, n) => `g${n}`)
       await change(z, 'corp', [], all)
@@ -519,7 +519,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await owned(z, 'gone', 'corp'), [])
     })
 
-    it('are changed by several sign-ins at once, regardless of the order of the groups', async () => {
+    it('are changed by concurrent sign-ins, with groups in any order', async () => {
       const z = await zoneOf({ users: 1, groups: 130 })
       const all = Array.from({ length: 130 }, (_, n) => `g${n}`)
       await Promise.all(ordersOf(all).map(each => change(z, 'corp', [], each)))
@@ -528,7 +528,7 @@ export function groupCases({ store, newZone }: Lent): void {
       assert.deepEqual(await owned(z, 'u0', 'corp'), [])
     })
 
-    it('come from mappings of the origin in the zone, and groups are known with those around them', async () => {
+    it('are found from the mappings of an origin in its zone, with the outer groups', async () => {
       const z = await zoneOf({ groups: 4 })
       const map = (groupId: string, externalGroup: string, origin = 'corp') =>
         store().groups.addExternal(z, { groupId, externalGroup, origin })
@@ -555,8 +555,8 @@ export function groupCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('groups with the names of SCIM 2.0', () => {
-    it('are found by their members and the ids that others have for them, and read by position', async () => {
+  describe('Groups with SCIM 2.0 attributes', () => {
+    it('are found by members and externalId, and paged by cursor', async () => {
       const z = await zoneOf({ users: 2, groups: 4 })
       const { groups } = store()
       const found = await groups.find(z, 'g2')

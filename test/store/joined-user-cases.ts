@@ -6,7 +6,7 @@ import type { Lent } from './token-cases.ts'
 
 /** The cases of accounts that are read with their groups, inside the suite of a database. */
 export function joinedUserCases({ store, newZone }: Lent): void {
-  describe('an account with its groups', () => {
+  describe('A user with groups', () => {
     let mine = ''
     let theirs = ''
     // What could be taken for the mark between two names, or for what stands for it.
@@ -33,7 +33,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
     })
     const names = [...odd].toSorted((a, b) => (a < b ? -1 : 1))
 
-    it('is found by id, with groups in which it is through others, whatever they are called', async () => {
+    it('is found by id with direct and nested groups, whatever their names', async () => {
       const { users } = store()
       assert.deepEqual(await users.findWithGroups(mine, 'u1'), {
         ...user({ ...fullUser, zoneId: mine }),
@@ -46,7 +46,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.deepEqual([...(await store().groups.namesOfUser(mine, 'u1'))].toSorted(), [...odd].toSorted())
     })
 
-    it('is found by name for a sign-in, with its failures after a moment', async () => {
+    it('is found by name for sign-in, with recent failures', async () => {
       const { users, events } = store()
       for (const seconds of [3, 1, 2]) await events.recordFailure(mine, 'u1', at(seconds))
       await events.recordFailure(theirs, 'u1', at(4))
@@ -63,7 +63,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.equal(await users.findForSignIn(mine, 'elsewhere', { userName, failuresSince: at(0) }), undefined)
     })
 
-    it('is found with its session, which may be anonymous or of a deleted user', async () => {
+    it('is found with the session, or is absent from an anonymous or orphaned one', async () => {
       const { sessions } = store()
       const own = signedIn({ zoneId: mine, idDigest: 'own' })
       const lost = signedIn({ zoneId: mine, idDigest: 'lost' })
@@ -78,7 +78,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.equal(await sessions.findWithUser(theirs, 'own'), undefined)
     })
 
-    it('is updated with the logon by the session that begins, and only then', async () => {
+    it('gets a logon time only from replaceAtLogon', async () => {
       const { sessions, users, events } = store()
       await events.recordFailure(mine, 'u2', at(1))
       const begun = (idDigest: string, seconds: number) => {
@@ -97,7 +97,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.deepEqual((await users.find(mine, 'u2'))?.lastLogonAt, at(6), 'all or nothing')
     })
 
-    it('comes with the code that is redeemed, whatever is in it', async () => {
+    it('is returned with a redeemed code, with all members intact', async () => {
       const { users, codes } = store()
       const given = {
         userName: 'a|b',
@@ -131,7 +131,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.equal(await redeemed('of-nobody'), undefined)
     })
 
-    it('loses the unused codes of a session with it', async () => {
+    it('loses the unused codes of deleted sessions', async () => {
       const { codes } = store()
       const of = (codeDigest: string, more: object = {}) =>
         codes.insert(mine, code({ zoneId: mine, codeDigest, userId: 'leaver', sessionId: 'gone', ...more }))
@@ -148,7 +148,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
       assert.deepEqual(outcomes, ['unknown', 'redeemed', 'redeemed', 'redeemed', 'used'])
     })
 
-    it('gets a code and its client into the session at once', async () => {
+    it('gets the client of a new code into the session in one write', async () => {
       const { sessions, codes } = store()
       await sessions.insert(mine, signedIn({ zoneId: mine, idDigest: 'answering' }))
       await codes.insert(mine, code({ zoneId: mine, codeDigest: 'c1', clientId: 'new' }), {

@@ -14,7 +14,7 @@ const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 1) + seconds * 
 const key = (given: Partial<SigningKeyRecord>): SigningKeyRecord => keyRecord({ sealedPrivateKey: 'sealed', ...given })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`the keys of a zone on ${kind}`, () => {
+  describe(`Keys of a zone, on ${kind}`, () => {
     let database: TestDatabase
     let store: Store
     let other: Store
@@ -43,7 +43,7 @@ for (const kind of DATABASE_KINDS) {
         ),
       )
 
-    it('keep a shared secret without a public half, and a certificate', async () => {
+    it('may be a shared secret without a public key, or have a certificate', async () => {
       const z = await newZone()
       const { publicKey: _, ...secret } = key({ zoneId: z, keyId: 'mac', algorithm: 'HS256', createdAt: at(3) })
       const certified = key({ zoneId: z, keyId: 'cert', certificate: 'in PEM', createdAt: at(4) })
@@ -52,20 +52,20 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual((await store.keys.list(z)).slice(2), [secret, certified])
     })
 
-    it('get another that does not sign, even when it claims to', async () => {
+    it('are inserted inactive, even if marked active', async () => {
       const z = await newZone()
       await store.keys.insert(z, key({ zoneId: z, keyId: 'c', active: true, createdAt: at(3) }))
       assert.deepEqual(await listed(z), ['a*', 'b', 'c'])
     })
 
-    it('refuse an id that is taken, and stay as they were', async () => {
+    it('reject a duplicate id', async () => {
       const z = await newZone()
       await assert.rejects(store.keys.insert(z, key({ zoneId: z, keyId: 'a', publicKey: 'another' })), AlreadyExists)
       assert.notEqual((await store.keys.list(z))[0]?.publicKey, 'another')
       assert.deepEqual(await listed(z), ['a*', 'b'])
     })
 
-    it('move to another active one, which is retired no longer', async () => {
+    it('have one active key, whose retirement ends when it is activated', async () => {
       const z = await newZone()
       assert.equal(await store.keys.retire(z, 'b', at(50)), true)
       assert.deepEqual(await listed(z), ['a*', 'b until 50'])
@@ -76,13 +76,13 @@ for (const kind of DATABASE_KINDS) {
     })
 
     const notActivated: readonly { name: string; keyId: string; prepare?: (z: string) => Promise<unknown> }[] = [
-      { name: 'one that does not exist', keyId: 'c' },
+      { name: 'an unknown key', keyId: 'c' },
       { name: 'an empty id', keyId: '' },
-      { name: 'an id that no row can have', keyId: 'b\0' },
-      { name: 'the id in another case', keyId: 'B' },
-      { name: 'one that expired', keyId: 'b', prepare: z => store.keys.retire(z, 'b', at(10)) },
+      { name: 'an invalid id', keyId: 'b\0' },
+      { name: 'an id in another case', keyId: 'B' },
+      { name: 'an expired key', keyId: 'b', prepare: z => store.keys.retire(z, 'b', at(10)) },
       {
-        name: 'one that only verifies',
+        name: 'a key without a private key',
         keyId: 'b',
         async prepare(z) {
           const { sealedPrivateKey: _, ...verifying } = key({ zoneId: z, keyId: 'b', createdAt: at(2) })
@@ -90,13 +90,13 @@ for (const kind of DATABASE_KINDS) {
         },
       },
       {
-        name: 'one of another zone',
+        name: 'a key of another zone',
         keyId: 'foreign',
         prepare: async () => store.keys.insert('elsewhere', key({ zoneId: 'elsewhere', keyId: 'foreign' })),
       },
     ]
     for (const { name, keyId, prepare } of notActivated) {
-      it(`do not sign with ${name}`, async () => {
+      it(`are not activated: ${name}`, async () => {
         const z = await newZone()
         await prepare?.(z)
         const earlier = await listed(z)
@@ -105,13 +105,13 @@ for (const kind of DATABASE_KINDS) {
       })
     }
 
-    it('retires neither the signing key nor an unknown one', async () => {
+    it('are not retired if active or unknown', async () => {
       const z = await newZone()
       for (const keyId of ['a', 'c', '']) assert.equal(await store.keys.retire(z, keyId, at(1)), false)
       assert.deepEqual(await listed(z), ['a*', 'b'])
     })
 
-    it('are never retired for longer than before', async () => {
+    it('never have their retirement postponed', async () => {
       const z = await newZone()
       for (const [until, want] of [
         [50, 50],
@@ -123,21 +123,21 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('end with one active when several become it at once, in two processes', async () => {
+    it('have one active key after concurrent activations in two processes', async () => {
       const z = await newZone()
       const ids = ['a', 'b']
       await Promise.all([...ids, ...ids].flatMap(id => [store, other].map(each => each.keys.activate(z, id, at(0)))))
       assert.equal((await store.keys.list(z)).filter(({ active }) => active).length, 1)
     })
 
-    it('never lose the one that signs when it is retired and made active at once', async () => {
+    it('keep an active key when it is retired and activated concurrently', async () => {
       const z = await newZone()
       await Promise.all([store.keys.activate(z, 'b', at(0)), other.keys.retire(z, 'b', at(1))])
       const active = (await store.keys.list(z)).find(each => each.active)
       assert.deepEqual([active?.keyId, active?.expiresAt], ['b', undefined])
     })
 
-    it('are purged once they expired, but for the active one, and other processes hear of it', async () => {
+    it('are purged once expired, except the active one, also from the caches of other processes', async () => {
       const z = await newZone()
       const far = await newZone()
       await store.keys.retire(z, 'b', at(100))
@@ -157,7 +157,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('learn the longest and the shortest lifetimes that clients have of their own', async () => {
+    it('come with the longest and shortest token lifetimes of clients', async () => {
       const z = await newZone()
       const lifetimes = (): Promise<object> => store.clients.lifetimes(z)
       assert.deepEqual(await lifetimes(), [{}, {}])

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from '../support/clock.ts'
 
-describe('a database that is measured', () => {
-  it('reports how long reads, writes and transactions took, and those that fail', async () => {
+describe('Query durations', () => {
+  it('are reported for reads, writes and transactions, including failed ones', async () => {
     const clock = createTestClock()
     const times: number[] = []
     const store = await openStore('sqlite::memory:', { clock, onQuery: milliseconds => void times.push(milliseconds) })

@@ -79,14 +79,14 @@ const expanding = (id: string, ...statements: readonly string[]): Migration => (
   statements: () => statements,
 })
 
-describe('every migration', () => {
-  it('has its own id and statements that a plan can describe', () => {
+describe('Migrations', () => {
+  it('have unique ids and statements that a plan can describe', () => {
     assert.equal(new Set(MIGRATIONS.map(({ id }) => id)).size, MIGRATIONS.length)
     for (const migration of MIGRATIONS) assert.ok(stepsOf(migration, types).length > 0)
   })
 
   for (const migration of MIGRATIONS) {
-    it(`${migration.id} breaks no version that does not know it, or is of the kind contract`, () =>
+    it(`${migration.id} is compatible with older versions, or of the kind contract`, () =>
       assert.deepEqual(breaks(migration), []))
   }
 
@@ -103,10 +103,11 @@ describe('every migration', () => {
     'vacuum',
   ]
   for (const statement of broken) {
-    it(`may not be called expand with: ${statement}`, () => assert.equal(breaks(expanding('x', statement)).length, 1))
+    it(`may not be of the kind expand with: ${statement}`, () =>
+      assert.equal(breaks(expanding('x', statement)).length, 1))
   }
 
-  it('may not lock two tables that older versions read together', () => {
+  it('do not lock two tables that older versions read together', () => {
     const [one, two] = ['users', 'sessions'].map(table => `alter table ${table} add column note text`)
     assert.ok(one && two)
     assert.deepEqual(breaks(expanding('x', one, two)), ['tables: users, sessions'])
@@ -116,7 +117,7 @@ describe('every migration', () => {
     )
   })
 
-  it('is refused by the plan in a form that it does not know', () =>
+  it('are rejected by the plan if of an unknown form', () =>
     assert.throws(() => stepsOf(expanding('x', 'vacuum'), types), /x has a statement of an unknown form: vacuum/))
 })
 
@@ -135,7 +136,7 @@ const contracting = (id: string, ...statements: readonly string[]): Migration =>
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a ${kind} database of another version`, () => {
+  describe(`A ${kind} database of another version`, () => {
     async function withDatabase(test: (url: string) => Promise<void>): Promise<void> {
       const database = await freshDatabase(kind)
       try {
@@ -152,7 +153,7 @@ for (const kind of DATABASE_KINDS) {
       return error.message
     }
 
-    it('is used where the newer one has only added to it, and not changed', () =>
+    it('is used unchanged if the newer version has only added to it', () =>
       withDatabase(async url => {
         const { applied } = await migrateDatabase(url, { clock, migrations: NEXT })
         assert.deepEqual(applied, ['9001-nicknames', '9002-badges'])
@@ -167,7 +168,7 @@ for (const kind of DATABASE_KINDS) {
         assert.deepEqual((await migrateDatabase(url, { clock, migrations: NEXT })).applied, [])
       }))
 
-    it('is refused in one line where it has taken something away, or does not say', () =>
+    it('is rejected in one line if the newer version has removed something or is unknown', () =>
       withDatabase(async url => {
         await migrateDatabase(url, { clock, migrations: [...NEXT, contracting('9003-no-badges', 'drop table badges')] })
         const message = await refusal(open(url))
@@ -176,7 +177,7 @@ for (const kind of DATABASE_KINDS) {
         assert.equal(await refusal(migrateDatabase(url, { clock })), message)
       }))
 
-    it('is planned without a change: rows, locks, and whether older versions go on', () =>
+    it('has a plan of rows, locks and compatibility, which changes nothing', () =>
       withDatabase(async url => {
         const store = await open(url)
         for (const id of ['u1', 'u2']) await store.users.insert('z1', user({ id, userName: id }))
@@ -206,7 +207,7 @@ for (const kind of DATABASE_KINDS) {
         assert.equal((await planOf(url, { clock, migrations: NEXT })).pending.length, 2, 'nothing was applied')
       }))
 
-    it('is refused by a start that may not migrate, and used once that is done', () =>
+    it('is rejected by a start without permission to migrate, until migrated', () =>
       withDatabase(async url => {
         const migrations = NEXT
         const message = await refusal(migrateDatabase(url, { clock, migrations, refusesPending: true }))
@@ -216,7 +217,7 @@ for (const kind of DATABASE_KINDS) {
         await (await open(url, { refusesPending: true })).close()
       }))
 
-    it('keeps what was applied before one that fails, and continues there', () =>
+    it('keeps the migrations before a failed one, and continues with that one', () =>
       withDatabase(async url => {
         const failing = [
           ...NEXT,
@@ -227,7 +228,7 @@ for (const kind of DATABASE_KINDS) {
         assert.deepEqual((await migrateDatabase(url, { clock, migrations: mended })).applied, ['9003-fails'])
       }))
 
-    it('is refused in one line where it is that of another program with tables of the same names', async () => {
+    it('is rejected in one line if another program uses the same table names', async () => {
       const foreign = await freshDatabase(kind)
       const theirs = ['create table users (id text)', 'create table groups (id text)', 'create table theirs (id text)']
       if (kind === 'postgres') await administer(foreign.url, ...theirs)
@@ -243,7 +244,7 @@ for (const kind of DATABASE_KINDS) {
       await foreign.drop()
     })
 
-    it('is migrated once by several at a time, an empty one, too', async () => {
+    it('is migrated once by concurrent processes, even if empty', async () => {
       const empty = await freshDatabase(kind)
       assert.equal((await planOf(empty.url, { clock })).isNew, true)
       assert.match(
@@ -261,10 +262,10 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('a migration of a table during a long read', {
+describe('A migration during a long read', {
   skip: !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL',
 }, () => {
-  it('lets others go on: it says so, tries for two seconds, and again later', async t => {
+  it('reports the lock, waits at most two seconds for it, and tries again later', async t => {
     const database = await freshDatabase('postgres')
     const store = await openStore(database.url, { clock })
     const reader = new Client({ connectionString: database.url })

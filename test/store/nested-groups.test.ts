@@ -21,8 +21,8 @@ const revertMigration = (database: TestDatabase): Promise<void> =>
   )
 
 for (const kind of DATABASE_KINDS) {
-  describe(`nested groups of an earlier database, on ${kind}`, () => {
-    it('are reached as before, cycles too, which end when a link is removed', async () => {
+  describe(`Migration of nested groups, on ${kind}`, () => {
+    it('keeps them reachable, including cycles, until a link is removed', async () => {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const first = await openStore(database.url, options)

@@ -1,4 +1,4 @@
-// What every database must do with what counts once only: codes that users carry, and the ids of assertions.
+// Test cases of every database for what counts once only: codes that users carry, and the ids of assertions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PushedRequest } from '../../src/model/tokens/pushed-request.ts'
@@ -20,8 +20,8 @@ const passcode = (given: Partial<OneTimeCode> = {}): OneTimeCode => ({
 
 /** The cases of what counts once, inside the suite of a database. */
 export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
-  describe('a one-time code', () => {
-    it('is redeemed once, as it was, expired or not', async () => {
+  describe('One-time codes', () => {
+    it('are redeemed once, unchanged, expired or not', async () => {
       const z = newZone()
       const kept = passcode({ zoneId: z, expiresAt: at(-100) })
       await store().oneTimeCodes.save(z, kept)
@@ -29,7 +29,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().oneTimeCodes.redeem(z, 'passcode', 'p1'), undefined)
     })
 
-    it('replaces the earlier one of that user only', async () => {
+    it('replace only the user’s earlier one', async () => {
       const z = newZone()
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'earlier' }))
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest: 'other', userId: 'u2' }))
@@ -40,7 +40,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual([later?.userId, later?.expiresAt], ['u1', at(600)])
     })
 
-    it('is good again once restored, unless its user has got another one', async () => {
+    it('are valid again once restored, unless the user has a newer one', async () => {
       const z = newZone()
       const { oneTimeCodes } = store()
       const code = passcode({ zoneId: z, data: 'd', passwordRevision: 'r1' })
@@ -55,7 +55,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.notEqual(await oneTimeCodes.redeem(z, 'passcode', 'later'), undefined)
     })
 
-    it('is of its zone, and cannot be the same for two users', async () => {
+    it('are unique within a zone, and valid only there', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       await store().oneTimeCodes.save(mine, passcode({ zoneId: mine }))
       assert.equal(await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'), undefined)
@@ -65,7 +65,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await store().oneTimeCodes.redeem(theirs, 'passcode', 'p1'))?.userId, 'u2')
     })
 
-    it('is kept with its data, and can be read without being consumed', async () => {
+    it('store data, and can be read without being redeemed', async () => {
       const z = newZone()
       const { userId: _, passwordRevision: __, ...anybody } = passcode({ zoneId: z })
       const kept: OneTimeCode = { ...anybody, purpose: 'text', data: '{"a":"\u00e9"}' }
@@ -77,7 +77,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().oneTimeCodes.find(z, 'text', 'p1'), undefined)
     })
 
-    it('stands beside others of its account where several may be good, until they are forgotten', async () => {
+    it('may be several for some purposes, until they are deleted', async () => {
       const z = newZone()
       for (const codeDigest of ['s1', 's2']) {
         await store().oneTimeCodes.save(z, passcode({ zoneId: z, purpose: 'sign-up', codeDigest }))
@@ -95,13 +95,13 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
 
     for (const text of ['', 'unknown', '\0', '\ud800']) {
-      it(`is none for ${JSON.stringify(text)}`, async () => {
+      it(`are not found: ${JSON.stringify(text)}`, async () => {
         assert.equal(await store().oneTimeCodes.find('z1', 'passcode', text), undefined)
         assert.equal(await store().oneTimeCodes.redeem('z1', 'passcode', text), undefined)
       })
     }
 
-    it('is redeemed by exactly one of many at once', async () => {
+    it('are redeemed by one of concurrent requests', async () => {
       const z = newZone()
       await store().oneTimeCodes.save(z, passcode({ zoneId: z }))
       const other = await open()
@@ -114,7 +114,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(winners([...own, ...[others].flat()]), 1)
     })
 
-    it('of many that are made at once for one user leaves one', async () => {
+    it('leave one when created concurrently for a user', async () => {
       const z = newZone()
       const digests = Array.from({ length: 10 }, (_, number) => `p${number}`)
       await Promise.all(digests.map(codeDigest => store().oneTimeCodes.save(z, passcode({ zoneId: z, codeDigest }))))
@@ -122,7 +122,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(found.filter(each => each !== undefined).length, 1)
     })
 
-    it('is purged once it expired', async () => {
+    it('are purged once expired', async () => {
       const z = newZone()
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, expiresAt: at(-50) }))
       await store().oneTimeCodes.save(z, passcode({ zoneId: z, userId: 'u2', codeDigest: 'p2', expiresAt: at(-49) }))
@@ -132,8 +132,8 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('an assertion', () => {
-    it('is used once in its zone', async () => {
+  describe('Assertions', () => {
+    it('are used once per zone', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       assert.equal(await store().assertions.isUsed(mine, 'a'), false)
       assert.equal(await store().assertions.use(mine, 'a', at(100)), true)
@@ -146,7 +146,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(theirs, 'a', at(100)), true)
     })
 
-    it('is used again once released, in its zone', async () => {
+    it('can be used again once released, within their zone', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       const { assertions } = store()
       for (const z of [mine, theirs]) await assertions.use(z, 'a1', at(60))
@@ -158,7 +158,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       )
     })
 
-    it('has the latest expiry that it was kept with', async () => {
+    it('keep the latest expiry', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       assert.equal(await store().assertions.expiryOf(mine, 'a'), undefined)
       for (const [seconds, latest] of [
@@ -173,7 +173,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(mine, 'a', at(300)), false)
     })
 
-    it('is used by exactly one of many at once', async () => {
+    it('are used by one of concurrent requests', async () => {
       const z = newZone()
       const other = await open()
       const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
@@ -185,7 +185,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(winners([...own, ...[others].flat()]), 1)
     })
 
-    it('is forgotten a day after it expired, and not before', async () => {
+    it('are purged a day after they expire', async () => {
       const z = newZone()
       await store().assertions.use(z, 'a', at(-50))
       await store().purge(at(86_400 - 50))
@@ -195,8 +195,8 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a proof of a sender', () => {
-    it('is used by exactly one of many at once, in its zone', async () => {
+  describe('Sender proofs', () => {
+    it('are used by one of concurrent requests in a zone', async () => {
       const [z, y] = [newZone(), newZone()]
       const other = await open()
       const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
@@ -207,7 +207,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().assertions.use(z, 'a', at(100)), true)
     })
 
-    it('beside a code is used up with it, by exactly one of many at once', async () => {
+    it('with a code are used together, by one of concurrent requests', async () => {
       const z = newZone()
       const digests = Array.from({ length: 10 }, (_, number) => `code-${number}`)
       for (const codeDigest of digests) await store().codes.insert(z, code({ zoneId: z, codeDigest }))
@@ -226,7 +226,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await store().codes.redeem(z, untouched, at(1))).outcome, 'redeemed', 'the code is as it was')
     })
 
-    it('beside a code that is unknown or used is used up all the same', async () => {
+    it('with an unknown or used code are used as well', async () => {
       const z = newZone()
       const proof = (idDigest: string) => ({ idDigest, expiresAt: at(100) })
       await store().codes.insert(z, code({ zoneId: z, codeDigest: 'once' }))
@@ -236,7 +236,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       for (const id of ['a', 'b', 'c']) assert.equal(await store().proofs.use(z, id, at(100)), false, id)
     })
 
-    it('is forgotten minutes after it expired', async () => {
+    it('are purged minutes after they expire', async () => {
       const z = newZone()
       await store().proofs.use(z, 'a', at(-50))
       await store().purge(at(250))
@@ -246,7 +246,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a pushed request', () => {
+  describe('Pushed authorization requests', () => {
     const pushed = (given: Partial<PushedRequest> = {}): PushedRequest => ({
       zoneId: 'z1',
       idDigest: 'r1',
@@ -258,7 +258,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       ...given,
     })
 
-    it('is looked at as it was, and taken once, in its zone', async () => {
+    it('are read unchanged and used once, within their zone', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       const [signed, plain] = [pushed({ zoneId: mine }), pushed({ zoneId: mine, idDigest: 'r2', isSigned: false })]
       await store().pushedRequests.insert(mine, signed)
@@ -273,7 +273,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await store().pushedRequests.find(mine, 'r2'), plain)
     })
 
-    it('is counted for its client, up to a limit', async () => {
+    it('are limited per client', async () => {
       const z = newZone()
       for (const idDigest of ['r1', 'r2', 'r3']) await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest }))
       await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest: 'other', clientId: 'other' }))
@@ -282,7 +282,7 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().pushedRequests.count(z, 'nobody', 2), 0)
     })
 
-    it('is purged when no browser may return with it any more', async () => {
+    it('are purged when no browser can return with them', async () => {
       const z = newZone()
       await store().pushedRequests.insert(z, pushed({ zoneId: z, expiresAt: at(-3650), keptUntil: at(-50) }))
       await store().pushedRequests.insert(z, pushed({ zoneId: z, idDigest: 'r2', keptUntil: at(-49) }))
@@ -292,8 +292,8 @@ export function onceCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a key of the server', () => {
-    it('is the same for all who make it at once, and for those who come later', async () => {
+  describe('A server key', () => {
+    it('is the same for concurrent and later requests', async () => {
       const name = newZone()
       const other = await open()
       try {

@@ -18,7 +18,7 @@ const PROMPT_MS = 2000
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
-describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+describe('A PostgreSQL outage', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
   let postgres: OwnPostgres
   let store: Store
   before(async () => {
@@ -50,7 +50,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     { name: 'is frozen', away: () => postgres.freeze(), back: () => postgres.thaw() },
   ]
   for (const { name, away, back } of ways) {
-    it(`fails reads and writes in time when it ${name}, keeps what is cached, and comes back`, async t => {
+    it(`fails reads and writes in time when it ${name}, serves cached records, and ends`, async t => {
       const known = await findClient()
       await away()
       let isBack = false
@@ -77,14 +77,14 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     })
   }
 
-  it('answers from its caches between the loss of its connections and the news that it is away', async () => {
+  it('is bridged by the caches from the loss of connections until it is detected', async () => {
     await postgres.kill()
     const found = await Promise.all(Array.from({ length: 20 }, findClient))
     assert.ok(found.every(each => each !== undefined))
     await postgres.restart()
   })
 
-  it('answers from its caches until the database is used again', async () => {
+  it('is bridged by the caches until the database is used again', async () => {
     const known = await findClient()
     await postgres.kill()
     await inTime(true, () => Promise.resolve(store.isUnreachable()))
@@ -98,7 +98,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await back
   })
 
-  it('is not away while a single statement waits for a lock', async t => {
+  it('is not assumed when a single statement waits for a lock', async t => {
     const lock = administer(postgres.url, `begin; lock table clients; select pg_sleep(3); commit`)
     t.after(() => lock)
     await inTime(true, async () => {
@@ -110,7 +110,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     assert.equal(store.isUnreachable(), false)
   })
 
-  it('is not away because this process did nothing for two seconds', async () => {
+  it('is not assumed when this process was suspended for two seconds', async () => {
     const errors: unknown[] = []
     const stalled = await openStore(postgres.url, { clock: systemClock, onError: error => errors.push(error) })
     const known = await stalled.clients.find('z1', 'app')
@@ -124,7 +124,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await stalled.close()
   })
 
-  it('does not bring back what another process deleted just before', async () => {
+  it('does not restore a cached record that another process has just deleted', async () => {
     const other = await openStore(postgres.url, { clock: systemClock })
     await store.clients.insert('z1', client({ clientId: 'leaked' }))
     assert.ok(await store.clients.find('z1', 'leaked'))
@@ -136,7 +136,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await postgres.restart()
   })
 
-  it('lets caches stand in for a limited time only', async () => {
+  it('is bridged by the caches for a limited time', async () => {
     const url = new URL(postgres.url)
     let isUnreachable = false
     const waits: number[] = []
@@ -166,7 +166,7 @@ describe('a PostgreSQL that goes away', { skip: isFast && 'a fast run has no Pos
     await feed.stop()
   })
 
-  it('is left in time when it is frozen', async () => {
+  it('does not delay closing the store when the database is frozen', async () => {
     const other = await openStore(postgres.url, { clock: systemClock })
     await other.ping()
     postgres.freeze()

@@ -19,7 +19,7 @@ const ACCOUNTS = 110
 /** Of the tables of accounts together, in one transaction. */
 const MAX_ROWS = 400
 
-describe('deleting very many rows', () => {
+describe('Deleting many rows', () => {
   let database: TestDatabase
   let store: Store
   let db: Database
@@ -88,7 +88,7 @@ describe('deleting very many rows', () => {
     }
   }
 
-  it('deletes what is in a zone', async () => {
+  it('deletes the records of a zone', async () => {
     await store.zones.insert(zone({ id: 'z', subdomain: 'z' }))
     await addAccounts('z', 'ldap')
     assert.deepEqual(await createZones(db, createCaches()).delete('z', 'default'), { outcome: 'deleted', clients: [] })
@@ -96,7 +96,7 @@ describe('deleting very many rows', () => {
     assert.ok(Math.max(...portions) <= MAX_ROWS, String(portions))
   })
 
-  it('continues with a zone after a restart, and deletes the remainder if the zone is created again first', async () => {
+  it('continues after a restart, and first deletes the rest if the zone is created again', async () => {
     for (const id of ['z', 'again']) {
       await store.zones.insert(zone({ id, subdomain: id }))
       await addAccounts(id, 'ldap')
@@ -134,7 +134,7 @@ describe('deleting very many rows', () => {
       assert.equal(await store.users.count('z'), ACCOUNTS)
     })
 
-    it('refuses it from the beginning, and continues after a restart', async () => {
+    it('makes it unavailable at once, and continues after a restart', async () => {
       ;[portions, stopsAfter] = [[], 2]
       const { providers } = store
       await assert.rejects(createProviders(db, createCaches()).apply('z', deletion), /stopped/)
@@ -162,7 +162,7 @@ describe('deleting very many rows', () => {
       assert.equal(await providers.isBeingDeleted('z', 'ldap'), false)
     })
 
-    it('finishes before its origin is added again', async () => {
+    it('finishes before its origin is reused', async () => {
       ;[portions, stopsAfter] = [[], 2]
       await assert.rejects(createProviders(db, createCaches()).apply('z', deletion), /stopped/)
       const again = provider({ ...made, id: 'p2' })

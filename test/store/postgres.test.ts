@@ -15,7 +15,7 @@ import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
 import { at, client, session, token, user } from './records.ts'
 
-describe('the store on PostgreSQL', () => storeCases('postgres'))
+describe('The store on PostgreSQL', () => storeCases('postgres'))
 
 async function withDatabase(test: (store: Store, url: string, errors: unknown[]) => Promise<void>): Promise<void> {
   const database = await freshDatabase('postgres')
@@ -29,8 +29,8 @@ async function withDatabase(test: (store: Store, url: string, errors: unknown[])
   }
 }
 
-describe('a transaction of a process that fell silent', () => {
-  it('is ended by PostgreSQL, so that its locks do not outlive a machine that vanished', async t => {
+describe('A transaction of an unresponsive process', () => {
+  it('is ended by PostgreSQL, which releases its locks', async t => {
     const database = await freshDatabase('postgres')
     const listener = { changed: () => {}, missed: () => {} }
     const db = await openPostgres(database.url, { clock: systemClock, listener, onError: () => {} })
@@ -88,8 +88,8 @@ function freePort(server: ReturnType<typeof createServer>): Promise<number> {
   })
 }
 
-describe('a PostgreSQL store', () => {
-  it('drops what it cached once notifications stop, and receives them again', async t => {
+describe('A PostgreSQL store', () => {
+  it('clears its cache when notifications stop, and listens again', async t => {
     const database = await freshDatabase('postgres')
     t.after(() => database.drop())
     const first = await openStore(database.url, { clock: systemClock })
@@ -111,7 +111,7 @@ describe('a PostgreSQL store', () => {
     await inTime(true, isRemembered)
   })
 
-  it('remembers nothing of before a break of its connections, and continues', () =>
+  it('clears its cache when connections break, and continues', () =>
     withDatabase(async (store, url, errors) => {
       await store.clients.insert('z1', client({ name: 'old' }))
       assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
@@ -134,7 +134,7 @@ describe('a PostgreSQL store', () => {
       await inTime('newer', async () => (await store.clients.find('z1', 'app'))?.name)
     }))
 
-  it('forgets everything at news that it cannot read', () =>
+  it('clears its cache at an unreadable notification', () =>
     withDatabase(async (store, url) => {
       for (const [index, news] of ['', 'x', '[]', '["later","z1","app"]'].entries()) {
         const clientId = `app-${index}`
@@ -145,7 +145,7 @@ describe('a PostgreSQL store', () => {
       }
     }))
 
-  it('reports what refuses, and what no waiting cures, as unavailable: a database that does not exist, a wrong password', async () => {
+  it('reports an unknown database or wrong password as unavailable', async () => {
     const database = await freshDatabase('postgres')
     const missing = new URL(database.url)
     missing.pathname = '/there_is_none'
@@ -160,7 +160,7 @@ describe('a PostgreSQL store', () => {
     await database.drop()
   })
 
-  it('whose account may not make tables is unavailable, and says so in one line', async () => {
+  it('reports missing permission to create tables in one line', async () => {
     const database = await freshDatabase('postgres')
     const url = new URL(database.url)
     const role = `guest_${process.pid}`
@@ -179,7 +179,7 @@ describe('a PostgreSQL store', () => {
     await database.drop()
   })
 
-  it('is asked for a verified certificate by every mode that pg takes as that, without its warning to programmers', () => {
+  it('requires a verified certificate in every mode that pg reads so, without a warning of pg', () => {
     const urlOf = (query: string) => clientConfig(`postgres://u:p@db.example/x?${query}`).connectionString
     for (const mode of ['prefer', 'require', 'verify-ca']) {
       assert.equal(urlOf(`sslmode=${mode}&a=1`), 'postgres://u:p@db.example/x?sslmode=verify-full&a=1')
@@ -188,7 +188,7 @@ describe('a PostgreSQL store', () => {
     assert.match(urlOf('sslmode=disable'), /sslmode=disable$/)
   })
 
-  it('that nothing listens for is unavailable, in one line without the password', async () => {
+  it('reports a refused connection in one line without the password', async () => {
     const server = createServer()
     const port = await freePort(server)
     await new Promise(resolve => server.close(resolve))
@@ -212,14 +212,14 @@ describe('a PostgreSQL store', () => {
       'create view sessions as select * from all_sessions where ended_first()',
     )
 
-  it('reads again what the database ended because of a deadlock, as with a migration of two tables', () =>
+  it('repeats a read that failed in a deadlock', () =>
     withDatabase(async (store, url) => {
       await store.sessions.insert('z1', session())
       await endsReads(url, 3)
       assert.ok(await store.sessions.find('z1', session().idDigest))
     }))
 
-  it('is busy for what it ended because of a deadlock again and again', () =>
+  it('reports repeated deadlocks as busy', () =>
     withDatabase(async (store, url) => {
       await store.sessions.insert('z1', session())
       await endsReads(url, 4)
@@ -228,7 +228,7 @@ describe('a PostgreSQL store', () => {
       assert.ok(await store.sessions.find('z1', session().idDigest))
     }))
 
-  it('is not waited for by changes of a user and its copy from both sides', async () => {
+  it('does not deadlock in concurrent changes of a user and its alias', async () => {
     const database = await freshDatabase('postgres')
     const store = await openStore(database.url, { clock: systemClock })
     const [one, other] = [user(), user({ zoneId: 'z2', id: 'u2' })]
@@ -245,7 +245,7 @@ describe('a PostgreSQL store', () => {
     await database.drop()
   })
 
-  it('is not waited for by deletions of users and their copies from both sides', async () => {
+  it('does not deadlock in concurrent deletions of users and their aliases', async () => {
     const database = await freshDatabase('postgres')
     const store = await openStore(database.url, { clock: systemClock })
     const pairs = Array.from({ length: 16 }, (_, place): [User, User] => {
@@ -264,7 +264,7 @@ describe('a PostgreSQL store', () => {
     await database.drop()
   })
 
-  it('takes transactions that wait for each other again', () =>
+  it('repeats transactions that deadlocked', () =>
     withDatabase(async store => {
       const digests = Array.from({ length: 40 }, (_, number) => `t${number}`)
       for (let round = 0; round < 5; round += 1) {
@@ -278,8 +278,8 @@ describe('a PostgreSQL store', () => {
     }))
 })
 
-describe('a PostgreSQL that takes no writes', () => {
-  it('is found out by a probe although it answers, and works again when it does', () =>
+describe('A read-only PostgreSQL', () => {
+  it('is detected by the write probe, and used again once writable', () =>
     withDatabase(async (store, url) => {
       const name = new URL(url).pathname.slice(1)
       await administer(url, `alter database ${name} set default_transaction_read_only = on`, DISCONNECT)

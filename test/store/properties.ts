@@ -116,7 +116,7 @@ export function propertyCases(store: () => Store): void {
     arbitrary: fc.Arbitrary<Partial<T>>,
     roundTrip: (given: Partial<T>) => Promise<{ want: unknown; found: unknown }>,
   ): void {
-    it(`whatever ${name} holds`, () =>
+    it(`with any ${name}`, () =>
       fc.assert(
         fc.asyncProperty(arbitrary, async given => {
           const { want, found } = await roundTrip(given)

@@ -1,4 +1,4 @@
-// What every database must do with identity providers that are managed.
+// Test cases of every database for identity providers that are managed.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -20,8 +20,8 @@ export function providerCases({ store, open, newZone }: Lent): void {
   const origins = async (zoneId: string) =>
     (await store().providers.list(zoneId)).map(({ provider: each }) => each.originKey)
 
-  describe('identity providers that are managed', () => {
-    it('end the sessions of their users while they are disabled, however many, and those left before they are enabled', async () => {
+  describe('Managed identity providers', () => {
+    it('delete their users’ sessions while disabled, and again when enabled', async () => {
       const z = newZone()
       const { providers, sessions } = store()
       const found = await inserted(oidc(z, 'off'))
@@ -43,7 +43,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       assert.notEqual(await sessions.find(z, 'new'), undefined, 'it was not disabled')
     })
 
-    it('come back as they were, with every member', async () => {
+    it('are read unchanged', async () => {
       const z = newZone()
       const bare = oidc(z, 'bare')
       const full = oidc(z, 'full', { externalKey: 'https://x', aliasId: 'there', aliasZoneId: 'elsewhere', version: 4 })
@@ -64,7 +64,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       assert.equal(await store().providers.findForChange(z, 'x\0'), undefined)
     })
 
-    it('come back with any config', async () => {
+    it('are read with any config', async () => {
       const z = newZone()
       const config = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 4, noNullPrototype: true })
       let count = 0
@@ -77,7 +77,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       )
     })
 
-    it('are no more together than a process can keep, and can be made smaller even so', async () => {
+    it('are limited in total size per zone, but can still be made smaller', async () => {
       const z = newZone()
       const config = { relyingPartyId: 'x'.repeat(1024 * 1024) }
       for (let index = 0; index < 15; index += 1) await inserted(oidc(z, `o${index}`, { config }))
@@ -92,7 +92,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await apply({ config: {} })
     })
 
-    it('count each of their settings, which take more memory than characters', async () => {
+    it('are limited by memory size, not number of characters', async () => {
       const z = newZone()
       const config = { attributeMappings: { given_name: Array.from({ length: 500_000 }, () => '1') } }
       const insert = (originKey: string) =>
@@ -101,7 +101,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await assert.rejects(insert('second'), { name: 'TooLarge' })
     })
 
-    it('have their origin for themselves in the zone, and their external key among those of their type', async () => {
+    it('have a unique origin per zone and a unique external key per type', async () => {
       const z = newZone()
       await inserted(oidc(z, 'one', { externalKey: 'https://x' }))
       const exists = { name: 'AlreadyExists' }
@@ -117,7 +117,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await origins(z), ['one', 'three', 'two'])
     })
 
-    it('are changed only by who read the last write', async () => {
+    it('reject an outdated revision', async () => {
       const z = newZone()
       const first = await inserted(oidc(z, 'one'))
       const named = (name: string) => ({ kind: 'update', ...first, provider: { ...first.provider, name } }) as const
@@ -134,7 +134,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await assert.rejects(store().providers.apply(z, { kind: 'delete', ...second }), meanwhile)
     })
 
-    it('are changed by one of several at once', async () => {
+    it('are changed by one of concurrent requests', async () => {
       const z = newZone()
       const first = await inserted(oidc(z, 'one'))
       const other = await open()
@@ -151,7 +151,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       }
     })
 
-    it('are written with their copy or not at all', async () => {
+    it('are written with their alias or not at all', async () => {
       const [z, y] = [newZone(), newZone()]
       await inserted(oidc(y, 'taken'))
       const made = { kind: 'insert', provider: oidc(z, 'taken') } as const
@@ -169,7 +169,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       assert.ok(await store().providers.findByOrigin(y, 'pair'))
     })
 
-    it('take their accounts along when they are deleted, with all that is theirs, and nothing else', async () => {
+    it('are deleted with their accounts and everything of those', async () => {
       const z = newZone()
       const gone = await inserted(oidc(z, 'gone'))
       await inserted(oidc(z, 'left'))
@@ -210,7 +210,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       assert.equal(await s.providers.findByOrigin(z, 'gone'), undefined)
     })
 
-    it('are forgotten by other processes when they are deleted', async () => {
+    it('disappear from the cache when deleted', async () => {
       const z = newZone()
       const gone = await inserted(oidc(z, 'gone'))
       assert.ok(await store().providers.findByOrigin(z, 'gone'))

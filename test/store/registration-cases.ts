@@ -1,4 +1,4 @@
-// What every database must do with clients that register themselves, and with initial access tokens.
+// Test cases of every database for clients that register themselves, and with initial access tokens.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AlreadyExists } from '../../src/store/store.ts'
@@ -25,8 +25,8 @@ export function registrationCases({ store, newZone }: Lent): void {
       at(50),
     )
 
-  describe('registrations', () => {
-    it('are never more than the zone takes, also at once, and count no others', async () => {
+  describe('Client registrations', () => {
+    it('are limited per zone, also concurrently, not counting other clients', async () => {
       const z = newZone()
       await store().clients.apply(z, [{ kind: 'insert', client: client({ zoneId: z, clientId: 'administrators' }) }])
       const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map(id => register(z, id, { maxClients: 2 })))
@@ -34,7 +34,7 @@ export function registrationCases({ store, newZone }: Lent): void {
       assert.equal(await register(newZone(), 'a', { maxClients: 1 }), 'registered')
     })
 
-    it('are clients from then on, with who made them', async () => {
+    it('create clients that record their creator', async () => {
       const z = newZone()
       assert.equal(await store().clients.find(z, 'new'), undefined)
       assert.equal(await register(z, 'new'), 'registered')
@@ -43,7 +43,7 @@ export function registrationCases({ store, newZone }: Lent): void {
       await assert.rejects(register(z, 'new'), AlreadyExists)
     })
 
-    it('use up their token, and never when nothing comes of it', async () => {
+    it('use their initial access token only on success', async () => {
       const z = newZone()
       const { registrations } = store()
       assert.equal(await registrations.addToken(z, token('t', { label: 'x' }), 5), true)
@@ -57,7 +57,7 @@ export function registrationCases({ store, newZone }: Lent): void {
       assert.equal(await register(newZone(), 'd', { tokenId: 't' }), 'used')
     })
 
-    it('have tokens that are listed, limited, removed and purged', async () => {
+    it('list, limit, delete and purge initial access tokens', async () => {
       const z = newZone()
       const { registrations } = store()
       assert.equal(await registrations.addToken(z, token('first'), 2), true)
@@ -76,7 +76,7 @@ export function registrationCases({ store, newZone }: Lent): void {
       assert.equal(await registrations.findToken(z, 'digest of second'), undefined)
     })
 
-    it('find the hosts of other clients, to the letter', async () => {
+    it('match hosts and schemes of other clients exactly', async () => {
       const z = newZone()
       const redirectUris = [
         'https://a_b.example/cb',

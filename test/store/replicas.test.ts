@@ -39,7 +39,7 @@ const COUNT = statement<object, { count: number; where: string }>(
   `select count(*) as count, case when pg_is_in_recovery() then 'replica' else 'primary' end as where from written`,
 )
 
-describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+describe('Read replicas of PostgreSQL', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
   let primary: OwnPostgres
   let standby: OwnPostgres
   let url: string
@@ -97,14 +97,14 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     }
   }
 
-  it('answer searches, and nothing else', async () => {
+  it('answer only searches', async () => {
     await untilUsed(db)
     assert.deepEqual(await db.read(WHERE, {}), [{ where: 'primary' }])
     assert.deepEqual(await db.scan(WHERE, {}), [{ where: 'primary' }])
     assert.deepEqual(changes, [{ name: new URL(standby.url).host, isUsed: true }])
   })
 
-  it('answer long lists and the audit trail, but not what an index finds or a short list', async t => {
+  it('answer long lists and the audit trail, but not indexed or short lists', async t => {
     const replicas = { urls: [replicaUrl], onChange: () => {} }
     const store = await openStore(url, { clock: systemClock, replicas })
     t.after(() => store.close())
@@ -132,7 +132,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     })
   })
 
-  it('show what was written just before, by this node or another one', async () => {
+  it('show preceding writes by this or another node', async () => {
     let answered = 0
     for (let id = 1; id <= 50; id += 1) {
       if (id % 2 === 0) await db.write(ADD, { id })
@@ -144,7 +144,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     assert.ok(answered > 0)
   })
 
-  it('show it also where the server answers before it is on disk', async t => {
+  it('show preceding writes even with asynchronous commit', async t => {
     await administer(url, 'create table noted (id bigint)')
     const hasty = await open(`${url}?options=-csynchronous_commit%3Doff`, [replicaUrl])
     t.after(() => hasty.close())
@@ -157,7 +157,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     }
   })
 
-  it('that have not replayed what is committed are left out until they have', async () => {
+  it('are skipped until they have replayed committed writes', async () => {
     await administer(standby.url, 'select pg_wal_replay_pause()')
     try {
       await inTime('paused', async () => {
@@ -175,14 +175,14 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     assert.equal(changes.length, 1, 'a moment behind is not worth a line')
   })
 
-  it('that fail a statement leave it to the primary, and go on', async () => {
+  it('pass a failed statement to the primary, and remain in use', async () => {
     const fails = statement<object, { n: number }>(`select 1 / (case when pg_is_in_recovery() then 0 else 1 end) as n`)
     assert.deepEqual(await db.search(fails, {}), [{ n: 1 }])
     await untilUsed(db)
     assert.equal(changes.length, 1)
   })
 
-  it('leave to the primary what is more than they may do at once', async t => {
+  it('pass searches beyond their limit to the primary', async t => {
     const holder = await connected(replicaUrl)
     t.after(() => holder.end())
     await holder.query('select pg_advisory_lock(1)')
@@ -221,7 +221,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     { name: 'are frozen', away: () => standby.freeze(), back: () => standby.thaw(), reason: /^it does not answer/ },
   ]
   for (const { name, away, back, reason } of ways) {
-    it(`that ${name} block no search, not even one under way, and are used again later`, async () => {
+    it(`that ${name} do not block searches, even in progress, and are used again later`, async () => {
       await untilUsed(db)
       changes.length = 0
       const underWay = db.search(SLOW, { seconds: 5 })
@@ -248,7 +248,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     })
   }
 
-  it('are not used of another database, or of another cluster', async () => {
+  it('are rejected if of another database or cluster', async () => {
     const different = /^it is a standby of another database/
     assert.match((await refusal(url, databaseOf(standby, 'two'))) ?? '', different)
     // A database that has the same number in both clusters.
@@ -257,7 +257,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     assert.match((await refusal(url, url)) ?? '', /^it is not a standby/)
   })
 
-  it('are not used where the account may not compare clusters', async () => {
+  it('are rejected if the account may not compare clusters', async () => {
     const plain = new URL(url)
     plain.username = plain.password = 'plain'
     await administer(
@@ -269,7 +269,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     await administer(url, 'grant execute on function pg_control_system() to public')
   })
 
-  it('are answered for by metrics and the log of a process', async t => {
+  it('are reported in metrics and the log', async t => {
     const port = await freePort()
     const server = await serve({
       config: {
@@ -287,7 +287,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     assert.ok(text.includes(`latchkey_database_searches_total{server="${host}"} 0\n`))
   })
 
-  it('are not used once they were promoted, nor what stays with an earlier primary by one that took its place', async t => {
+  it('are not used once promoted, nor after a failover of the primary', async t => {
     const promoted = await startStandby(primary)
     t.after(() => promoted.kill())
     const reported: ReplicaChange[] = []
@@ -303,7 +303,7 @@ describe('read replicas of PostgreSQL', { skip: isFast && 'a fast run has no Pos
     assert.match((await refusal(databaseOf(promoted, 'one'), replicaUrl)) ?? '', /failover/)
   })
 
-  it('answer nothing while the primary is away', async () => {
+  it('answer no search during an outage of the primary', async () => {
     await untilUsed(db)
     await primary.kill()
     const begin = performance.now()

@@ -31,8 +31,8 @@ const revertMigration = (database: TestDatabase): Promise<void> =>
   )
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a database from before second factors, on ${kind}`, () => {
-    it('keeps everything, and has no factor and no level', async () => {
+  describe(`Migration of second factors, on ${kind}`, () => {
+    it('keeps every record, without factors or levels', async () => {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const accounts = [user({ id: 'u1', userName: 'one' }), user({ ...fullUser, id: 'u2', userName: 'two' })]

@@ -1,4 +1,4 @@
-// What every database must do with what a user can see and change of their own: sessions and approvals.
+// Test cases of every database for what a user can see and change of their own: sessions and approvals.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Approval } from '../../src/model/users/approval.ts'
@@ -15,8 +15,8 @@ export function ownSessionCases({ store, newZone }: Lent): void {
   const digests = async (zoneId: string, userId: string, now = at(10)) =>
     (await store().sessions.listOfUser(zoneId, userId, now)).map(each => each.idDigest)
 
-  describe('the time of a sign-in', () => {
-    it('stays unknown', async () => {
+  describe('The time of a sign-in', () => {
+    it('may be unknown', async () => {
       const z = newZone()
       const { authenticatedAt: _, ...unknown } = signIn
       const want = { ...signedIn({ zoneId: z, idDigest: 'second' }), signIn: unknown }
@@ -25,7 +25,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual((await store().sessions.listOfUser(z, unknown.userId, at(1)))[0], want)
     })
 
-    it('stays demanded', async () => {
+    it('is stored with wasDemanded', async () => {
       const z = newZone()
       const want = { ...signedIn({ zoneId: z }), signIn: { ...signIn, wasDemanded: true as const } }
       await store().sessions.insert(z, want)
@@ -33,8 +33,8 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the clients of a session', () => {
-    it('are kept in their order, whatever their ids are made of, beside the browser’s name', async () => {
+  describe('The clients of a session', () => {
+    it('are stored in order, with any ids, beside the user agent', async () => {
       const z = newZone()
       const clients = ['app', 'a\nb', '"', '[x]', 'ünï', '\\n', '\u2028']
       const want = {
@@ -48,7 +48,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual((await store().sessions.find(z, 's1'))?.clients, [...clients, 'b\r\nc'])
     })
 
-    it('are all there when they are added at the same instant', async () => {
+    it('are all stored when added concurrently', async () => {
       const z = newZone()
       await insert(z, {})
       const ids = Array.from({ length: 20 }, (_, number) => `c${number}`)
@@ -58,7 +58,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual([...((await store().sessions.find(z, 's1'))?.clients ?? [])].toSorted(), ids.toSorted())
     })
 
-    it('are not added to a session of another zone, an anonymous one, or one that is gone', async () => {
+    it('are not added to sessions of another zone, anonymous or unknown ones', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(z, {})
       await store().sessions.insert(z, session({ zoneId: z, idDigest: 'anonymous' }))
@@ -71,13 +71,13 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the sessions of a provider', () => {
+  describe('The sessions of a provider', () => {
     const from = (idDigest: string, providerSession = 'p1'): Partial<Session> => ({
       idDigest,
       signIn: { ...signIn, providerSession },
     })
 
-    it('are found by what they came from, without expired ones and those of other zones', async () => {
+    it('are found by upstream session, without expired ones and other zones', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(z, from('one'), from('two'), from('another', 'p2'), {}, { ...from('expired'), expiresAt: at(10) })
       await insert(other, { ...from('elsewhere'), zoneId: other })
@@ -93,7 +93,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await found(z, 'p1', 'another user'), [])
     })
 
-    it('keep the ID token apart from what is read otherwise', async () => {
+    it('have their ID token stored separately', async () => {
       const [z, other] = [newZone(), newZone()]
       const want = { ...signedIn({ zoneId: z }), ...from('new') } as Session & { signIn: typeof signIn } // it signs in
       await store().sessions.replaceAtLogon(z, undefined, { ...want, sealedLogoutHint: 'sealed' })
@@ -106,8 +106,8 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the sessions of a user', () => {
-    it('are listed with those seen last first, without expired ones and those of others', async () => {
+  describe('The sessions of a user', () => {
+    it('are listed by last use, without expired ones and other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(
         z,
@@ -126,7 +126,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await digests(other, 'u1'), ['elsewhere'])
     })
 
-    it('are listed a hundred at most', async () => {
+    it('are limited to a hundred in a list', async () => {
       const z = newZone()
       await insert(z, ...Array.from({ length: 120 }, (_, each) => ({ idDigest: `s${each}`, lastSeenAt: at(each) })))
       const listed = await digests(z, 'u1')
@@ -134,7 +134,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.equal(listed[0], 's119')
     })
 
-    it('are deleted in batches, all but one, and none of other users', async () => {
+    it('are deleted in batches, except one, without affecting other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await insert(z, ...Array.from({ length: 620 }, (_, each) => ({ idDigest: `s${each}` })))
       await insert(z, { idDigest: 'theirs', ...of('u2') })
@@ -149,7 +149,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     })
   })
 
-  describe('the approvals of a user', () => {
+  describe('The approvals of a user', () => {
     const save = (zoneId: string, ...approvals: readonly Partial<Approval>[]): Promise<void> =>
       store().approvals.save(
         zoneId,
@@ -158,7 +158,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
     const listed = async (zoneId: string, userId = 'u1') =>
       (await store().approvals.listOfUser(zoneId, userId, at(10))).map(each => `${each.clientId} ${each.scope}`)
 
-    it('are listed by client and scope, without expired ones and those of others', async () => {
+    it('are listed by client and scope, without expired ones and other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await save(z, { clientId: 'b' }, { clientId: 'a', scope: 'x' }, { clientId: 'a', status: 'DENIED' })
       await save(z, { clientId: 'expired', expiresAt: at(10) }, { userId: 'u2' })
@@ -168,7 +168,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await listed(other), ['elsewhere openid'])
     })
 
-    it('change in their status and its time only, and do not come back once they are gone', async () => {
+    it('are updated in status and time only, and not restored once deleted', async () => {
       const z = newZone()
       await save(z, {})
       await store().approvals.decideAgain(z, [
@@ -182,7 +182,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await listed(z, 'u2'), [])
     })
 
-    it('are deleted for one client, expired ones too, once, and none of other users', async () => {
+    it('are deleted once for a client, including expired ones, without affecting other users', async () => {
       const [z, other] = [newZone(), newZone()]
       await save(z, {}, { scope: 'old', expiresAt: at(1) }, { clientId: 'b' }, { userId: 'u2' })
       await save(other, {})
@@ -195,7 +195,7 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       assert.deepEqual(await listed(other), ['app openid'])
     })
 
-    it('are replaced as a whole or for one client, and not at all when one cannot be kept', async () => {
+    it('are replaced for all clients or one, atomically', async () => {
       const z = newZone()
       const all = async () =>
         (await store().approvals.listAllOfUser(z, 'u1')).map(each => `${each.clientId} ${each.scope}`)

@@ -5,8 +5,8 @@ import { StoreBusy } from '../../src/store/store.ts'
 
 const BOUNDS = { slots: 1, maxWaiting: 2, maxWaitMs: 1500 }
 
-describe('slots of a database', () => {
-  it('are given in the order of arrival', async () => {
+describe('Database slots', () => {
+  it('are granted in order of arrival', async () => {
     const slots = createSlots(BOUNDS)
     assert.equal(slots.take(), undefined)
     const order: string[] = []
@@ -22,7 +22,7 @@ describe('slots of a database', () => {
     assert.equal(slots.take(), undefined)
   })
 
-  it('refuse who comes when too many wait, and has room again later', async () => {
+  it('reject callers when the queue is full', async () => {
     const slots = createSlots(BOUNDS)
     void slots.take()
     const waiting = [slots.take(), slots.take()]
@@ -35,7 +35,7 @@ describe('slots of a database', () => {
     await Promise.all([waiting[1], next])
   })
 
-  it('refuse who waits too long, and give the slot to the next', async t => {
+  it('reject callers that wait too long, and go to the next', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const slots = createSlots(BOUNDS)
     void slots.take()
@@ -48,7 +48,7 @@ describe('slots of a database', () => {
     await late
   })
 
-  it('refuse every waiting caller at once when closed', async () => {
+  it('reject every waiting caller when closed', async () => {
     const slots = createSlots(BOUNDS)
     void slots.take()
     const waiting = slots.take()

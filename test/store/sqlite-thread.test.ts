@@ -12,7 +12,7 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 const SLOW = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?) select count(*) as count from n`
 const WHILE = 300_000
 
-describe('a statement in its own thread', () => {
+describe('A SQLite reader thread', () => {
   let folder: string
   let path: string
 
@@ -29,7 +29,7 @@ describe('a statement in its own thread', () => {
   const open = () => createSqliteThread({ path, timeoutMilliseconds: 100, readOnly: true })
   const plain = (rows: readonly unknown[]): unknown => JSON.parse(JSON.stringify(rows))
 
-  it('answers the rows of a statement, as they are', async () => {
+  it('returns rows unchanged', async () => {
     const thread = open()
     const rows = await thread.run('select a, b from t where b is ? or a = ? order by a', [null, 'x'])
     assert.deepEqual(plain(rows), [
@@ -39,7 +39,7 @@ describe('a statement in its own thread', () => {
     await thread.close()
   })
 
-  it('does not block other queries', async () => {
+  it('does not block other reads', async () => {
     const thread = open()
     let turns = 0
     const turning = setInterval(() => (turns += 1))
@@ -49,7 +49,7 @@ describe('a statement in its own thread', () => {
     await thread.close()
   })
 
-  it('fails with the error of the database, and continues', async () => {
+  it('fails with the database’s error, and continues', async () => {
     const thread = open()
     await assert.rejects(thread.run('select missing from t', []), { message: /no such column: missing/, errcode: 1 })
     await assert.rejects(thread.run(`insert into t values ('z', 3)`, []), { message: /readonly/, errcode: 8 })
@@ -57,7 +57,7 @@ describe('a statement in its own thread', () => {
     await thread.close()
   })
 
-  it('is refused while too many wait', async () => {
+  it('rejects statements when its queue is full', async () => {
     const thread = open()
     const asked = Array.from({ length: 33 }, () => thread.run('select a from t', []))
     const results = await Promise.allSettled(asked)
@@ -68,7 +68,7 @@ describe('a statement in its own thread', () => {
     await thread.close()
   })
 
-  it('that is cut off fails, and the next one has a thread again', async () => {
+  it('fails a statement that is cut off, then starts again', async () => {
     const thread = open()
     const slow = thread.run(SLOW, [WHILE * 1000])
     slow.catch(() => {})
@@ -93,18 +93,18 @@ describe('a statement in its own thread', () => {
     return { status, stderr }
   }
 
-  it('can be waited for at the end of a process that has nothing else to do', () => {
+  it('can be awaited when nothing else keeps the process alive', () => {
     assert.deepEqual(runAlone(''), { status: 0, stderr: '' })
   })
 
-  it('can be awaited when its last answer has arrived unread', () => {
+  it('can be awaited with an unread response', () => {
     const answered = `thread.run('select a from t', []).catch(() => undefined)
       for (let turn = 0; turn < 10; turn += 1) await undefined
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50) // the thread answers meanwhile`
     assert.deepEqual(runAlone(answered), { status: 0, stderr: '' })
   })
 
-  it('of a missing file is reported to every caller, each time', async () => {
+  it('reports a missing file to every caller', async () => {
     const thread = createSqliteThread({ path: join(folder, 'none.db'), timeoutMilliseconds: 100, readOnly: true })
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)
     await assert.rejects(thread.run('select 1', []), StoreUnavailable)

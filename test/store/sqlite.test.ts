@@ -14,7 +14,7 @@ import { freshDatabase } from '../support/databases.ts'
 import { storeCases, inTime } from './cases.ts'
 import { approval, at, client, token } from './records.ts'
 
-describe('the store on SQLite', () => storeCases('sqlite'))
+describe('The store on SQLite', () => storeCases('sqlite'))
 
 const pathOf = (url: string): string => url.slice('sqlite:'.length)
 
@@ -30,8 +30,8 @@ async function withFile(test: (store: Store, path: string) => Promise<void>): Pr
 }
 
 // At once, because one of them waits for as long as the store has patience.
-describe('a SQLite file', { concurrency: true }, () => {
-  it('is made for its owner only, and so are its folder and its log', async () => {
+describe('A SQLite file', { concurrency: true }, () => {
+  it('is readable by its owner only, like its folder and log', async () => {
     const database = await freshDatabase('sqlite')
     const path = join(dirname(pathOf(database.url)), 'new', 'folder', 'latchkey.db')
     const store = await openStore(`sqlite:${path}`, { clock: systemClock })
@@ -48,7 +48,7 @@ describe('a SQLite file', { concurrency: true }, () => {
     await database.drop()
   })
 
-  it('holds what was written as soon as the promise resolves, for any reader', () =>
+  it('contains a write as soon as its promise resolves', () =>
     withFile(async (store, path) => {
       const reader = new DatabaseSync(path, { readOnly: true })
       const count = reader.prepare('select count(*) as count from tokens')
@@ -61,7 +61,7 @@ describe('a SQLite file', { concurrency: true }, () => {
       reader.close()
     }))
 
-  it('waits for another writer without stopping the process', () =>
+  it('waits for another writer without blocking the process', () =>
     withFile(async (store, path) => {
       const holder = new DatabaseSync(path)
       holder.exec('begin immediate')
@@ -75,7 +75,7 @@ describe('a SQLite file', { concurrency: true }, () => {
       holder.close()
     }))
 
-  it('gives up on a writer that never ends, and works again afterwards', () =>
+  it('times out on a writer that never ends, then works again', () =>
     withFile(async (store, path) => {
       const holder = new DatabaseSync(path)
       holder.exec('begin immediate')
@@ -90,7 +90,7 @@ describe('a SQLite file', { concurrency: true }, () => {
     { name: 'replaced', replace: (path: string) => writeFileSync(path, '') },
   ]
   for (const { name, replace } of elsewhere) {
-    it(`takes no write while its path is ${name}: it would be lost at the next start`, () =>
+    it(`rejects writes while its path is ${name}`, () =>
       withFile(async (store, path) => {
         await store.tokens.insert('z1', token())
         renameSync(path, `${path}.away`)
@@ -107,7 +107,7 @@ describe('a SQLite file', { concurrency: true }, () => {
   }
 
   for (const { name, replace } of elsewhere) {
-    it(`takes no write while its log is ${name}, and keeps what was in it when it is closed`, () =>
+    it(`rejects writes while its log is ${name}, and keeps earlier writes when closed`, () =>
       withFile(async (store, path) => {
         await store.tokens.insert('z1', token())
         rmSync(`${path}-wal`)
@@ -123,7 +123,7 @@ describe('a SQLite file', { concurrency: true }, () => {
       }))
   }
 
-  it('forgets everything when changes were purged before they were seen', () =>
+  it('clears the cache when changes were purged unseen', () =>
     withFile(async (store, path) => {
       await store.clients.insert('z1', client({ name: 'old' }))
       assert.equal((await store.clients.find('z1', 'app'))?.name, 'old')
@@ -134,7 +134,7 @@ describe('a SQLite file', { concurrency: true }, () => {
       await inTime('new', async () => (await store.clients.find('z1', 'app'))?.name)
     }))
 
-  it('is refused when a newer version has changed it', async () => {
+  it('is rejected if changed by a newer version', async () => {
     const database = await freshDatabase('sqlite')
     await (await openStore(database.url, { clock: systemClock })).close()
     const raw = new DatabaseSync(pathOf(database.url))
@@ -144,7 +144,7 @@ describe('a SQLite file', { concurrency: true }, () => {
     await database.drop()
   })
 
-  it('that is none is refused in one line', async () => {
+  it('is rejected in one line if it is not a database', async () => {
     await assert.rejects(openStore('sqlite:/dev/null/x.db', { clock: systemClock }), (error: unknown) => {
       assert.ok(error instanceof StoreUnavailable)
       assert.match(error.message, /^cannot open the database \/dev\/null\/x\.db: [^\n]+$/)
@@ -153,7 +153,7 @@ describe('a SQLite file', { concurrency: true }, () => {
   })
 })
 
-describe('a database in memory', () => {
+describe('An in-memory database', () => {
   it('is private to its store', async () => {
     const [one, two] = await Promise.all([1, 2].map(() => openStore('sqlite::memory:', { clock: systemClock })))
     await one?.clients.insert('z1', client())
@@ -163,7 +163,7 @@ describe('a database in memory', () => {
     await two?.close()
   })
 
-  it('shows no reader what is not committed', async () => {
+  it('shows no uncommitted data', async () => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     const failing = store.approvals.save('z1', [approval(), approval({ scope: '\0' })])
     const reads: Promise<readonly unknown[]>[] = []
@@ -180,9 +180,9 @@ describe('a database in memory', () => {
   })
 })
 
-describe('a database URL', () => {
+describe('Database URLs', () => {
   for (const url of ['', 'sqlite:', 'sqlite:///x.db', 'mysql://root:secret@host/db']) {
-    it(`like ${JSON.stringify(url)} is refused, and not repeated`, async () => {
+    it(`reject ${JSON.stringify(url)} without repeating it`, async () => {
       await assert.rejects(openStore(url, { clock: systemClock }), (error: unknown) => {
         assert.ok(error instanceof Error)
         assert.ok(!error.message.includes('secret'))
@@ -192,7 +192,7 @@ describe('a database URL', () => {
   }
 })
 
-describe('the write queue', () => {
+describe('The write queue', () => {
   function recorded(flush: () => Promise<void> | undefined = () => undefined) {
     const database = new DatabaseSync(':memory:')
     database.exec('create table t (a text primary key)')
@@ -222,14 +222,14 @@ describe('the write queue', () => {
     return { database, queue, commands, rows, insert: (value: string) => insert.run(value) }
   }
 
-  it('shares one transaction among the writes of a turn, and takes no savepoint for a single statement', async () => {
+  it('uses one transaction per turn, and no savepoint for a single statement', async () => {
     const { queue, commands, rows, insert } = recorded()
     await Promise.all(['a', 'b', 'c'].map(value => queue.addStatement(() => insert(value))))
     assert.deepEqual(commands, ['begin', 'commit'])
     assert.deepEqual(rows(), ['a', 'b', 'c'])
   })
 
-  it('undoes a job that fails half-way, and nothing else', async () => {
+  it('rolls back only a failed job', async () => {
     const { queue, commands, rows, insert } = recorded()
     const twoSteps = async (first: string, second: string): Promise<void> => {
       insert(first)
@@ -249,7 +249,7 @@ describe('the write queue', () => {
     assert.equal(commands.filter(command => command === 'commit').length, 1)
   })
 
-  it('rejects the whole batch when the database ended the transaction by itself', async () => {
+  it('rejects the whole batch if the database has rolled it back', async () => {
     const { queue, rows, database, insert } = recorded()
     const results = await Promise.allSettled([
       queue.addStatement(() => insert('a')),
@@ -265,7 +265,7 @@ describe('the write queue', () => {
     assert.deepEqual(rows(), ['later'])
   })
 
-  it('takes what is added while a batch is open into the next one', async () => {
+  it('puts writes during a batch into the next one', async () => {
     const { queue, commands, rows, insert } = recorded()
     let second: Promise<unknown> | undefined
     await queue.addTransaction(async () => {
@@ -279,7 +279,7 @@ describe('the write queue', () => {
     assert.deepEqual(commands, ['begin', 'savepoint job', 'release job', 'commit', 'begin', 'commit'])
   })
 
-  it('begins the next batch while the disk writes the last one, and resolves neither before it is done', async () => {
+  it('starts the next batch during the flush, and resolves each batch once flushed', async () => {
     const disk = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     let flushes = 0
     const { queue, commands, insert } = recorded(() => disk[flushes++ as 0 | 1].promise)
@@ -304,7 +304,7 @@ describe('the write queue', () => {
     await Promise.all([second, drained])
   })
 
-  it('rejects a batch that does not reach the disk, and counts those that wait for it', async () => {
+  it('rejects a batch whose flush fails, and those that wait for it', async () => {
     const disk = Promise.withResolvers<void>()
     const { queue, insert } = recorded(() => disk.promise)
     const added = Array.from({ length: 4096 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
@@ -319,7 +319,7 @@ describe('the write queue', () => {
     await queue.drain()
   })
 
-  it('is drained when everything that was added is settled', async () => {
+  it('is drained when every write is settled', async () => {
     const { queue, rows, insert } = recorded()
     const added = Array.from({ length: 1200 }, (_, number) => queue.addStatement(() => insert(`v${number}`)))
     await queue.drain()
@@ -328,7 +328,7 @@ describe('the write queue', () => {
     await queue.drain()
   })
 
-  it('refuses what comes when 4096 wait, and takes more once they are done', async () => {
+  it('rejects writes beyond 4096 waiting ones, and accepts more later', async () => {
     const { queue, insert, rows } = recorded()
     const gate = Promise.withResolvers<void>()
     const first = queue.addTransaction(() => gate.promise)
@@ -345,7 +345,7 @@ describe('the write queue', () => {
   })
 })
 
-describe('the flush of the write-ahead log', () => {
+describe('Flushing the write-ahead log', () => {
   const inFolder = async (test: (folder: string) => Promise<void>): Promise<void> => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-flush-'))
     try {
@@ -355,7 +355,7 @@ describe('the flush of the write-ahead log', () => {
     }
   }
 
-  it('is shared by all calls that come while another one runs', () =>
+  it('is shared by concurrent calls', () =>
     inFolder(async folder => {
       const path = join(folder, 'x.db-wal')
       writeFileSync(path, 'log')
@@ -370,7 +370,7 @@ describe('the flush of the write-ahead log', () => {
       await log.close()
     }))
 
-  it('never succeeds again after a failure, and refuses further commits', () =>
+  it('fails for ever after a failure, and further commits are rejected', () =>
     inFolder(async folder => {
       const path = join(folder, 'x.db-wal')
       const log = createLogFlush(path)

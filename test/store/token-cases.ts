@@ -1,4 +1,4 @@
-// What every database must do with authorization codes, tokens and revocations.
+// Test cases of every database for authorization codes, tokens and revocations.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Store } from '../../src/store/store.ts'
@@ -30,7 +30,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     return found.flatMap(each => each?.idDigest ?? [])
   }
 
-  describe('tokens', () => {
+  describe('Tokens', () => {
     it('are deleted with their grant, which stays revoked', async () => {
       const z = newZone()
       await store().tokens.insert(z, token({ zoneId: z, grantId: 'grant' }))
@@ -45,7 +45,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().tokens.isRevoked(z, { grantId: 'other', tokenId: 'none' }), false)
     })
 
-    it('of a client and a user go with their codes, and their grants stay revoked', async () => {
+    it('of a client and user are deleted with their codes, and their grants stay revoked', async () => {
       const [z, other] = [newZone(), newZone()]
       const { tokens, codes } = store()
       const mine = { userId: 'u1', grantId: 'g1' }
@@ -75,7 +75,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await Promise.all(outcomes), ['unknown', 'used', 'redeemed'])
     })
 
-    it('of every user of a client are revoked together, and no others', async () => {
+    it('of all users of a client are revoked together', async () => {
       const [z, other] = [newZone(), newZone()]
       const { tokens, codes } = store()
       const ids = Array.from({ length: 600 }, (_, index) => `t-${index + 100}`)
@@ -98,7 +98,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal((await codes.redeem(z, 'u1', at(2))).outcome, 'unknown')
     })
 
-    it('that refresh are deleted for one client and user, and no others', async () => {
+    it('for refreshing are deleted for one client and user', async () => {
       const z = newZone()
       const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
       await store().tokens.insert(z, token({ ...refresh, idDigest: 'gone' }))
@@ -116,7 +116,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().tokens.delete(z, 'user'), false)
     })
 
-    it('that refresh stay where they are the newest, and where they were used', async () => {
+    it('for refreshing are kept if newest or used', async () => {
       const z = newZone()
       const refresh = { zoneId: z, kind: 'refresh_token', userId: 'u1' } as const
       for (const [second, idDigest] of ['oldest', 'older', 'newer', 'used', 'kept'].entries()) {
@@ -138,7 +138,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await leftBeside('newer', 0), [undefined, undefined, 'newer', 'used', 'kept'])
     })
 
-    it('that refresh are never all deleted by concurrent requests, of which each keeps its own', async () => {
+    it('for refreshing are not all deleted by concurrent requests', async () => {
       const z = newZone()
       const ids = ['a', 'b', 'c', 'd']
       for (const idDigest of ids) {
@@ -150,7 +150,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(left.filter(found => found !== undefined).length, 1)
     })
 
-    it('remember when they were used', async () => {
+    it('record when they were used', async () => {
       const z = newZone()
       await store().tokens.insert(z, token({ zoneId: z }))
       assert.equal(await store().tokens.use(z, 't1', at(7)), true)
@@ -160,8 +160,8 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('codes and tokens under concurrency', () => {
-    it('a code is redeemed once, by whichever process and connection', async () => {
+  describe('Codes and tokens under concurrency', () => {
+    it('redeem a code once across processes and connections', async () => {
       await store().codes.insert('z1', code({ codeDigest: 'raced' }))
       const other = await open()
       const here = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
@@ -176,7 +176,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(outcomes.filter(outcome => outcome === 'used').length, 59)
     })
 
-    it('an expired code is redeemed too, for the caller to judge', async () => {
+    it('redeem an expired code, which the caller rejects', async () => {
       const z = newZone()
       await store().codes.insert(z, code({ zoneId: z, expiresAt: at(1) }))
       assert.equal((await store().codes.redeem(z, 'c1', at(500))).outcome, 'redeemed')
@@ -184,7 +184,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(again, { outcome: 'used', code: code({ zoneId: z, expiresAt: at(1) }) })
     })
 
-    it('a redemption is undone once, unless the grant or the session was revoked', async () => {
+    it('undo a redemption once, unless the grant or session was revoked', async () => {
       const z = newZone()
       const { codes, tokens } = store()
       for (const codeDigest of ['open', 'revoked', 'ended']) {
@@ -205,7 +205,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await redeem('open', 5), 'used')
     })
 
-    it('a refresh token is used once', async () => {
+    it('use a refresh token once', async () => {
       await store().tokens.insert('z1', token({ idDigest: 'raced' }))
       const [own, others] = await Promise.all([
         Promise.all(Array.from({ length: 20 }, () => store().tokens.use('z1', 'raced', at(0)))),
@@ -217,12 +217,12 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('tokens that are listed', () => {
+  describe('Listed tokens', () => {
     const mine = newZone()
     const theirs = newZone()
     const expected = token({ zoneId: mine, idDigest: 'a', userId: 'u1', claims: { scope: ['openid'] } })
 
-    it('are those of the user, of the client, and of the zone, unexpired and unused', async () => {
+    it('are those of a user, client or zone, unexpired and unused', async () => {
       await insert(
         mine,
         expected,
@@ -246,7 +246,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await ids(store().tokens.listOfClient(theirs, 'other', at(10))), [])
     })
 
-    it('are whole', async () => {
+    it('have every member', async () => {
       const listed = await store().tokens.listOfUser(mine, 'u1', at(10))
       assert.deepEqual(
         listed.find(({ idDigest }) => idDigest === 'a'),
@@ -262,7 +262,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     }
   })
 
-  describe('tokens that are deleted together', () => {
+  describe('Bulk deletion of tokens', () => {
     const all = ['a', 'b', 'c', 'd', 'e', 'f', 'x']
     const cases: readonly {
       readonly name: string
@@ -281,25 +281,25 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
         gone: ['a', 'c', 'd', 'e', 'x'],
       },
       {
-        name: 'of a user named like a client',
+        name: 'of a user with the id of a client',
         deleteSome: z => store().tokens.deleteSomeOfUser(z, 'app'),
         gone: ['e'],
       },
       {
-        name: 'of a client named like a user',
+        name: 'of a client with the id of a user',
         deleteSome: z => store().tokens.deleteSomeOfClient(z, 'u1'),
         gone: ['f'],
       },
       { name: 'of an empty id', deleteSome: z => store().tokens.deleteSomeOfUser(z, '', ''), gone: [] },
-      { name: 'of what no row can hold', deleteSome: z => store().tokens.deleteSomeOfUser(z, '\0'), gone: [] },
+      { name: 'of an invalid user id', deleteSome: z => store().tokens.deleteSomeOfUser(z, '\0'), gone: [] },
       {
-        name: 'of a client that no row can hold',
+        name: 'of an invalid client id',
         deleteSome: z => store().tokens.deleteSomeOfClient(z, '\ud800'),
         gone: [],
       },
     ]
     for (const { name, deleteSome, gone } of cases) {
-      it(`are those ${name}, dead ones too, and no others`, async () => {
+      it(`deletes those ${name}, expired or used, and no others`, async () => {
         const [mine, theirs] = [newZone(), newZone()]
         for (const zoneId of [mine, theirs]) {
           await insert(
@@ -323,7 +323,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       })
     }
 
-    it('are deleted in batches until none is left, by several processes at once', async () => {
+    it('works in batches until none is left, also in concurrent processes', async () => {
       const z = newZone()
       await insert(z, ...Array.from({ length: 1300 }, (_, number) => ({ idDigest: `t${number}`, userId: 'u1' })))
       assert.equal(await store().tokens.deleteSomeOfUser(z, 'u1', 'app'), 500)
@@ -348,7 +348,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a refresh token that is used again', () => {
+  describe('A reused refresh token', () => {
     const family = async (): Promise<string> => {
       const z = newZone()
       const shared = { kind: 'refresh_token', grantId: 'grant', userId: 'u1' } as const
@@ -365,7 +365,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     const usedAt = async (z: string, id: string): Promise<Date | undefined> =>
       (await store().tokens.find(z, id))?.usedAt
 
-    it('takes the place of its successor, which is out of use from then on', async () => {
+    it('replaces its successor', async () => {
       const z = await family()
       assert.deepEqual(await store().tokens.useAgain(z, first, at(8)), ['second'])
       assert.deepEqual([await usedAt(z, 'first'), await usedAt(z, 'second')], [at(8), at(5)])
@@ -374,13 +374,13 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
 
     const refused = [
-      { name: 'when its successor was used', before: (z: string) => store().tokens.use(z, 'second', at(7)) },
-      { name: 'when it was used again meanwhile', before: (z: string) => store().tokens.useAgain(z, first, at(7)) },
-      { name: 'when it is gone', before: (z: string) => store().tokens.delete(z, 'first') },
-      { name: 'when its grant was revoked', before: (z: string) => store().tokens.revokeGrant(z, 'grant', at(100)) },
+      { name: 'if its successor was used', before: (z: string) => store().tokens.use(z, 'second', at(7)) },
+      { name: 'if it was reused already', before: (z: string) => store().tokens.useAgain(z, first, at(7)) },
+      { name: 'if it was deleted', before: (z: string) => store().tokens.delete(z, 'first') },
+      { name: 'if its grant was revoked', before: (z: string) => store().tokens.revokeGrant(z, 'grant', at(100)) },
     ]
     for (const { name, before } of refused) {
-      it(`is refused ${name}`, async () => {
+      it(`is rejected ${name}`, async () => {
         const z = await family()
         await before(z)
         const had = [await usedAt(z, 'first'), await usedAt(z, 'second')]
@@ -389,7 +389,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       })
     }
 
-    it('is unused again once its use is undone, if it is still the last one', async () => {
+    it('is unused again once its use is undone, if it is still the newest', async () => {
       const [z, other] = [await family(), await family()]
       await store().tokens.undoUse(z, { idDigest: 'first', usedAt: at(4) })
       assert.deepEqual(await usedAt(z, 'first'), at(5))
@@ -398,7 +398,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().tokens.use(z, 'first', at(6)), true)
     })
 
-    it('is as it was before, with its successor, once the second use is undone', async () => {
+    it('is restored with its successor once the second use is undone', async () => {
       const z = await family()
       const before = { usedAt: at(5), replaced: ['second'] }
       assert.deepEqual(await store().tokens.useAgain(z, first, at(8)), before.replaced)
@@ -409,7 +409,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await store().tokens.useAgain(z, first, at(9)), ['second'])
     })
 
-    it('is not an unused one, and not one of another zone', async () => {
+    it('must have been used, and be of the zone', async () => {
       const [z, other] = [await family(), await family()]
       const second = { idDigest: 'second', grantId: 'grant', usedAt: at(5) }
       assert.equal(await store().tokens.useAgain(z, second, at(8)), undefined)
@@ -417,7 +417,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual([await usedAt(other, 'first'), await usedAt(other, 'second')], [at(5), undefined])
     })
 
-    it('is used by exactly one of many at once', async () => {
+    it('is accepted from one of concurrent requests', async () => {
       const z = await family()
       const other = await open()
       const both = Array.from({ length: 20 }, (_, number) => (number % 2 === 0 ? store() : other))
@@ -429,7 +429,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(winners([...own, ...[others].flat()]), 1)
     })
 
-    it('and its successor are not used both, however often that is tried', async () => {
+    it('and its successor are never both used, in repeated races', async () => {
       for (let round = 0; round < 20; round += 1) {
         const z = await family()
         const outcomes = await Promise.all([
@@ -443,8 +443,8 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a token without a row', () => {
-    it('is revoked by its id, in its zone, and belongs to no grant', async () => {
+  describe('A token without a row', () => {
+    it('is revoked by id in its zone', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       await insert(mine, { idDigest: 'jti', grantId: 'jti' })
       await store().tokens.revokeUnstored(mine, 'jti', at(100))
@@ -458,7 +458,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.deepEqual(await left(mine, ['jti']), ['jti'], 'nothing is deleted')
     })
 
-    it('is revoked by many at once, and stays so for a day longer than any of them named', async () => {
+    it('can be revoked concurrently, until a day after the latest expiry given', async () => {
       const database = await open()
       const z = newZone()
       await Promise.all([50, 200, 100].map(seconds => database.tokens.revokeUnstored(z, 'jti', at(seconds))))
@@ -471,8 +471,8 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a token that is deleted', () => {
-    it('is deleted by exactly one of many at once', async () => {
+  describe('Deleting a token', () => {
+    it('succeeds for one of concurrent requests', async () => {
       const z = newZone()
       await insert(z, {})
       const other = await open()
@@ -486,8 +486,8 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
     })
   })
 
-  describe('a salt', () => {
-    it('of a user changes alone, and only in its zone', async () => {
+  describe('Token salts', () => {
+    it('of a user change separately, in their zone only', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       for (const zoneId of [mine, theirs]) {
         await store().users.insert(zoneId, user({ ...fullUser, zoneId }))
@@ -501,7 +501,7 @@ export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
       assert.equal(await store().users.find(mine, 'gone'), undefined)
     })
 
-    it('of a client changes alone, only in its zone, and at once for readers of the cache', async () => {
+    it('of a client change separately, in their zone only, and in the cache', async () => {
       const [mine, theirs] = [newZone(), newZone()]
       for (const zoneId of [mine, theirs]) {
         await store().clients.insert(zoneId, client({ ...fullClient, zoneId }))

@@ -33,7 +33,7 @@ async function allOf(rows: AsyncIterable<object>): Promise<readonly object[]> {
 const part = (row: object | undefined, ...names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(names.map(name => [name, Reflect.get(Object(row), name)]))
 
-describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
+describe('A UAA database on MySQL', { skip: WITHOUT_MARIADB }, () => {
   let server: MariaDb
   let uaa: TestUaa
   before(async () => {
@@ -51,7 +51,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
   })
   after(() => uaa.drop())
 
-  it('is read with its flags, times and numbers as those of a PostgreSQL', async () => {
+  it('is read with booleans, times and numbers as from PostgreSQL', async () => {
     const [row] = await rowsOf(uaa.url, 'users')
     assert.deepEqual(
       part(row, 'id', 'userName', 'verified', 'active', 'created', 'updated', 'lastLogon', 'version', 'info'),
@@ -69,7 +69,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     )
   })
 
-  it('is read with dates before 1970, after 2038 and without a day', async () => {
+  it('is read with dates before 1970, after 2038 and of zero', async () => {
     await uaa.run(`set session sql_mode = ''`)
     await uaa.insert('authz_approvals', { user_id: ID, client_id: 'a', scope: 's', expiresat: '1969-12-31 23:59:59' })
     await uaa.insert('authz_approvals', { user_id: ID, client_id: 'b', scope: 's', expiresat: '2999-01-01 00:00:00' })
@@ -87,7 +87,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     )
   })
 
-  it('is read with flags of other types', async () => {
+  it('is read with booleans of other column types', async () => {
     const other = await freshMysqlUaa()
     try {
       await other.run(`alter table users modify active decimal(1), modify verified bit(1)`)
@@ -102,14 +102,14 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is read with the bytes of an icon as base64', async () => {
+  it('is read with icons in base64', async () => {
     const icon = Buffer.alloc(100, 'icon')
     await uaa.insert('oauth_client_details', { client_id: 'tile', app_icon: icon })
     const [row] = await rowsOf(uaa.url, 'clients')
     assert.deepEqual(Buffer.from(String(part(row, 'appIcon')['appIcon']), 'base64'), icon)
   })
 
-  it('is read as of the moment at which it was opened', async () => {
+  it('is read in a snapshot taken when opened', async () => {
     const source = await openUaaDatabase(uaa.url)
     try {
       await uaa.insert('users', { ...user, id: 'later', username: 'later' })
@@ -120,7 +120,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is not held in memory: closing in the middle of a large table ends the connection', async () => {
+  it('is streamed: closing midway ends the connection', async () => {
     const large = await freshMysqlUaa()
     try {
       await large.run(
@@ -141,7 +141,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is read by its own settings, whatever the defaults of the server are', async () => {
+  it('is read with its own session settings, independent of server defaults', async () => {
     const defaults = { sql_select_limit: 1, max_statement_time: 0.001 }
     const administration = await connectTo(server)
     try {
@@ -155,7 +155,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('fails when the connection is lost in the middle of a table, and before one', { timeout: 60_000 }, async () => {
+  it('fails if the connection is lost, during a table or before one', { timeout: 60_000 }, async () => {
     const large = await freshMysqlUaa()
     const administration = await connectTo(server)
     const [own] = await large.run('select connection_id() as id')
@@ -196,7 +196,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is refused where a column is missing, or every table', async () => {
+  it('is rejected if a column or table is missing', async () => {
     const old = await freshMysqlUaa()
     try {
       await old.run(`alter table users drop column alias_zid`)
@@ -212,7 +212,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is refused where its user may not read a table, and says which', async () => {
+  it('is rejected if the user may not read a table, which is named', async () => {
     const { pathname } = new URL(uaa.url)
     const database = pathname.slice(1)
     const administration = await connectTo(server)
@@ -232,7 +232,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     }
   })
 
-  it('is read by one import that writes at a time, and by rehearsals meanwhile', async () => {
+  it('is read by one writing import at a time, and by concurrent dry runs', async () => {
     const first = await openUaaDatabase(uaa.url, { isAlone: true })
     await assert.rejects(openUaaDatabase(uaa.url, { isAlone: true }), {
       message: "UAA's database: another import is under way: wait until it has ended",
@@ -242,7 +242,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     await (await openUaaDatabase(uaa.url, { isAlone: true })).close()
   })
 
-  it('is named when it cannot be reached, and when the password is wrong', async () => {
+  it('is named in the error if it is unreachable or the password is wrong', async () => {
     await assert.rejects(openUaaDatabase('mysql://uaa:pw@127.0.0.1:9/uaa'), error => {
       assert.ok(error instanceof StoreUnavailable)
       assert.match(error.message, /^UAA's database: connect ECONNREFUSED/)
@@ -253,7 +253,7 @@ describe('the MySQL database of a UAA', { skip: WITHOUT_MARIADB }, () => {
     })
   })
 
-  it('proves its name by TLS where the URL has a certification authority', async () => {
+  it('is verified by TLS if the URL has a certification authority', async () => {
     const byName = uaa.url.replace('127.0.0.1', 'localhost')
     const trusting = `sslrootcert=${encodeURIComponent(server.certificateFile)}`
     assert.equal((await rowsOf(`${byName}?${trusting}`, 'users')).length, 1)

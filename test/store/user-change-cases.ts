@@ -7,8 +7,8 @@ import type { Lent } from './token-cases.ts'
 
 /** The cases of users being made, changed and deleted, inside the suite of a database. */
 export function userChangeCases({ store, newZone }: Lent): void {
-  describe('a user of an API', () => {
-    it('is created with decisions, or not at all', async () => {
+  describe('A user of an API', () => {
+    it('is created with approvals atomically', async () => {
       const z = newZone()
       const { users, approvals } = store()
       const theirs = approval({ zoneId: z, userId: 'u1' })
@@ -20,7 +20,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.deepEqual(await approvals.listOfUser(z, 'u2', at(0)), [])
     })
 
-    it('is created once under names that differ in case or Unicode form, also at once', async () => {
+    it('is created once under names that differ in case or Unicode form, also concurrently', async () => {
       const z = newZone()
       const names = ['Zoë', 'ZOË', 'zoe\u0308', 'ＺＯＥ\u0308']
       const results = await Promise.allSettled(
@@ -33,7 +33,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await store().users.count(z), 1)
     })
 
-    it('is inserted with others, or none of them is, also at once', async () => {
+    it('is inserted with others atomically, also concurrently', async () => {
       const z = newZone()
       const { users } = store()
       const named = (...names: readonly string[]) => names.map(id => user({ zoneId: z, id, userName: id }))
@@ -46,7 +46,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.count(z), 6)
     })
 
-    it('is not created in a zone that is full, also at once', async () => {
+    it('is not created beyond the limit of the zone, also concurrently', async () => {
       const z = newZone()
       const made = await Promise.all(
         ['a', 'b', 'c', 'd'].map(id => store().users.create(z, user({ zoneId: z, id, userName: id }), { maxUsers: 2 })),
@@ -57,7 +57,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await store().users.create(newZone(), user(), { maxUsers: 1 }), true)
     })
 
-    it('is replaced in the version that was read, and counts it', async () => {
+    it('is replaced if the version matches, which increments it', async () => {
       const z = newZone()
       const { users } = store()
       const before = user({ ...fullUser, zoneId: z })
@@ -83,7 +83,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.replace(newZone(), before, after), undefined)
     })
 
-    it('gets a new password with the change, which ends all access and forgets failures', async () => {
+    it('gets a new password with the change, which ends all access and clears failures', async () => {
       const z = newZone()
       const { users, events, sessions } = store()
       const before = user({ zoneId: z, passwordHash: 'h', passwordRevision: 'r1' })
@@ -98,7 +98,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.replace(z, { ...before, version: 1 }, after), undefined)
     })
 
-    it('keeps what others change meanwhile without a new version', async () => {
+    it('keeps concurrent changes that do not increment the version', async () => {
       const z = newZone()
       const { users } = store()
       const before = user({ zoneId: z, passwordHash: 'h' })
@@ -122,7 +122,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.replace(z, written, { ...written, active: false }), undefined, 'a new password')
     })
 
-    it('loses every way in with another password revision, and only then', async () => {
+    it('loses every credential when the password revision changes', async () => {
       const z = newZone()
       const { users, sessions, tokens, codes } = store()
       const before = user({ zoneId: z })
@@ -141,7 +141,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal((await users.find(z, 'u1'))?.passwordRevision, 'p2')
     })
 
-    it('loses all access at once while the password stays, and no other user does', async () => {
+    it('loses all access at once while the password stays', async () => {
       const z = newZone()
       const { users, sessions, tokens, codes, oneTimeCodes } = store()
       for (const id of ['u1', 'u2']) {
@@ -180,7 +180,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       )
     })
 
-    it('cannot be renamed to a name that is taken, nor be given an external id that is', async () => {
+    it('cannot get the name or external id of another', async () => {
       const z = newZone()
       const { users } = store()
       const [a, b] = ['a', 'b'].map(id => user({ zoneId: z, id, userName: id, externalId: id }))
@@ -191,7 +191,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.deepEqual(await users.find(z, 'a'), a)
     })
 
-    it('leaves nothing of what requests write that began before the deletion', async () => {
+    it('keeps nothing that concurrent requests write after the deletion', async () => {
       const z = newZone()
       const { users, tokens, sessions, codes, approvals } = store()
       await users.create(z, user({ zoneId: z, id: 'late' }))
@@ -212,7 +212,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.deepEqual(await approvals.listOfUser(z, 'late', at(302)), [])
     })
 
-    it('is deleted with everything of theirs, in the version that is expected', async () => {
+    it('is deleted with all related records if the version matches', async () => {
       const z = newZone()
       const { users, sessions, tokens, codes, approvals, groups, events } = store()
       await groups.insert(z, group({ zoneId: z }))
@@ -247,7 +247,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.delete(z, 'u2'), true)
     })
 
-    it('is verified without a new version, in the version that is expected', async () => {
+    it('is verified if the version matches, without incrementing it', async () => {
       const z = newZone()
       const { users } = store()
       const before = user({ zoneId: z, version: 3 })
@@ -260,7 +260,7 @@ export function userChangeCases({ store, newZone }: Lent): void {
       assert.equal(await users.requirePasswordChange(z, 'nobody'), false)
     })
 
-    it('is listed with groups, direct and nested, and with decisions that still hold', async () => {
+    it('is listed with direct and nested groups and unexpired approvals', async () => {
       const [z, other] = [newZone(), newZone()]
       const { users, groups, approvals } = store()
       for (const zoneId of [z, other]) {

@@ -18,7 +18,7 @@ const query: ListQuery = {
 
 /** The cases of lists of users, inside the suite of a database. */
 export function userListCases({ store, newZone }: Lent): void {
-  describe('a list of users with the names of UAA', () => {
+  describe('The list of users with UAA attribute names', () => {
     let mine = ''
     before(async () => {
       mine = newZone()
@@ -57,7 +57,7 @@ export function userListCases({ store, newZone }: Lent): void {
       return records.map(({ id }) => id)
     }
 
-    it('has of profiles only whether the address is the primary one, where no more is asked for', async () => {
+    it('reads only the primary e-mail address of profiles unless more is requested', async () => {
       const z = newZone()
       const value = 'a@list.example'
       const lists: readonly (readonly [id: string, emails: Profile['emails'], isPrimary: boolean])[] = [
@@ -96,7 +96,7 @@ export function userListCases({ store, newZone }: Lent): void {
       }
     })
 
-    it('holds the records as they were stored, oldest first, and none of another zone', async () => {
+    it('returns the stored records of the zone, oldest first', async () => {
       const { records, totalResults } = await store().users.list(mine, query)
       assert.equal(totalResults, 4)
       assert.deepEqual(records, await Promise.all(['u3', 'u4', 'u2', 'u1'].map(id => store().users.find(mine, id))))
@@ -142,7 +142,7 @@ export function userListCases({ store, newZone }: Lent): void {
       { filter: '(userName eq "marissa" or userName eq "u-ldap") and verified eq false', want: ['u3', 'u1'] },
     ]
     for (const { filter, want } of found) {
-      it(`is filtered: ${filter.replaceAll(/[\d:.TZ-]{24}/g, 'date')}`, async () => {
+      it(`supports the filter ${filter.replaceAll(/[\d:.TZ-]{24}/g, 'date')}`, async () => {
         assert.deepEqual(await list({ filter: parseFilter(filter) }), want)
       })
     }
@@ -174,7 +174,8 @@ export function userListCases({ store, newZone }: Lent): void {
       'constructor pr',
     ]
     for (const filter of refused) {
-      it(`is not filtered: ${filter}`, () => assert.rejects(() => list({ filter: parseFilter(filter) }), InvalidFilter))
+      it(`rejects the filter ${filter}`, () =>
+        assert.rejects(() => list({ filter: parseFilter(filter) }), InvalidFilter))
     }
 
     const sorted: readonly { sortBy: string; want: readonly string[] }[] = [
@@ -190,7 +191,7 @@ export function userListCases({ store, newZone }: Lent): void {
       { sortBy: 'alias_id', want: ['u1', 'u2', 'u3', 'u4'] },
     ]
     for (const { sortBy, want } of sorted) {
-      it(`is sorted by ${sortBy}, in pages and both ways`, async () => {
+      it(`is sorted by ${sortBy}, in pages and in both directions`, async () => {
         assert.deepEqual(await list({ sortBy }), want)
         assert.deepEqual(await list({ sortBy, descending: true }), want.toReversed())
         assert.deepEqual(await list({ sortBy, startIndex: 2, count: 2 }), want.slice(1, 3))
@@ -207,7 +208,7 @@ export function userListCases({ store, newZone }: Lent): void {
       'created desc',
       '__proto__',
     ]) {
-      it(`is not sorted by ${sortBy}`, () => assert.rejects(() => list({ sortBy }), InvalidFilter))
+      it(`rejects sorting by ${sortBy}`, () => assert.rejects(() => list({ sortBy }), InvalidFilter))
     }
   })
 }

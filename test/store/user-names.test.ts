@@ -22,8 +22,8 @@ const revertMigration = (database: TestDatabase): Promise<void> =>
   )
 
 for (const kind of DATABASE_KINDS) {
-  describe(`user names of an earlier database, on ${kind}`, () => {
-    it('are found in every Unicode form, and of two that are the same now one is', async () => {
+  describe(`Migration of user names, on ${kind}`, () => {
+    it('finds them in every Unicode form, and one of equivalent duplicates', async () => {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const first = await openStore(database.url, options)

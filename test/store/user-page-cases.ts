@@ -212,7 +212,7 @@ export function userPageCases({ store, newZone }: Lent): void {
     throw new Error('the pages do not end')
   }
 
-  describe('users with the names of SCIM 2.0', () => {
+  describe('Users with SCIM 2.0 attribute names', () => {
     let mine = ''
     let everyone: readonly User[] = []
     const resources = new Map<string, JsonRecord>()
@@ -235,7 +235,7 @@ export function userPageCases({ store, newZone }: Lent): void {
       }
     })
 
-    it('are filtered as the resources are in memory, in lists and in pages', async () => {
+    it('are filtered like resources in memory, in lists and pages', async () => {
       await fc.assert(
         fc.asyncProperty(filters, async filter => {
           const want = [...resources].flatMap(([id, resource]) => (matches(filter, resource, folding) ? [id] : []))
@@ -258,7 +258,7 @@ export function userPageCases({ store, newZone }: Lent): void {
       )
     })
 
-    it('come in pages in the order of the whole list, absent values last, or first when descending', async () => {
+    it('are paged in the order of the list, absent values last, or first if descending', async () => {
       const sorts = fc.record({
         sortBy: fc.constantFrom(...SORTS),
         descending: fc.boolean(),
@@ -313,14 +313,14 @@ export function userPageCases({ store, newZone }: Lent): void {
       'emails[value sw "\\udc00"]',
     ]
     for (const text of refused) {
-      it(`are not filtered: ${text}`, async () => {
+      it(`reject the filter ${text}`, async () => {
         const query = { filter: parseFilter(text, 'scim'), sortBy: 'id', descending: false, dialect: 'scim' } as const
         await assert.rejects(() => store().users.list(mine, { ...query, startIndex: 1, count: 1 }), InvalidFilter)
         await assert.rejects(() => store().users.page(mine, { ...query, count: 1 }), InvalidFilter)
       })
     }
 
-    it('are the same whatever a value holds that could end a string or a statement', async () => {
+    it('are found by values with quotes and escapes', async () => {
       const z = newZone()
       const values = [
         `'`,
@@ -364,17 +364,17 @@ export function userPageCases({ store, newZone }: Lent): void {
     })
 
     for (const sortBy of ['nothing', 'created', 'password', 'addresses', 'id desc', '__proto__', 'profile']) {
-      it(`are not sorted by ${sortBy}`, async () => {
+      it(`reject sorting by ${sortBy}`, async () => {
         const query = { filter: EVERYONE, sortBy, descending: false, count: 1, dialect: 'scim' } as const
         await assert.rejects(() => store().users.page(mine, query), InvalidFilter)
       })
     }
   })
 
-  describe('a page from a position on', () => {
+  describe('A page after a cursor', () => {
     for (const sortBy of ['id', 'userName', 'meta.created', 'name.familyName', 'nickName']) {
       for (const descending of [false, true]) {
-        it(`neither loses nor repeats a user by ${sortBy}${descending ? ', descending' : ''} while others are created and deleted`, async () => {
+        it(`neither skips nor repeats users by ${sortBy}${descending ? ', descending' : ''} during concurrent changes`, async () => {
           const z = newZone()
           const { users } = store()
           const named = (id: string, index: number): User => {
@@ -403,7 +403,7 @@ export function userPageCases({ store, newZone }: Lent): void {
       }
     }
 
-    it('may follow a user who is no more, or has another sort value now', async () => {
+    it('may follow a user that was deleted or changed', async () => {
       const z = newZone()
       const { users } = store()
       for (const id of ['a', 'b', 'c', 'd']) await users.insert(z, user({ zoneId: z, id, userName: id }))
@@ -418,7 +418,7 @@ export function userPageCases({ store, newZone }: Lent): void {
       )
     })
 
-    it('is walked back from where a page begins', async () => {
+    it('can be read backwards from the start of a page', async () => {
       const z = newZone()
       const { users } = store()
       const ids = ['a', 'b', 'c', 'd', 'e']

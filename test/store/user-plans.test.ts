@@ -35,7 +35,7 @@ const filters: readonly { filter: string; dialect?: FilterDialect }[] = [
   { filter: 'meta.lastModified gt "2030-01-01T00:00:00Z"' },
 ]
 
-describe('users on SQLite', () => {
+describe('Query plans of users on SQLite', () => {
   let database: TestDatabase
   let db: Database
   let raw: DatabaseSync
@@ -73,7 +73,7 @@ describe('users on SQLite', () => {
   }
 
   for (const { filter, dialect = 'scim' } of filters) {
-    it(`are found by an index: ${filter}`, async () => {
+    it(`use an index for the filter ${filter}`, async () => {
       const lists = createUserList(db)
       const query = { filter: parseFilter(filter, dialect), sortBy: 'id', descending: false, count: 10, dialect }
       await lists.list('z', { ...query, startIndex: 1 })
@@ -86,7 +86,7 @@ describe('users on SQLite', () => {
 
   for (const sortBy of ['id', 'userName', 'meta.created', 'meta.lastModified']) {
     for (const descending of [false, true]) {
-      it(`are read in the order of an index: ${sortBy}${descending ? ', descending' : ''}`, async () => {
+      it(`use the order of an index for ${sortBy}${descending ? ', descending' : ''}`, async () => {
         const after = { value: sortBy.startsWith('meta.') ? 1 : 'a', key: 'a' }
         const query = {
           filter: parseFilter('id pr', 'scim'),
@@ -107,7 +107,7 @@ describe('users on SQLite', () => {
     }
   }
 
-  it('are signed out, with their provider, by an index', async () => {
+  it('use an index to delete the sessions of a provider', async () => {
     const plans: string[] = []
     const within: Pick<Transaction, 'run'> = {
       async run(of, args) {

@@ -38,7 +38,7 @@ async function isCounted(store: Store, tables: Tables, zoneId: string): Promise<
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`addresses and numbers of users, on ${kind}`, () => {
+  describe(`E-mail addresses and phone numbers of users, on ${kind}`, () => {
     const emails = [{ value: 'Other@x' }, { value: 'A@x', type: 'work', primary: true }]
 
     it('are indexed by every write of a user', async () => {
@@ -67,7 +67,7 @@ for (const kind of DATABASE_KINDS) {
       })
     })
 
-    it('are left as they were by a write that fails, and so is the number of users', async () => {
+    it('are unchanged after a failed write, like the number of users', async () => {
       await withStore(kind, async (store, tables) => {
         await store.users.insert('z1', user({ email: 'a@x' }))
         await store.users.insert('z1', user({ id: 'u2', userName: 'second', email: 'b@x' }))
@@ -83,7 +83,7 @@ for (const kind of DATABASE_KINDS) {
       })
     })
 
-    it('go with the users of an origin and with the zone', async () => {
+    it('are deleted with the users of a provider or zone', async () => {
       await withStore(kind, async (store, tables) => {
         await store.zones.insert(zone({ id: 'z1' }))
         const ldap = provider({ zoneId: 'z1', originKey: 'ldap' })
@@ -101,7 +101,7 @@ for (const kind of DATABASE_KINDS) {
       })
     })
 
-    it('are counted by many at once', async () => {
+    it('are counted correctly with concurrent writes', async () => {
       await withStore(kind, async (store, tables) => {
         const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
         await Promise.all(ids.map(id => store.users.insert('z1', user({ id, userName: id }))))
@@ -111,7 +111,7 @@ for (const kind of DATABASE_KINDS) {
       })
     })
 
-    it('of an earlier database are found and counted', async () => {
+    it('of an earlier database are migrated and counted', async () => {
       await withStore(kind, async (store, tables, url) => {
         const account = user({ email: 'A@x', phoneNumber: '1', createdAt: at(0) })
         await store.users.insert('z1', account)

@@ -1,4 +1,4 @@
-// What every database must do with zones as the management API changes them.
+// Test cases of every database for zones as the management API changes them.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { AlreadyExists, ChangedMeanwhile } from '../../src/store/store.ts'
@@ -29,7 +29,7 @@ export function zoneCases({
   url: () => string
   inTime: (expected: unknown, ask: () => Promise<unknown>) => Promise<void>
 }): void {
-  describe('zones', () => {
+  describe('Zone records', () => {
     let tables: Tables
     before(async () => {
       tables = await openTables(url())
@@ -41,7 +41,7 @@ export function zoneCases({
       return id
     }
 
-    describe('a zone that is created', () => {
+    describe('A new zone', () => {
       it('has its provider, groups and keys', async () => {
         const id = await create()
         assert.equal((await store().zones.findBySubdomain(`sub-${id}`))?.id, id)
@@ -65,7 +65,7 @@ export function zoneCases({
         { name: 'id', twin: (id: string) => zone({ id, subdomain: `other-${id}` }) },
         { name: 'subdomain', twin: (id: string) => zone({ id: `other-${id}`, subdomain: `sub-${id}` }) },
       ]) {
-        it(`leaves nothing behind when its ${name} is taken`, async () => {
+        it(`is not stored if its ${name} is taken`, async () => {
           const id = await create()
           const second = twin(id)
           const before = await tables.count(second.id)
@@ -75,7 +75,7 @@ export function zoneCases({
         })
       }
 
-      it('leaves nothing behind when something in the middle fails', async () => {
+      it('is not stored if any of its records fails', async () => {
         const id = newZone()
         const broken = { ...contents(id), keys: [key({ zoneId: id }), key({ zoneId: id })] }
         await assert.rejects(store().zones.create(zone({ id, subdomain: id }), broken), AlreadyExists)
@@ -83,7 +83,7 @@ export function zoneCases({
         assert.deepEqual(await tables.count(id), {})
       })
 
-      it('has nothing of what was left of an earlier one with its id', async () => {
+      it('has no records of an earlier zone with its id', async () => {
         const id = newZone()
         await store().clients.insert(id, client({ zoneId: id }))
         assert.notEqual(await store().clients.find(id, 'app'), undefined)
@@ -91,15 +91,15 @@ export function zoneCases({
         assert.equal(await store().clients.find(id, 'app'), undefined)
       })
 
-      it('is created once by two who try at the same moment', async () => {
+      it('is created once by concurrent requests', async () => {
         const id = newZone()
         const outcomes = await Promise.allSettled([create(id), create(id)])
         assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
       })
     })
 
-    describe('a zone that is changed', () => {
-      it('is not written over another one with its id that was created meanwhile', async () => {
+    describe('Zone update', () => {
+      it('is rejected if the zone was deleted and created again', async () => {
         const id = await create()
         const read = await store().zones.read(id)
         assert.ok(read)
@@ -109,7 +109,7 @@ export function zoneCases({
         await assert.rejects(late, ChangedMeanwhile)
       })
 
-      it('is written by one of two who read the same', async () => {
+      it('is accepted from one of concurrent requests', async () => {
         const id = await create()
         const read = await store().zones.read(id)
         assert.ok(read)
@@ -124,7 +124,7 @@ export function zoneCases({
         assert.equal(now.revision, 1)
       })
 
-      it('counts the writes of the bootstrap as well', async () => {
+      it('is rejected after a write of the bootstrap', async () => {
         const id = await create()
         await store().zones.update(zone({ id, subdomain: `sub-${id}`, name: 'bootstrap' }))
         assert.equal((await store().zones.read(id))?.revision, 1)
@@ -134,14 +134,14 @@ export function zoneCases({
         )
       })
 
-      it('cannot be changed once it is gone', async () => {
+      it('is rejected for a deleted zone', async () => {
         const id = await create()
         await store().zones.delete(id, DEFAULT)
         await assert.rejects(store().zones.replace(zone({ id }), 0, { groups: [] }), ChangedMeanwhile)
         assert.equal(await store().zones.read(id), undefined)
       })
 
-      it('gets the groups that are missing, and keeps those that are there', async () => {
+      it('adds missing groups and keeps existing ones', async () => {
         const id = await create()
         await store().zones.replace(zone({ id, subdomain: `sub-${id}` }), 0, {
           groups: [
@@ -152,7 +152,7 @@ export function zoneCases({
         assert.deepEqual((await groupNamesOf(store(), id)).toSorted(), ['cloud.read', 'new', 'openid'])
       })
 
-      it('gets other keys instead of its own, everywhere at once', async () => {
+      it('replaces the keys, also in other processes', async () => {
         const id = await create()
         const elsewhere = await open()
         try {
@@ -170,7 +170,7 @@ export function zoneCases({
         }
       })
 
-      it('signs with another of its keys, or stays as it was when that one cannot', async () => {
+      it('activates another key, or changes nothing if that cannot sign', async () => {
         const id = await create()
         const record = zone({ id, subdomain: `sub-${id}`, name: 'changed' })
         for (const activate of ['k2', 'unknown']) {
@@ -184,8 +184,8 @@ export function zoneCases({
       })
     })
 
-    describe('a zone that is deleted', () => {
-      it('takes everything of it along, from every table that has a zone, and nothing of another', async () => {
+    describe('Zone deletion', () => {
+      it('deletes the zone’s rows from every table with a zone', async () => {
         const [gone, kept] = [newZone(), newZone()]
         assert.ok(tables.ofZones.length >= 16, 'the tables were found')
         const inOrder = tables.ofZones.toSorted((a, b) => Number(b === 'groups') - Number(a === 'groups'))
@@ -202,7 +202,7 @@ export function zoneCases({
         assert.equal((await store().zones.delete(gone, DEFAULT)).outcome, 'missing')
       })
 
-      it('is not brought back by the bootstrap, of which the rest is forgotten', async () => {
+      it('is not reverted by the bootstrap, whose other records are deleted', async () => {
         const id = await create()
         await store().bootstrap.remember(id, 'zone', id, 'digest')
         await store().bootstrap.remember(id, 'client', 'app', 'digest')
@@ -211,7 +211,7 @@ export function zoneCases({
         assert.equal(await store().bootstrap.applied(id, 'client', 'app'), undefined)
       })
 
-      it('is served from no cache', async () => {
+      it('evicts the zone from every cache', async () => {
         const id = await create()
         await store().clients.insert(id, client({ zoneId: id }))
         const elsewhere = await open()
@@ -236,7 +236,7 @@ export function zoneCases({
         }
       })
 
-      it('leaves nothing of what requests write that began before', async () => {
+      it('deletes records that concurrent requests write after it', async () => {
         const id = await create()
         const late = (number: number) => [
           store().clients.insert(id, client({ zoneId: id, clientId: `c${number}` })),
@@ -257,7 +257,7 @@ export function zoneCases({
         assert.deepEqual(await tables.count(id), {})
       })
 
-      it('is not touched any more once it was created again', async () => {
+      it('does not affect a zone created again', async () => {
         const id = await create()
         await store().zones.delete(id, DEFAULT)
         await store().purge(at(0))
@@ -267,7 +267,7 @@ export function zoneCases({
         assert.deepEqual(await tables.count(id), created)
       })
 
-      it('stays while one of its providers has an alias', async () => {
+      it('is rejected while a provider has an alias', async () => {
         const id = await create()
         await tables.run(`update identity_providers set alias_id = 'x' where zone_id = '${id}'`)
         assert.equal((await store().zones.delete(id, DEFAULT)).outcome, 'aliased')
@@ -276,7 +276,7 @@ export function zoneCases({
       })
 
       for (const id of ['one', '%', '_', 'a%', 'A', 'x-y']) {
-        it(`takes the groups of the default zone along that are named after ${id}, and no others`, async () => {
+        it(`deletes groups of the default zone for ${id} only`, async () => {
           const main = newZone()
           const gone = [`zones.${id}.admin`, `zones.${id}.clients.read`]
           const near = [
@@ -315,7 +315,7 @@ export function zoneCases({
           assert.deepEqual(await groupNamesOf(store(), other), [`zones.${id}.admin`])
         })
 
-        it(`takes the authorities over ${id} from clients of the default zone, and no others`, async () => {
+        it(`removes authorities for ${id} from clients of the default zone`, async () => {
           const [main, other] = [newZone(), newZone()]
           const gone = [`zones.${id}.admin`, `zones.${id}.clients.read`]
           const near = [`zones.${id}x.admin`, `zones.${id}`, 'zones.other.admin', 'zones.a.admin', 'clients.read']
@@ -339,7 +339,7 @@ export function zoneCases({
       }
     })
 
-    it('has the names of its groups in pages', async () => {
+    it('returns group names in pages', async () => {
       const id = 'many-groups'
       await store().zones.insert(zone({ id, subdomain: id }))
       const names = Array.from({ length: 2500 }, (_, index) => `Group.${index}`)
@@ -351,7 +351,7 @@ export function zoneCases({
       await store().zones.delete(id, 'default')
     })
 
-    describe('the list of zones', () => {
+    describe('The list of zones', () => {
       /** All pages, one zone after the other. */
       async function listed(count: number): Promise<ZoneState[]> {
         const found: ZoneState[] = []
@@ -363,7 +363,7 @@ export function zoneCases({
         }
       }
 
-      it('has every zone, oldest first, with the key that signs', async () => {
+      it('has every zone, oldest first, with its active key', async () => {
         const [second, first] = [newZone(), newZone()]
         await store().zones.create(zone({ id: second, subdomain: second, createdAt: at(-10) }), contents(second))
         await store().zones.insert(zone({ id: first, subdomain: first, createdAt: at(-20) }))
@@ -381,7 +381,7 @@ export function zoneCases({
         )
       })
 
-      it('has each zone once, however long the pages are, also of those of one moment', async () => {
+      it('has each zone once, with any page size and equal times', async () => {
         for (const createdAt of [at(-5), at(-5), at(-5), at(-1e9), at(1e9)]) {
           const id = newZone()
           await store().zones.insert(zone({ id, subdomain: id, createdAt }))
@@ -395,7 +395,7 @@ export function zoneCases({
         for (const count of [1, 2, 3, 7]) assert.deepEqual(await listed(count), whole, `pages of ${count}`)
       })
 
-      it('continues behind a zone that was deleted meanwhile, and meets one that was made', async () => {
+      it('continues after a deleted zone, and includes new ones', async () => {
         const [first = '', second = '', third = ''] = [newZone(), newZone(), newZone()].toSorted()
         const add = (id: string) => store().zones.insert(zone({ id, subdomain: id, createdAt: at(2e9) }))
         await add(first)
