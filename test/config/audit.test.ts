@@ -10,16 +10,16 @@ const secret = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
 const url = 'https://siem.example/in'
 
 describe('audit', () => {
-  it('is off unless it is enabled', async () => {
+  it('is off by default', async () => {
     assert.equal((await load(undefined)).audit, undefined)
     assert.equal((await load({ days: 10 })).audit, undefined)
   })
 
-  it('keeps everything for 90 days unless it says otherwise', async () => {
+  it('keeps every entry for 90 days by default', async () => {
     assert.deepEqual((await load({ enabled: true })).audit, { days: 90, excluded: [], webhooks: [] })
   })
 
-  it('takes webhooks, whose secret may be in a file', async () => {
+  it('has webhooks, whose secret may be in a file', async () => {
     writeFileSync(join(folder, 'secret'), `${secret}\n`)
     const webhooks = [
       { name: 'a', url, secret, zones: ['z1'] },
@@ -37,7 +37,7 @@ describe('audit', () => {
     })
   })
 
-  it('warns of what has no effect', async () => {
+  it('warns of settings without effect', async () => {
     assert.deepEqual((await load({ enabled: true, days: 7, exclude: ['TokenIssuedEvent'] })).warnings, [])
     assert.deepEqual((await load({ enabled: false })).warnings, [])
     assert.deepEqual((await load({ days: 7, webhooks: [{ name: 'a', url, secret }] })).warnings, [
@@ -52,9 +52,9 @@ describe('audit', () => {
   const wrong: { name: string; audit: unknown; want: RegExp }[] = [
     { name: 'no days', audit: { days: 0 }, want: /^audit\.days: / },
     { name: 'an unknown key', audit: { retention: 1 }, want: /^audit\.retention: / },
-    { name: 'a type that can be none', audit: { exclude: ['token issued'] }, want: /^audit\.exclude\[0\]: / },
+    { name: 'a type that no event has', audit: { exclude: ['token issued'] }, want: /^audit\.exclude\[0\]: / },
     {
-      name: 'two webhooks of a name',
+      name: 'two webhooks with the same name',
       audit: {
         webhooks: [
           { name: 'a', url, secret },
@@ -75,7 +75,7 @@ describe('audit', () => {
     })),
   ]
   for (const { name, audit, want } of wrong) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const problems = await problemsOf(load(audit))
       assert.equal(problems.length, 1, problems.join('\n'))
       assert.match(problems[0] ?? '', want)

@@ -39,11 +39,11 @@ function parts(schema: Schema): readonly Schema[] {
   return [schema, ...below.flatMap(part => (typeof part === 'object' ? parts(part) : []))]
 }
 
-describe('the check of the configuration', () => {
+describe('The check of the configuration by its schema', () => {
   const schema: Schema = CONFIG_SCHEMA
   const ajv = ajvAnswers(CONFIG_SCHEMA)
 
-  it('understands every keyword of the schema', () => {
+  it('supports every keyword of the schema', () => {
     const understood = new Set(
       (
         '$schema title description default definitions $ref type enum not properties additionalProperties required ' +
@@ -77,7 +77,7 @@ describe('the check of the configuration', () => {
     ),
   }))
 
-  it('says the same as Ajv about anything', () => {
+  it('agrees with Ajv on any value', () => {
     fc.assert(
       fc.property(value, given => {
         assert.deepEqual(ownAnswer(given, schema), ajv(given))
@@ -86,7 +86,7 @@ describe('the check of the configuration', () => {
     )
   })
 
-  it('says the same as Ajv about records in their place', () => {
+  it('agrees with Ajv on records', () => {
     const at = fc.constantFrom('groups', 'clients', 'users', 'external_groups', 'identity_providers', 'identity_zones')
     fc.assert(
       fc.property(at, fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 8 }), (list, record) => {
@@ -97,7 +97,7 @@ describe('the check of the configuration', () => {
     )
   })
 
-  it('recognises an own member named like one of Object.prototype', () => {
+  it('recognizes own members named like those of Object.prototype', () => {
     const given: unknown = JSON.parse('{"__proto__": 1, "constructor": 2, "listen": {"toString": 3}}')
     assert.deepEqual(ownAnswer(given, schema), [
       '/__proto__ additionalProperties',

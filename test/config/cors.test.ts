@@ -6,8 +6,8 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 const load = (text: string) => loadText(folder, `${text}\nsmtp: { host: localhost }`)
 
-describe('the key cors', () => {
-  it('is every origin without cookies where it says nothing', async () => {
+describe('cors', () => {
+  it('defaults to every origin, without credentials', async () => {
     for (const text of ['', 'cors: {}', 'cors: { xhr: {}, default: { allowed: {} } }']) {
       const { cors, warnings } = await load(text)
       assert.deepEqual(cors, { policy: DEFAULT_CORS, enforced: false })
@@ -15,7 +15,7 @@ describe('the key cors', () => {
     }
   })
 
-  it('takes the names that the reference system has, each part and member by itself', async () => {
+  it('has UAA’s keys, each optional', async () => {
     const { cors } = await load(`cors:
   enforceSystemZonePolicyInAllZones: true
   xhr: { allowed: { origins: [a], credentials: true } }
@@ -40,21 +40,21 @@ describe('the key cors', () => {
 
   const refused = [
     {
-      name: 'an invalid expression',
+      name: 'an invalid regular expression',
       text: 'cors: { default: { allowed: { origins: ["https://a", "https://(b"] } } }',
       want: [
         'cors.default.allowed.origins[1]: "https://(b" is not a usable regular expression: it is not valid: missing closing ): `https://(b`',
       ],
     },
     {
-      name: 'an expression of another kind',
+      name: 'an unsupported regular expression',
       text: 'cors: { xhr: { allowed: { uris: ["(?!/x).*"] } } }',
       want: [
         'cors.xhr.allowed.uris[0]: "(?!/x).*" is not a usable regular expression: it is not valid: invalid or unsupported Perl syntax: `(?!`',
       ],
     },
     {
-      name: 'what would tear a header apart',
+      name: 'an invalid header name or method',
       text: 'cors: { default: { allowed: { headers: ["X-A, X-B"], methods: ["GET\\r\\nX: y"] } } }',
       want: [
         'cors.default.allowed.headers[0]: "X-A, X-B" is not an HTTP token',
@@ -62,12 +62,12 @@ describe('the key cors', () => {
       ],
     },
     {
-      name: 'the name that only the samples of the reference system have',
+      name: 'a key that only UAA’s samples have',
       text: 'cors: { default: { allowed: { origin: [a] } } }',
       want: ['cors.default.allowed.origin: is not a known key; did you mean origins?'],
     },
     {
-      name: 'a text where a list belongs, and what follows from it',
+      name: 'a string for a list, reporting only that',
       text: 'cors: { default: { allowed: { origins: "((" } }, xhr: { max_age: -2 } }',
       want: ['cors.default.allowed.origins: must be a list', 'cors.xhr.max_age: must be at least -1'],
     },
@@ -89,7 +89,7 @@ describe('the key cors', () => {
   ]
   for (const { name, text, want } of refused) {
     // Covers configuration file: rule: an unusable expression of `cors` or `corsPolicy` stops the start
-    it(`refuses ${name}, under its key`, async () => {
+    it(`rejects ${name}`, async () => {
       assert.deepEqual((await problemsOf(load(text))).toSorted(), want.toSorted())
     })
   }
@@ -99,14 +99,14 @@ describe('the key cors', () => {
     { text: 'cors: { xhr: { allowed: { credentials: true, origins: ["https?://.*"] } } }', part: 'cors.xhr' },
   ]
   for (const { text, part } of warned) {
-    it(`warns of credentials for every origin: ${part}`, async () => {
+    it(`warns of credentials for every origin in ${part}`, async () => {
       const { warnings } = await load(text)
       assert.equal(warnings.length, 1)
       assert.match(warnings[0] ?? '', new RegExp(`^${part}\\.allowed: any page may send requests with the cookies`))
     })
   }
 
-  it('does not warn of cookies for origins that it names', async () => {
+  it('does not warn of credentials for specific origins', async () => {
     const { warnings } = await load(
       'cors: { default: { allowed: { credentials: true, origins: ["https://a\\\\.example"] } } }',
     )

@@ -5,19 +5,19 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 
 describe('database_options', () => {
-  it('leave to the connection how changes are received unless they say otherwise', async () => {
+  it('leave the choice between notifications and polling open by default', async () => {
     assert.equal((await loadText(folder, '{}')).databaseOptions.changes, undefined)
     const config = await loadText(folder, 'database_options: { changes: poll }')
     assert.equal(config.databaseOptions.changes, 'poll')
   })
 
-  it('let a start migrate unless they say otherwise', async () => {
+  it('let the server migrate at start by default', async () => {
     assert.equal((await loadText(folder, '{}')).databaseOptions.migratesAtStart, true)
     const config = await loadText(folder, 'database_options: { migrate_at_start: false }')
     assert.equal(config.databaseOptions.migratesAtStart, false)
   })
 
-  it('name replicas by their hosts: what else their addresses need is that of the database', async () => {
+  it('add the other parts of the database URL to replica hosts', async () => {
     assert.deepEqual((await loadText(folder, '{}')).databaseOptions.replicas, [])
     const hosts = 'r1.example, "r2.example:5433", "10.0.0.7", "[fd00::7]:5432"'
     const of = async (database: string) =>
@@ -35,7 +35,7 @@ describe('database_options', () => {
 
   const refusedReplicas = [
     {
-      name: 'with SQLite',
+      name: 'for SQLite',
       database: 'sqlite:./x.db',
       hosts: 'r1',
       problem: 'read_replicas: needs a PostgreSQL as database',
@@ -46,32 +46,32 @@ describe('database_options', () => {
       problem: 'read_replicas: must not contain a host twice',
     },
     {
-      name: 'with a port that none has',
+      name: 'with an invalid port',
       hosts: '"r1:99999"',
       problem: 'read_replicas[0]: must be a host name or an IP address, perhaps with a port',
     },
     {
-      name: 'of a URL without a host',
+      name: 'for a URL without a host',
       database: 'postgres://u@/latchkey?host=/run/postgresql',
       hosts: 'r1',
       problem: 'read_replicas: requires a database URL with one host, or with none and ?host=',
     },
   ]
   for (const { name, database = 'postgres://u:p@db.example/latchkey', hosts, problem } of refusedReplicas) {
-    it(`refuse replicas ${name}`, async () => {
+    it(`reject replicas ${name}`, async () => {
       const text = `database: "${database}"\ndatabase_options: { read_replicas: [${hosts}] }`
       assert.deepEqual(await problemsOf(loadText(folder, text)), [`database_options.${problem}`])
     })
   }
 
-  it('refuse URLs of replicas, which would have passwords in them, without repeating them', async () => {
+  it('reject URLs of replicas, which could have passwords, without repeating them', async () => {
     const text = 'database: postgres://db/x\ndatabase_options: { read_replicas: ["postgres://u:hidden@r1/x"] }'
     const [problem = ''] = await problemsOf(loadText(folder, text))
     assert.match(problem, /^database_options\.read_replicas\[0\]: must match /)
     assert.doesNotMatch(problem, /hidden/)
   })
 
-  it('warn of a replica on the way to which records can be read', async () => {
+  it('warn of replicas without verified TLS', async () => {
     const warningsOf = async (database: string) =>
       (
         await loadText(
@@ -85,7 +85,7 @@ describe('database_options', () => {
     assert.deepEqual(await warningsOf('postgres://u:p@localhost/x?sslmode=verify-full'), [])
   })
 
-  it('refuse a URL that pg cannot read, or reads otherwise, without repeating it', async () => {
+  it('reject a URL that pg cannot parse correctly, without repeating it', async () => {
     const urls = [
       'postgres://u:hid?den@db/x',
       'postgres://u:hid/den@db/x',
@@ -103,13 +103,13 @@ describe('database_options', () => {
     }
   })
 
-  it('refuse a URL with an unknown sslmode, which pg would ignore', async () => {
+  it('reject an unknown sslmode, which pg would ignore', async () => {
     assert.deepEqual(await problemsOf(loadText(folder, 'database: postgres://u:p@db/x?sslmode=verify_full')), [
       'database: sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full, no-verify',
     ])
   })
 
-  it('refuse a URL with a TLS file that cannot be read', async () => {
+  it('reject a TLS file that cannot be read', async () => {
     const problemsWith = (query: string) =>
       problemsOf(loadText(folder, `database: postgres://u:hidden@db/x?sslmode=verify-full&${query}`))
     assert.deepEqual(await problemsWith('sslrootcert=/no/ca.pem'), [
@@ -120,7 +120,7 @@ describe('database_options', () => {
     ])
   })
 
-  it('refuse anything else', async () => {
+  it('reject an unknown value for changes', async () => {
     assert.deepEqual(await problemsOf(loadText(folder, 'database_options: { changes: guess }')), [
       'database_options.changes: must be one of listen, poll',
     ])

@@ -7,8 +7,8 @@ const smtp = { host: 'localhost' }
 const load = (passwords: object, host = '0.0.0.0') =>
   loadText(folder, JSON.stringify({ base_url: 'https://id.example', listen: { host }, passwords, smtp }))
 
-describe('passwords', () => {
-  it('are hashed with 19 MiB and two passes where the file says nothing', async () => {
+describe('The cost of password hashes', () => {
+  it('defaults to 19 MiB and two passes', async () => {
     const { hashCost, warnings } = await loadText(folder, JSON.stringify({ smtp }))
     assert.deepEqual(hashCost, { memoryKib: 19_456, passes: 2 })
     assert.deepEqual(warnings, [])
@@ -21,7 +21,7 @@ describe('passwords', () => {
     { given: { passes: 4 }, want: { memoryKib: 19_456, passes: 4 } },
   ]
   for (const { given, want } of enough) {
-    it(`may cost ${JSON.stringify(given)} anywhere`, async () => {
+    it(`may be ${JSON.stringify(given)} on any host`, async () => {
       const { hashCost, warnings } = await load(given)
       assert.deepEqual(hashCost, want)
       assert.deepEqual(warnings, [])
@@ -35,7 +35,7 @@ describe('passwords', () => {
     { memory_kib: 8, passes: 1 },
   ]
   for (const given of cheap) {
-    it(`may cost ${JSON.stringify(given)} on loopback only, with a warning`, async () => {
+    it(`may be ${JSON.stringify(given)} on loopback only, with a warning`, async () => {
       assert.deepEqual(await problemsOf(load(given)), [
         'passwords: makes guessing cheap, which is allowed on loopback only: memory_kib must be at least 7168, and memory_kib times passes at least 35840',
       ])
@@ -55,7 +55,7 @@ describe('passwords', () => {
     { given: { lanes: 2 }, problem: /^passwords\.lanes: is not a known key/ },
   ]
   for (const { given, problem } of wrong) {
-    it(`cannot cost ${JSON.stringify(given)}`, async () => {
+    it(`rejects ${JSON.stringify(given)}`, async () => {
       const problems = await problemsOf(load(given, 'localhost'))
       assert.equal(problems.length, 1)
       assert.match(problems[0] ?? '', problem)

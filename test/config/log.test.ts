@@ -5,12 +5,12 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 
 describe('log.requests', () => {
-  it('is none by default', async () => {
+  it('defaults to none', async () => {
     assert.equal((await loadText(folder, '{}')).log.requests, 'none')
     assert.equal((await loadText(folder, 'log: { requests: context }')).log.requests, 'context')
   })
 
-  it('refuses anything else', async () => {
+  it('rejects unknown values', async () => {
     assert.deepEqual(await problemsOf(loadText(folder, 'log: { requests: some }')), [
       'log.requests: must be one of none, context, all',
     ])

@@ -6,11 +6,11 @@ const folder = temporaryFolder()
 const load = (listen: unknown) => loadText(folder, JSON.stringify({ listen }))
 
 describe('listen.management', () => {
-  it('is off unless it has a port', async () => {
+  it('is off without a port', async () => {
     assert.equal((await load({ port: 9000 })).listen.management, undefined)
   })
 
-  it('listens on this machine only unless it says otherwise', async () => {
+  it('listens on loopback by default', async () => {
     assert.deepEqual((await load({ management: { port: 9100 } })).listen.management, { host: '127.0.0.1', port: 9100 })
     assert.deepEqual((await load({ management: { port: 9100, host: '10.0.0.1' } })).listen.management, {
       host: '10.0.0.1',
@@ -33,7 +33,7 @@ describe('listen.management', () => {
     },
   ]
   for (const { name, management, want } of refused) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       assert.deepEqual(await problemsOf(load({ management })), want)
     })
   }

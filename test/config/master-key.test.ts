@@ -9,7 +9,7 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
 
-describe('the master key', () => {
+describe('The master key', () => {
   const random = createRandom()
   const bytes = Buffer.alloc(32, 0xfb)
   const forms = [
@@ -19,13 +19,13 @@ describe('the master key', () => {
   ]
   for (const { name, text } of forms) {
     // Covers configuration file: master_key
-    it(`may be written in ${name}`, async () => {
+    it(`may be encoded as ${name}`, async () => {
       const config = await loadConfig({ env: { LATCHKEY_MASTER_KEY: text }, cwd: folder })
       assert.deepEqual(await masterKeysFor(config, random), [bytes])
     })
   }
 
-  it('is made beside the database at first start, for its owner only, and stays', async () => {
+  it('is generated beside the database at first start, readable by its owner only, and reused', async () => {
     const database = `sqlite:${join(folder, 'fresh', 'latchkey.db')}`
     const [first = Buffer.alloc(0)] = await masterKeysFor({ database }, random)
     const path = join(folder, 'fresh', 'latchkey.key')
@@ -35,7 +35,7 @@ describe('the master key', () => {
     assert.deepEqual(await masterKeysFor({ database }, random), [first])
   })
 
-  it('is the same for processes that start at once', async () => {
+  it('is the same for processes that start simultaneously', async () => {
     const database = `sqlite:${join(folder, 'race', 'latchkey.db')}`
     const program = `
       import { createRandom } from ${JSON.stringify(new URL('../../src/base/random.ts', import.meta.url).href)}
@@ -54,13 +54,13 @@ describe('the master key', () => {
     assert.deepEqual(readdirSync(join(folder, 'race')), ['latchkey.key']) // nothing half made is left
   })
 
-  it('is not taken from a file that holds something else', async () => {
+  it('is not replaced if its file has other content', async () => {
     writeFileSync(join(folder, 'latchkey.key'), 'short')
     await assert.rejects(masterKeysFor({ database: `sqlite:${folder}/latchkey.db` }, random), /must be 32 bytes/)
     assert.equal(readFileSync(join(folder, 'latchkey.key'), 'utf8'), 'short')
   })
 
-  it('may have earlier ones behind it, in lines or with blanks', async () => {
+  it('may be followed by earlier keys, separated by lines or spaces', async () => {
     const other = Buffer.alloc(32, 1)
     writeFileSync(join(folder, 'two'), `${bytes.toString('hex')}\n${other.toString('base64')}\n`)
     const config = await loadText(folder, 'master_key_file: two')
@@ -71,67 +71,67 @@ describe('the master key', () => {
 
   const hex = bytes.toString('hex')
   const refused = [
-    { name: 'a key twice', text: `master_key: ${hex} ${hex}`, want: ['master_key: has a key twice'] },
+    { name: 'a repeated key', text: `master_key: ${hex} ${hex}`, want: ['master_key: has a key twice'] },
     {
-      name: 'more keys than the limit',
+      name: 'too many keys',
       text: `master_key: ${Array.from({ length: 11 }, (_, index) => Buffer.alloc(32, index).toString('hex')).join(' ')}`,
       want: ['master_key: has more than 10 keys'],
     },
     {
-      name: 'text with many words',
+      name: 'more words than keys allowed',
       text: `master_key: ${'word '.repeat(20)}`,
       want: ['master_key: each key must be 32 bytes as 64 hexadecimal characters or as base64'],
     },
     {
-      name: 'something beside a key',
+      name: 'other text after a key',
       text: `master_key: ${hex} # mine`,
       quoted: true,
       want: ['master_key: each key must be 32 bytes as 64 hexadecimal characters or as base64'],
     },
     {
-      name: 'a key and a file',
+      name: 'both a key and a file',
       text: `master_key: ${hex}\nmaster_key_file: two`,
       want: ['master_key_file: cannot be given together with master_key'],
     },
     {
-      name: 'a command and a key',
+      name: 'both a command and a key',
       text: `master_key: ${hex}\nmaster_key_command: [cat, two]`,
       want: ['master_key_command: cannot be given together with master_key'],
     },
     {
-      name: 'a command and a file',
+      name: 'both a command and a file',
       text: 'master_key_file: two\nmaster_key_command: [cat, two]',
       want: ['master_key_command: cannot be given together with master_key_file'],
     },
     {
-      name: 'a command and a variable',
+      name: 'both a command and an environment variable',
       text: 'master_key_command: [cat, two]',
       env: { LATCHKEY_MASTER_KEY: hex },
       want: ['master_key_command: cannot be given together with LATCHKEY_MASTER_KEY'],
     },
     {
-      name: 'a command for a shell',
+      name: 'a shell command line',
       text: 'master_key_command: cat two',
       want: ['master_key_command: must be a list'],
     },
     {
-      name: 'a command whose program does not exist',
+      name: 'a command with an unknown program',
       text: 'master_key_command: [./gone]',
       want: ['master_key_command: ./gone does not exist'],
     },
     {
-      name: 'a command whose program is nowhere in the PATH',
+      name: 'a command that is not in the PATH',
       text: 'master_key_command: [gone]',
       env: { PATH: `${folder}:/nowhere` },
       want: ['master_key_command: gone is in no folder of the PATH'],
     },
     {
-      name: 'a command that is not a program',
+      name: 'a command that is not executable',
       text: 'master_key_command: [./two]',
       want: ['master_key_command: ./two cannot be executed'],
     },
     {
-      name: 'a command that is not a program, though in the PATH',
+      name: 'a command in the PATH that is not executable',
       text: 'master_key_command: [two]',
       env: { PATH: `${folder}:/nowhere` },
       want: ['master_key_command: two cannot be executed'],
@@ -148,30 +148,30 @@ describe('the master key', () => {
     },
   ]
   for (const { name, text, env, quoted, want } of refused) {
-    it(`is refused: ${name}`, async () => {
+    it(`is rejected: ${name}`, async () => {
       const file = quoted ? text.replace(/: (.*)/, ': "$1"') : text
       assert.deepEqual(await problemsOf(loadText(folder, file, { env: env ?? {} })), want)
     })
   }
 
   const outcomes = [
-    { name: 'a status other than 0', command: ['false'], want: 'false ended with status 1' },
-    { name: 'an endless output', command: ['yes', hex], want: 'yes printed more than 4096 bytes' },
+    { name: 'a nonzero exit status', command: ['false'], want: 'false ended with status 1' },
+    { name: 'endless output', command: ['yes', hex], want: 'yes printed more than 4096 bytes' },
     { name: 'a signal', command: ['sh', '-c', `echo ${hex} >&2; kill -9 $$`], want: 'sh was ended by SIGKILL' },
   ]
   for (const { name, command, want } of outcomes) {
-    it(`is not taken from a command with ${name}, and the line has nothing secret`, async () => {
+    it(`is rejected from a command with ${name}, without secrets in the message`, async () => {
       const config = await loadText(folder, `master_key_command: ${JSON.stringify(command)}`)
       await assert.rejects(masterKeysFor(config, random), { message: `master_key_command: ${want}` })
     })
   }
 
   const vanished = [
-    { name: 'is gone', mode: undefined, want: './program does not exist' },
-    { name: 'is no program any more', mode: 0o600, want: './program cannot be executed' },
+    { name: 'was deleted', mode: undefined, want: './program does not exist' },
+    { name: 'is no longer executable', mode: 0o600, want: './program cannot be executed' },
   ]
   for (const { name, mode, want } of vanished) {
-    it(`is not taken from a command whose program ${name}`, async () => {
+    it(`is rejected from a command whose program ${name}`, async () => {
       const path = join(folder, 'program')
       writeFileSync(path, '#!/bin/sh\n')
       chmodSync(path, 0o700)
@@ -183,7 +183,7 @@ describe('the master key', () => {
   }
 
   // Covers configuration file: master_key_command
-  it('is what a command prints, in the folder of the file and without a shell', async () => {
+  it('is read from a command, run in the configuration’s folder without a shell', async () => {
     const config = await loadText(folder, `master_key_command: [echo, '${hex}']`)
     assert.deepEqual(await masterKeysFor(config, random), [bytes])
     writeFileSync(join(folder, '$(echo two)'), hex)
@@ -191,7 +191,7 @@ describe('the master key', () => {
     assert.deepEqual(await masterKeysFor(literal, random), [bytes])
   })
 
-  it('is asked of a command that does not see the secrets of the server', async () => {
+  it('is read from a command without access to the server’s secrets', async () => {
     const env = {
       PATH: process.env['PATH'] ?? '',
       KEY: hex,
@@ -213,7 +213,7 @@ bootstrap: { groups: [{ displayName: '\${KEY}' }] }`
     assert.deepEqual(config.programEnv, { PATH: env.PATH, KEY: hex })
   })
 
-  it('is asked of a command that sees the variables in the path of the database', async () => {
+  it('is read from a command with the variables in the database path', async () => {
     const env = { HOME: folder, PATH: process.env['PATH'] ?? '', KEY: hex }
     const file = `
 master_key_command: [sh, -c, 'test -n "$HOME" && echo $KEY']
@@ -223,14 +223,14 @@ database: sqlite:\${HOME}/x.db`
     assert.deepEqual(config.programEnv, env)
   })
 
-  it('is not made when its file is gone', async () => {
+  it('is not generated if its configured file is missing', async () => {
     writeFileSync(join(folder, 'soon-gone'), hex)
     const config = await loadText(folder, 'master_key_file: soon-gone')
     rmSync(join(folder, 'soon-gone'))
     await assert.rejects(masterKeysFor(config, random), /there is no .*soon-gone/)
   })
 
-  it('is not taken from what has no end, or more than keys have', async () => {
+  it('is rejected from a file that is too large or not regular', async () => {
     writeFileSync(join(folder, 'soon-another'), hex)
     const config = await loadText(folder, 'master_key_file: soon-another')
     writeFileSync(join(folder, 'soon-another'), `${hex}${'\n'.repeat(5000)}`)
@@ -240,14 +240,14 @@ database: sqlite:\${HOME}/x.db`
     await assert.rejects(masterKeysFor(config, random), /soon-another cannot be read: it is not a regular file/)
   })
 
-  it('is not made where its file cannot be written', async () => {
+  it('is rejected if its file cannot be written', async () => {
     await assert.rejects(
       masterKeysFor({ database: 'sqlite:/proc/latchkey.db' }, random),
       /^MasterKeyUnavailable: the master key cannot be written to \/proc\/latchkey\.key: no such file$/,
     )
   })
 
-  it('is made up for a database in memory', async () => {
+  it('is random for an in-memory database', async () => {
     const database = 'sqlite::memory:'
     const [one, two] = [await masterKeysFor({ database }, random), await masterKeysFor({ database }, random)]
     assert.equal(one[0]?.length, 32)

@@ -23,12 +23,12 @@ async function load(mutualTls: unknown, more: object = {}) {
 }
 
 describe('mutual_tls', () => {
-  it('is off unless it is there, and has defaults', async () => {
+  it('is off by default, and has defaults', async () => {
     assert.equal((await load(undefined)).mutualTls, undefined)
     assert.deepEqual((await load({})).mutualTls, { header: 'client-cert', asks: false, trustedAuthorities: [] })
   })
 
-  it('takes a header, authorities in a file, and a base URL', async () => {
+  it('has a header, a file of certification authorities and a base URL', async () => {
     const given = { header: 'X-SSL-Cert', trusted_ca_file: 'ca.pem', endpoint_base_url: 'https://mtls.example/id/' }
     const { mutualTls } = await load(given, { base_url: 'https://id.example/id' })
     assert.equal(mutualTls?.header, 'x-ssl-cert')
@@ -39,7 +39,7 @@ describe('mutual_tls', () => {
     assert.equal(mutualTls.endpointBase, 'https://mtls.example/id')
   })
 
-  it('needs no proxy where the server asks by itself, and is on without being named then', async () => {
+  it('needs no proxy if the server requests certificates, which turns it on', async () => {
     const listen = {
       tls: { certificate_file: 'ca.pem', private_key_file: 'key.pem', client_certificates: 'request' },
     }
@@ -50,7 +50,7 @@ describe('mutual_tls', () => {
     assert.equal((await load({}, both)).mutualTls?.header, 'client-cert')
   })
 
-  it('warns of clients that cannot authenticate by their certificate', async () => {
+  it('warns of clients that cannot authenticate by certificate', async () => {
     const client = (id: string, method: string) => ({
       client_id: id,
       token_endpoint_auth_method: method,
@@ -91,7 +91,7 @@ describe('mutual_tls', () => {
     [{ endpoint_base_url: 'https://a:b@mtls.example' }, PATH],
   ]
   for (const [given, problem, more] of refusals) {
-    it(`refuses ${JSON.stringify(given)} ${more ? JSON.stringify(more) : ''}`, async () => {
+    it(`rejects ${JSON.stringify(given)} ${more ? JSON.stringify(more) : ''}`, async () => {
       await assert.rejects(load(given, more), (error: unknown) => {
         assert.ok(error instanceof ConfigError)
         assert.deepEqual(

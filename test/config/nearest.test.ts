@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nearest } from '../../src/config/nearest.ts'
 
-describe('the name that a mistyped one stands for', () => {
+describe('nearest', () => {
   const names = ['listen', 'base_url', 'session-cookie', 'queryString', 'id', 'port']
   for (const [typed, want] of [
     ['listne', 'listen'],

@@ -6,8 +6,8 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 const load = (text: string) => loadText(folder, text)
 
-describe('settings of pages and sessions', () => {
-  it('are the usual ones where the file says nothing', async () => {
+describe('Settings of pages and sessions', () => {
+  it('have defaults', async () => {
     for (const text of [
       '{}',
       'links: { global: {} }\nservlet: { session-cookie: {} }',
@@ -19,7 +19,7 @@ describe('settings of pages and sessions', () => {
 
   // Covers configuration file: links.global.signup; links.global.passwd; links.global.homeRedirect
   // Covers configuration file: servlet.idle-timeout
-  it('have the names of the reference system', async () => {
+  it('have UAA’s keys', async () => {
     const { pageSettings } = await load(`
 links:
   global:
@@ -41,7 +41,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
   const noLink = 'must be an http or https URL, or a path that begins with one slash'
   const refused = [
     {
-      name: 'links that run something or lead nowhere',
+      name: 'links with an unsafe scheme or without a host',
       text: 'links: { global: { signup: "javascript:alert(1)", passwd: forgot, homeRedirect: "//other.example" } }',
       want: [
         `links.global.homeRedirect: ${noLink}`,
@@ -50,7 +50,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
       ],
     },
     {
-      name: 'links that browsers take for another host, or that no header can hold',
+      name: 'links that browsers read differently, or that are invalid in a header',
       text: 'links: { global: { signup: "/\\\\other.example", passwd: "/a b", homeRedirect: "https://" } }',
       want: [
         `links.global.homeRedirect: ${noLink}`,
@@ -65,17 +65,17 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
     },
     // Covers configuration file: servlet.session-cookie.max-age
     {
-      name: 'a session that is over at once, and a cookie that is not kept',
+      name: 'a session timeout of zero, and a cookie lifetime of zero',
       text: 'servlet: { idle-timeout: 0, session-cookie: { max-age: 0 } }',
       want: ['servlet.idle-timeout: must be at least 1', 'servlet.session-cookie.max-age: must be -1, or at least 1'],
     },
     {
-      name: 'times that are none',
+      name: 'invalid times',
       text: 'servlet: { idle-timeout: 1.5, session-cookie: { max-age: -2 } }',
       want: ['servlet.idle-timeout: must be a whole number', 'servlet.session-cookie.max-age: must be at least -1'],
     },
     {
-      name: 'wrong types, and nothing that follows from them',
+      name: 'wrong types, reporting only those',
       text: 'links: { global: { signup: [x] } }\nservlet: x',
       want: ['links.global.signup: must be a string', 'servlet: must be a mapping'],
     },
@@ -86,7 +86,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 86400 } }`)
     },
   ]
   for (const { name, text, want } of refused) {
-    it(`refuse ${name}, under its key`, async () => {
+    it(`reject ${name}`, async () => {
       assert.deepEqual((await problemsOf(load(text))).toSorted(), want)
     })
   }

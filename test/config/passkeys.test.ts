@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts'
 describe('passkeys.attestation_roots', () => {
   const root = certify({ commonName: 'Root', isAuthority: true })
 
-  it('makes the server ask authenticators what they are, and nothing else does', async () => {
+  it('make the server request attestation', async () => {
     for (const [passkeys, attestation] of [
       [{ attestation_roots: pemOf(root) }, 'direct'],
       [undefined, 'none'],

@@ -5,14 +5,14 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 const load = (text: string) => loadText(folder, text)
 
-describe('policies of the server', () => {
-  it('are absent if the file has none', async () => {
+describe('Server policies', () => {
+  it('are absent by default', async () => {
     for (const text of ['{}', 'password: { policy: {} }\nauthentication: { policy: {} }']) {
       assert.deepEqual((await load(text)).policies, {})
     }
   })
 
-  it('have the names of the reference system', async () => {
+  it('have UAA’s keys', async () => {
     const { policies, settings } = await load(`
 password: { policy: { global: { minLength: 12, requireDigit: 1, expirePasswordInMonths: 6, refuseOwnWords: false } } }
 authentication:
@@ -27,12 +27,12 @@ authentication:
 
   for (const { name, text, want } of [
     {
-      name: 'negative numbers and words',
+      name: 'negative numbers and strings',
       text: 'password: { policy: { global: { minLength: -1, refuseOwnWords: "no" } } }',
       want: /password\.policy\.global\.minLength: .*password\.policy\.global\.refuseOwnWords: /s,
     },
     {
-      name: 'lengths that no password can have',
+      name: 'impossible password lengths',
       text: 'password: { policy: { global: { minLength: 50, maxLength: 10 } } }',
       want: /^password\.policy\.global\.minLength: must not be greater than maxLength$/,
     },
@@ -42,6 +42,6 @@ authentication:
       want: /authentication\.policy\.global\.countFailuresWithin: /,
     },
   ]) {
-    it(`refuse ${name}`, async () => assert.match((await problemsOf(load(text))).join('\n'), want))
+    it(`reject ${name}`, async () => assert.match((await problemsOf(load(text))).join('\n'), want))
   }
 })

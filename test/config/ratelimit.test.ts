@@ -8,12 +8,12 @@ const load = (section: object) => loadText(folder, JSON.stringify({ ratelimit: s
 const other = { name: 'Others', pathSelectors: ['other'], global: '5r/s' }
 
 describe('ratelimit', () => {
-  it('is absent where the file says nothing', async () => {
+  it('is absent by default', async () => {
     assert.equal((await loadText(folder, '{}')).rateLimit, undefined)
   })
 
   // Covers configuration file: ratelimit
-  it('has the names of the reference system', async () => {
+  it('has UAA’s keys', async () => {
     const { rateLimit } = await load({
       loggingOption: 'allcallswithdetails',
       credentialID: 'JWTjsonField:Claims:email',
@@ -53,7 +53,7 @@ describe('ratelimit', () => {
     })
   })
 
-  it('takes the kind of a selector in any case, and spaces around both parts', async () => {
+  it('reads selector kinds case-insensitively, with surrounding spaces', async () => {
     const pathSelectors = ['Equals : /a', 'STARTSWITH:/b ', ' Contains:c d', 'Other:', 'ALL']
     const { rateLimit } = await load({ limiterMappings: [{ ...other, pathSelectors }] })
     assert.deepEqual(rateLimit?.mappings[0]?.selectors, [
@@ -77,7 +77,7 @@ describe('ratelimit', () => {
   ] as const
   for (const [credentialID, want] of credentials) {
     // Covers rate limiting: credentialID
-    it(`takes credentialID ${credentialID}`, async () => {
+    it(`accepts credentialID ${credentialID}`, async () => {
       assert.deepEqual((await load({ credentialID, limiterMappings: [other] })).rateLimit?.credential, want)
     })
   }
@@ -113,7 +113,7 @@ describe('ratelimit', () => {
     },
     // Covers rate limiting: limiterMappings[].name
     {
-      name: 'names and selectors that are used twice',
+      name: 'repeated names and selectors',
       section: {
         limiterMappings: [
           { ...other, pathSelectors: ['other', 'equals:/a'] },
@@ -132,7 +132,7 @@ describe('ratelimit', () => {
       want: ['ratelimit.loggingOption: must be one of OnlyLimited, AllCalls, AllCallsWithDetails'],
     },
     {
-      name: 'a limit by credentials without a word of what those are',
+      name: 'a limit by credentials without credentialID',
       section: { limiterMappings: [{ ...other, withCallerCredentialsID: '1r/s' }] },
       want: [`${mapping}.withCallerCredentialsID: needs ratelimit.credentialID`],
     },
@@ -171,17 +171,17 @@ describe('ratelimit', () => {
       want: [`${credential}: the regular expression is not valid: missing closing ): \`(\``],
     },
     {
-      name: 'a regular expression that could take for ever',
+      name: 'a regular expression with a back-reference',
       section: { credentialID: 'JWT:1+(a)\\1', limiterMappings: [other] },
       want: [`${credential}: the regular expression is not valid: invalid escape sequence: \`\\1\``],
     },
     {
-      name: 'a regular expression that takes nothing out',
+      name: 'a regular expression without a group',
       section: { credentialID: 'JWT:1+sub', limiterMappings: [other] },
       want: [`${credential}: the regular expression must have a group (…) that identifies the caller`],
     },
     {
-      name: 'wrong types, and nothing that follows from them',
+      name: 'wrong types, reporting only those',
       section: { loggingOption: 1, credentialID: [], limiterMappings: [{ name: 1, pathSelectors: 'all', global: 5 }] },
       want: [
         'ratelimit.loggingOption: must be a string: put it in quotes',
@@ -193,6 +193,6 @@ describe('ratelimit', () => {
     },
   ]
   for (const { name, section, want } of refused) {
-    it(`is refused for ${name}`, async () => assert.deepEqual(await problemsOf(load(section)), want))
+    it(`rejects ${name}`, async () => assert.deepEqual(await problemsOf(load(section)), want))
   }
 })

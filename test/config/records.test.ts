@@ -6,7 +6,7 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 const load = (text: string): Promise<Config> => loadText(folder, text)
 
-describe('bootstrap records', () => {
+describe('Bootstrap records', () => {
   const client = (members: object): object => ({
     clients: [{ client_id: 'a', client_secret: 's', authorized_grant_types: ['client_credentials'], ...members }],
   })
@@ -19,17 +19,17 @@ describe('bootstrap records', () => {
 
   const cases: readonly { name: string; bootstrap: object; compatibility?: string; want: readonly string[] }[] = [
     {
-      name: 'a code client without a redirect URI',
+      name: 'an authorization code client without a redirect URI',
       bootstrap: client(code),
       want: ['clients[0].redirect_uri: authorization_code grant type requires at least one redirect URL.'],
     },
     {
-      name: 'a tile of the home page that runs something, or is no picture',
+      name: 'a tile with an unsafe link or invalid image',
       bootstrap: client({ appLaunchUrl: 'javascript:alert(1)', appIcon: '<svg>', showOnHomePage: true }),
       want: ['clients[0].appLaunchUrl: must be an http or https URL', 'clients[0].appIcon: must be base64'],
     },
     {
-      name: 'a tile of other types',
+      name: 'a tile with wrong types',
       bootstrap: client({ appLaunchUrl: 1, appIcon: [], showOnHomePage: 'yes' }),
       want: [
         'clients[0].appLaunchUrl: must be a string: put it in quotes',
@@ -38,7 +38,7 @@ describe('bootstrap records', () => {
       ],
     },
     {
-      name: 'a tile by its names elsewhere',
+      name: 'a tile with UAA’s key names',
       bootstrap: client({ 'show-on-homepage': true, 'app-launch-url': 'https://a.example', 'app-icon': 'AA==' }),
       want: [
         'clients[0].app-icon: is not supported; use appIcon',
@@ -52,7 +52,7 @@ describe('bootstrap records', () => {
       want: ['clients[0].redirect_uri: implicit grant type requires at least one redirect URL.'],
     },
     {
-      name: 'a grant type that does not exist',
+      name: 'an unknown grant type',
       bootstrap: client({ authorized_grant_types: ['client_credentials', 'magic'] }),
       want: ['clients[0].authorized_grant_types: magic is not an allowed grant type.'],
     },
@@ -70,7 +70,7 @@ describe('bootstrap records', () => {
       ],
     },
     {
-      name: 'an empty second secret, with which every caller would be the client',
+      name: 'an empty second secret, with which every caller could authenticate',
       bootstrap: client({ secondary_client_secret: ' ' }),
       want: ['clients[0].secondary_client_secret: A second secret must not be empty'],
     },
@@ -85,48 +85,48 @@ describe('bootstrap records', () => {
       want: ['clients[0].client_secret: Client secret is required for client_credentials grant type'],
     },
     {
-      name: 'a wildcard redirect',
+      name: 'a wildcard redirect URI',
       bootstrap: client({ ...code, redirect_uri: ['https://*.example/cb'] }),
       want: [
         'clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.example/cb; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
-      name: 'a redirect with a fragment',
+      name: 'a redirect URI with a fragment',
       bootstrap: client({ ...code, redirect_uri: ['https://a.example/#x'] }),
       want: [
         'clients[0].redirect_uri: One of the redirect_uri is invalid: https://a.example/#x; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
-      name: 'a redirect that runs a script',
+      name: 'a javascript redirect URI',
       bootstrap: client({ ...code, redirect_uri: ['JavaScript:alert(1)'] }),
       want: [
         'clients[0].redirect_uri: One of the redirect_uri is invalid: JavaScript:alert(1); it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
-      name: 'a redirect that is a document',
+      name: 'a data redirect URI',
       bootstrap: client({ ...code, redirect_uri: ['data:text/html,x'] }),
       want: [
         'clients[0].redirect_uri: One of the redirect_uri is invalid: data:text/html,x; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
-      name: 'a relative redirect',
+      name: 'a relative redirect URI',
       bootstrap: client({ ...code, redirect_uri: ['/cb'] }),
       want: [
         'clients[0].redirect_uri: One of the redirect_uri is invalid: /cb; it must be an absolute URI of ASCII characters without * and #, which is compared exactly',
       ],
     },
     {
-      name: 'a wildcard for a whole domain, in uaa too',
+      name: 'a wildcard for a whole domain, in uaa',
       compatibility: 'uaa',
       bootstrap: client({ ...code, redirect_uri: ['https://*.com/cb'] }),
       want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: https://*.com/cb'],
     },
     {
-      name: 'a redirect that runs a script, in uaa too',
+      name: 'a javascript redirect URI, in uaa',
       compatibility: 'uaa',
       bootstrap: client({ ...code, redirect_uri: ['javascript://a.example/%0aalert(1)'] }),
       want: ['clients[0].redirect_uri: One of the redirect_uri is invalid: javascript://a.example/%0aalert(1)'],
@@ -147,22 +147,22 @@ describe('bootstrap records', () => {
       want: ['clients[0].jwt_creds: must be a list of objects with iss, sub and optionally aud'],
     },
     {
-      name: 'a lifetime that is a list',
+      name: 'a list as lifetime',
       bootstrap: client({ access_token_validity: [60] }),
       want: ['clients[0].access_token_validity: must be a whole number or a string'],
     },
     {
-      name: 'a lifetime of nothing',
+      name: 'an empty lifetime',
       bootstrap: client({ refresh_token_validity: 0 }),
       want: ['clients[0].refresh_token_validity: must not be 0'],
     },
     {
-      name: 'the spelling of another system',
+      name: 'another spelling of a key',
       bootstrap: client({ 'redirect-uri': 'https://a.example' }),
       want: ['clients[0].redirect-uri: is not supported; use redirect_uri'],
     },
     {
-      name: 'a secret that would be readable',
+      name: 'a secret in plain text',
       bootstrap: client({ secret: 'readable' }),
       want: [
         'clients[0].secret: looks like a secret, and cannot be an additional attribute; the secret of a client is client_secret',
@@ -174,7 +174,7 @@ describe('bootstrap records', () => {
       want: ['clients[0].jwks: Client jwt configuration cannot be parsed'],
     },
     {
-      name: 'two client keys of one name',
+      name: 'two client keys with the same id',
       bootstrap: client({
         jwks: {
           keys: [
@@ -191,12 +191,12 @@ describe('bootstrap records', () => {
       want: ['clients[0].jwks_uri: Invalid private_key_jwt: jwks_uri with http is not on localhost'],
     },
     {
-      name: 'client keys on a name that only looks like loopback',
+      name: 'client keys on a host name that starts with localhost',
       bootstrap: client({ jwks_uri: 'http://127.0.0.1.example/jwks' }),
       want: ['clients[0].jwks_uri: Invalid private_key_jwt: jwks_uri with http is not on localhost'],
     },
     {
-      name: 'a client twice',
+      name: 'a repeated client',
       bootstrap: {
         clients: [
           { client_id: 'a', authorized_grant_types: 'password' },
@@ -211,35 +211,35 @@ describe('bootstrap records', () => {
       want: ['users[0].password: an internal user requires password or password_file'],
     },
     {
-      name: 'a user name with a blank',
+      name: 'a user name with a space',
       bootstrap: user({ userName: 'a b' }),
       want: [String.raw`users[0].userName: Username must match pattern: [\p{L}+0-9+\-_.@'!]+`],
     },
     {
-      name: 'a user without an address',
+      name: 'a user without an e-mail address',
       bootstrap: user({ emails: [] }),
       want: ['users[0].emails: must have at least 1 entries'],
     },
     {
-      name: 'a user with two addresses',
+      name: 'a user with two e-mail addresses',
       bootstrap: user({ emails: [{ value: 'a@example.org' }, { value: 'b@example.org' }] }),
       want: ['users[0].emails: must have at most 1 entries'],
     },
     { name: 'an unknown field of a user', bootstrap: user({ mail: 'x' }), want: ['users[0].mail: is not a known key'] },
     {
-      name: 'a user twice, regardless of the case',
+      name: 'a repeated user, ignoring case',
       bootstrap: {
         users: ['u', 'U'].map(userName => ({ userName, password: 'p', emails: [{ value: 'x@example.org' }] })),
       },
       want: ['users[1].userName: is a duplicate'],
     },
     {
-      name: 'a group twice, regardless of the case',
+      name: 'a repeated group, ignoring case',
       bootstrap: { groups: [{ displayName: 'a.b' }, { displayName: 'A.B' }] },
       want: ['groups[1].displayName: is a duplicate'],
     },
     {
-      name: 'a mapping twice',
+      name: 'a repeated group mapping',
       bootstrap: {
         external_groups: [
           { displayName: 'a', externalGroup: 'CN=x' },
@@ -254,12 +254,12 @@ describe('bootstrap records', () => {
       want: ['identity_providers[0].type: must be one of svc, ldap, saml, oauth2.0, oidc1.0, keystone'],
     },
     {
-      name: 'the origin ldap for something else',
+      name: 'another type with the origin ldap',
       bootstrap: { identity_providers: [{ originKey: 'ldap', type: 'saml', name: 'O' }] },
       want: ['identity_providers[0].originKey: ldap is reserved for providers of type ldap'],
     },
     {
-      name: 'half a lockout policy',
+      name: 'an incomplete lockout policy',
       bootstrap: { identity_providers: [{ ...policy, config: { lockoutPolicy: { lockoutAfterFailures: 3 } } }] },
       want: [
         'identity_providers[0].config.lockoutPolicy.countFailuresWithin: must be a whole number that is not negative',
@@ -267,12 +267,12 @@ describe('bootstrap records', () => {
       ],
     },
     {
-      name: 'provider settings that are no JSON',
+      name: 'provider settings that are not JSON',
       bootstrap: { identity_providers: [{ ...policy, config: '{' }] },
       want: ['identity_providers[0].config: is not JSON text of an object'],
     },
     {
-      name: 'a member of a provider with a wrong type, also in JSON text',
+      name: 'a provider member with a wrong type, also in JSON text',
       bootstrap: {
         identity_providers: [
           { originKey: 'a', type: 'oidc1.0', name: 'A', config: { authUrl: 'javascript:alert(1)', scopes: 'openid' } },
@@ -286,7 +286,7 @@ describe('bootstrap records', () => {
       ],
     },
     {
-      name: 'more mappings and wildcards of a provider than a sign-in could be compared with',
+      name: 'too many mappings and wildcards of a provider',
       bootstrap: {
         identity_providers: [
           {
@@ -308,7 +308,7 @@ describe('bootstrap records', () => {
       ],
     },
     {
-      name: 'a private key as the key of a provider',
+      name: 'a private key for a provider’s public key',
       bootstrap: {
         identity_providers: [
           { originKey: 'a', type: 'oidc1.0', name: 'A', config: { tokenKey: '{"kty":"EC","d":"private"}' } },
@@ -340,7 +340,7 @@ describe('bootstrap records', () => {
       want: ['identity_providers[0].config.passwordPolicy.minlength: is not a known member'],
     },
     {
-      name: 'the default zone once more',
+      name: 'the default zone among the other zones',
       bootstrap: zone({ id: 'svc' }),
       want: ['identity_zones[0].id: svc is the id of the default zone'],
     },
@@ -350,31 +350,31 @@ describe('bootstrap records', () => {
       want: ['identity_zones[0].subdomain: must consist of letters, digits, dots and hyphens, as in a host name'],
     },
     {
-      name: 'a subdomain that no host name can begin with',
+      name: 'a subdomain that is not a host name label',
       bootstrap: zone({ subdomain: 'a..b' }),
       want: ['identity_zones[0].subdomain: must consist of letters, digits, dots and hyphens, as in a host name'],
     },
     ...['x.clients', 'a,b', '*', 'ü', 'a b'].map(id => ({
-      name: `an id whose scopes would be those of other zones, or none: ${id}`,
+      name: `a zone id that collides with others in scopes: ${id}`,
       bootstrap: zone({ id }),
       want: [
         'identity_zones[0].id: must have at most 36 characters of ASCII, without white space, dots, commas, plus signs, stars, slashes and quotes',
       ],
     })),
     {
-      name: 'zones inside a zone',
+      name: 'nested zones',
       bootstrap: zone({ bootstrap: { identity_zones: [] } }),
       want: ['identity_zones[0].bootstrap.identity_zones: is not a known key'],
     },
     {
-      name: 'a bad record inside a zone',
+      name: 'an invalid record in a zone',
       bootstrap: zone({ bootstrap: client(code) }),
       want: [
         'identity_zones[0].bootstrap.clients[0].redirect_uri: authorization_code grant type requires at least one redirect URL.',
       ],
     },
     {
-      name: 'a subdomain twice',
+      name: 'a repeated subdomain',
       bootstrap: {
         identity_zones: [
           { id: 'a', subdomain: 'x', name: 'A' },
@@ -385,14 +385,14 @@ describe('bootstrap records', () => {
     },
   ]
   for (const { name, bootstrap, compatibility = 'standard', want } of cases) {
-    it(`refuse ${name}`, async () => {
+    it(`reject ${name}`, async () => {
       const got = await problemsOf(load(JSON.stringify({ compatibility, bootstrap })))
       const short = got.map(line => line.replace(/^bootstrap\./, '').replace(/ Must be one of: \[.*\]$/, ''))
       assert.deepEqual(short, want)
     })
   }
 
-  it('refuse default groups in two places', async () => {
+  it('reject default groups in two places', async () => {
     const text = JSON.stringify({
       zone_config: { userConfig: { defaultGroups: ['a'] } },
       bootstrap: { default_groups: ['b'] },
@@ -403,7 +403,7 @@ describe('bootstrap records', () => {
     ])
   })
 
-  it('accept what the APIs accept', async () => {
+  it('accept the same values as the APIs', async () => {
     const { bootstrap } = await load(
       JSON.stringify({
         bootstrap: {
@@ -436,7 +436,7 @@ describe('bootstrap records', () => {
     assert.deepEqual(bootstrap.identityZones[0]?.bootstrap.groups, [{ displayName: 'g' }])
   })
 
-  it('accept wildcard redirects in uaa', async () => {
+  it('accept wildcard redirect URIs in uaa', async () => {
     const bootstrap = client({ ...code, redirect_uri: ['http*://*.apps.example.org:*/**', 'http://localhost:8080/*'] })
     assert.deepEqual(await problemsOf(load(JSON.stringify({ compatibility: 'uaa', bootstrap }))), [])
   })

@@ -9,8 +9,8 @@ const ofTenant = (registration: unknown) => ({
   bootstrap: { identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', config: { registration } }] },
 })
 
-describe('the policy of registration in the configuration', () => {
-  it('is that of the default zone, and of another zone', async () => {
+describe('The client registration policy', () => {
+  it('applies to the default zone and to other zones', async () => {
     const policy = { mode: 'open', maxClients: 5, scopes: ['openid', 'notes.read'], grantTypes: ['authorization_code'] }
     assert.deepEqual((await load(ofZone(policy))).zoneConfig.registration, policy)
     assert.deepEqual((await load(ofTenant(policy))).bootstrap.identityZones[0]?.config.registration, policy)
@@ -29,7 +29,7 @@ describe('the policy of registration in the configuration', () => {
     [{ scopes: ['approvals.me'] }, /registration\.scopes/],
     ['open', /must be/],
   ] as const) {
-    it(`cannot be ${JSON.stringify(policy)}`, async () => {
+    it(`rejects ${JSON.stringify(policy)}`, async () => {
       for (const file of [ofZone(policy), ofTenant(policy)])
         assert.match((await problemsOf(load(file))).join('\n'), want)
     })

@@ -8,7 +8,7 @@ import { loadText, privatePem, problemsOf, temporaryFolder } from '../support/co
 
 const folder = temporaryFolder()
 
-describe('the SAML service provider of the file', () => {
+describe('The SAML service provider', () => {
   const load = (saml: unknown) => loadText(folder, JSON.stringify({ saml }))
   const rsa = privatePem('rsa', 2048)
   const ec = privatePem('ec', 'P-256')
@@ -21,13 +21,13 @@ describe('the SAML service provider of the file', () => {
     writeFileSync(join(folder, 'one.crt'), certificateOf(rsa))
   })
 
-  it('has an entity id and no keys unless it says so', async () => {
+  it('has an entity id and no keys by default', async () => {
     const maxAuthenticationAge = 864_000
     assert.deepEqual((await load(undefined)).saml, { entityId: 'latchkey', maxAuthenticationAge })
     assert.deepEqual((await load({ entity_id: 'sp' })).saml, { entityId: 'sp', maxAuthenticationAge })
   })
 
-  it('may say how long ago a sign-in at a provider may be', async () => {
+  it('may limit the age of a sign-in at a provider', async () => {
     assert.equal((await load({ max_authentication_age: 7_776_000 })).saml.maxAuthenticationAge, 7_776_000)
     for (const value of [0, 315_360_001, 1.5, 'x']) {
       assert.match(
@@ -37,7 +37,7 @@ describe('the SAML service provider of the file', () => {
     }
   })
 
-  it('has keys, the only one of which is active, or the named one', async () => {
+  it('has keys, of which the only or the named one is active', async () => {
     const { keys: only } = (await load({ keys: { one: { pem_file: 'one.pem', cert_file: 'one.crt' } } })).saml
     assert.equal(only?.active, 'one')
     assert.equal(only.pairs['one']?.privateKey, rsa)
@@ -47,7 +47,7 @@ describe('the SAML service provider of the file', () => {
     assert.deepEqual(Object.keys(both.pairs), ['one', 'two'])
   })
 
-  it('may have an encrypted key with its passphrase', async () => {
+  it('may have an encrypted key with a passphrase', async () => {
     const passphrase = 'correct horse'
     const pem = createPrivateKey(rsa)
       .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase })
@@ -59,14 +59,14 @@ describe('the SAML service provider of the file', () => {
     assert.doesNotMatch(wrong.join(), /PRIVATE|wrong/)
   })
 
-  it('may say that there are none', async () => {
+  it('may have an empty set of keys', async () => {
     assert.deepEqual((await load({ keys: {} })).saml.keys, { active: '', pairs: {} })
   })
 
   const refused = [
     { name: 'several keys without an active one', saml: { keys: pairs }, problem: /^saml\.active: is missing/ },
     {
-      name: 'an active key that does not exist',
+      name: 'an unknown active key',
       saml: { active: 'x', keys: pairs },
       problem: /x is not among the keys/,
     },
@@ -74,21 +74,21 @@ describe('the SAML service provider of the file', () => {
     { name: 'a key without a certificate', saml: { keys: { a: { pem: rsa } } }, problem: /needs cert or cert_file/ },
     { name: 'a certificate without a key', saml: { keys: { a: { cert: 'x' } } }, problem: /needs pem or pem_file/ },
     {
-      name: 'the certificate of another key',
+      name: 'a certificate for another key',
       saml: { keys: { a: { pem: rsa, cert: certificateOf(ec) } } },
       problem: /must be an RSA or EC key/,
     },
-    { name: 'a key of another kind', saml: { keys: { a: { pem: 'x', cert: 'x' } } }, problem: /must be an RSA or EC/ },
+    { name: 'a key of another type', saml: { keys: { a: { pem: 'x', cert: 'x' } } }, problem: /must be an RSA or EC/ },
     {
-      name: 'a file that is missing, without a word about the key in it',
+      name: 'a missing file, without revealing the key',
       saml: { keys: { a: { ...pairs.one, pem: undefined, pem_file: 'none.pem' } } },
       problem: /^saml\.keys\.a\.pem_file: none\.pem cannot be read/,
     },
-    { name: 'a member of another kind', saml: { keys: { a: { ...pairs.one, x: 1 } } }, problem: /saml\.keys\.a\.x/ },
+    { name: 'a member of another type', saml: { keys: { a: { ...pairs.one, x: 1 } } }, problem: /saml\.keys\.a\.x/ },
     { name: 'keys that are not an object', saml: { keys: 'x' }, problem: /saml\.keys/ },
   ]
   for (const { name, saml, problem } of refused) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const problems = await problemsOf(load(saml))
       assert.equal(problems.length, 1, problems.join('\n'))
       assert.match(problems.join(), problem)

@@ -13,8 +13,8 @@ const client = (secondFactor: unknown) => ({
 })
 const ofClient = (secondFactor: unknown) => ({ bootstrap: client(secondFactor) })
 
-describe('the policy of second factors in the configuration', () => {
-  it('is that of the default zone, of another zone, and of a client', async () => {
+describe('The second factor policy', () => {
+  it('applies to the default zone, other zones and clients', async () => {
     const policy = {
       requirement: 'groups',
       groups: ['admins'],
@@ -54,14 +54,14 @@ describe('the policy of second factors in the configuration', () => {
     { policy: { requirement: 'required', origins: [] }, want: /origins/, zonesOnly: true },
   ]
   for (const { policy, want, zonesOnly } of wrong) {
-    it(`is refused as ${JSON.stringify(policy).slice(0, 60)}`, async () => {
+    it(`rejects ${JSON.stringify(policy).slice(0, 60)}`, async () => {
       for (const file of [ofZone(policy), ofTenant(policy), ...(zonesOnly ? [] : [ofClient(policy)])]) {
         assert.match((await problemsOf(load(file))).join('\n'), want)
       }
     })
   }
 
-  it('of a client cannot be weaker than that of the zone, or be about devices and providers', async () => {
+  it('of a client cannot be weaker than the zone’s, or be about devices and providers', async () => {
     for (const policy of [
       { requirement: 'off' },
       { requirement: 'required', rememberDays: 30 },
@@ -73,7 +73,7 @@ describe('the policy of second factors in the configuration', () => {
     }
   })
 
-  it('of a client warns where the zone has none', async () => {
+  it('of a client causes a warning if second factors are off in the zone', async () => {
     const warningsOf = async (file: object) => (await load(file)).warnings.filter(text => text.includes('secondFactor'))
     const ofApp = ofClient({ requirement: 'required' })
     const text =

@@ -7,7 +7,7 @@ import { loadText, privatePem, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
 
-describe('the files of secrets', () => {
+describe('Secret files', () => {
   const warningsAbout = async (content: string): Promise<readonly string[]> => {
     writeFileSync(join(folder, 'password'), content)
     const { warnings } = await loadText(folder, 'smtp: { host: localhost, user: u, password_file: password }')
@@ -16,15 +16,15 @@ describe('the files of secrets', () => {
 
   const contents = [
     { name: 'one line', content: 'secret\n', warned: false },
-    { name: 'one line of Windows', content: 'secret\r\n', warned: false },
+    { name: 'one line with CRLF', content: 'secret\r\n', warned: false },
     { name: 'no line break', content: 'secret', warned: false },
-    { name: 'a line break inside', content: 'one\ntwo\n', warned: false },
+    { name: 'a line break in the middle', content: 'one\ntwo\n', warned: false },
     { name: 'two line breaks at the end', content: 'secret\n\n', warned: true },
-    { name: 'two of Windows', content: 'secret\r\n\r\n', warned: true },
-    { name: 'a line break first', content: '\nsecret\n', warned: true },
+    { name: 'two CRLF line breaks at the end', content: 'secret\r\n\r\n', warned: true },
+    { name: 'a leading line break', content: '\nsecret\n', warned: true },
   ]
   for (const { name, content, warned } of contents) {
-    it(`${warned ? 'warn of' : 'may have'} ${name}`, async () => {
+    it(`${warned ? 'cause a warning about' : 'may have'} ${name}`, async () => {
       const warnings = await warningsAbout(content)
       assert.equal(warnings.length, warned ? 1 : 0, warnings.join('\n'))
       if (warned)
@@ -48,7 +48,7 @@ const skip = isInMemory
   ? 'the temporary folder is in memory, like the secrets of Kubernetes'
   : process.platform === 'win32'
 
-describe('the rights to files of secrets', { skip }, () => {
+describe('Permissions of secret files', { skip }, () => {
   const shared = join(folder, 'shared')
   mkdirSync(shared)
   writeFileSync(join(shared, 'master.key'), 'a'.repeat(64))
@@ -61,7 +61,7 @@ describe('the rights to files of secrets', { skip }, () => {
     return (await loadText(shared, text)).warnings
   }
 
-  it('warn of a file that every account can read', async () => {
+  it('cause a warning if every account can read the file', async () => {
     assert.deepEqual(
       (await warningsWith({ file: 0o644, folder: 0o755 })).map(warning => warning.replace(/ \/\S+/, '')),
       ['master_key_file', 'smtp.password_file'].map(
@@ -70,11 +70,11 @@ describe('the rights to files of secrets', { skip }, () => {
     )
   })
 
-  it('are enough for a group', async () => {
+  it('may include a group', async () => {
     assert.deepEqual(await warningsWith({ file: 0o440, folder: 0o755 }), [])
   })
 
-  it('do not matter in a folder that others cannot enter', async () => {
+  it('are ignored in a folder that others cannot enter', async () => {
     assert.deepEqual(await warningsWith({ file: 0o644, folder: 0o750 }), [])
   })
 })

@@ -6,8 +6,8 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 const folder = temporaryFolder()
 const load = (text: string) => loadText(folder, text)
 
-describe('settings of the reference system', () => {
-  it('are all off where the file says nothing', async () => {
+describe('Settings of UAA', () => {
+  it('are off by default', async () => {
     for (const text of ['{}', 'jwt: { token: {} }\nauthentication: {}\noauth: { id_token: {} }']) {
       assert.deepEqual((await load(text)).settings, DEFAULT_SETTINGS)
     }
@@ -17,7 +17,7 @@ describe('settings of the reference system', () => {
     )
   })
 
-  it('have its names', async () => {
+  it('have UAA’s keys', async () => {
     const { settings } = await load(`compatibility: uaa
 jwt:
   token:
@@ -48,14 +48,14 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
     })
   })
 
-  it('warn of credentials in URLs where that is switched on, and only there', async () => {
+  it('warn of credentials in URLs if enabled', async () => {
     const warned = async (text: string) =>
       (await load(`compatibility: uaa\n${text}`)).warnings.filter(sentence => sentence.includes('queryString'))
     assert.equal((await warned('jwt: { token: { queryString: { enabled: true } } }')).length, 1)
     assert.equal((await warned('jwt: { token: { queryString: { enabled: false } } }')).length, 0)
   })
 
-  it('warn of redirect URIs that are matched leniently, which is so in uaa unless it is switched off', async () => {
+  it('warn of lenient redirect URI matching, the default in uaa', async () => {
     for (const [text, want] of [
       ['compatibility: uaa', true],
       ['compatibility: uaa\nuaa: { oauth: { redirect_uri: { allow_unsafe_matching: true } } }', true],
@@ -76,14 +76,14 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
   const refused = [
     // Covers configuration file: uaa.oauth.redirect_uri.allow_unsafe_matching
     {
-      name: 'lenient redirect URIs without the mode for it',
+      name: 'lenient redirect URIs in standard',
       text: 'uaa: { oauth: { redirect_uri: { allow_unsafe_matching: true } } }',
       want: ['uaa.oauth.redirect_uri.allow_unsafe_matching: is only allowed with compatibility: uaa'],
     },
     // Covers configuration file: jwt.token.queryString.enabled
     // Covers unsafe behaviour: query opt-in of uaa mode
     {
-      name: 'credentials in URLs without the mode for it',
+      name: 'credentials in URLs in standard',
       text: 'jwt: { token: { queryString: { enabled: true } } }',
       want: ['jwt.token.queryString.enabled: is only allowed with compatibility: uaa'],
     },
@@ -93,7 +93,7 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
       want: ['jwt.token.querystring: is not a known key; did you mean queryString?'],
     },
     {
-      name: 'wrong types, and nothing that follows from them',
+      name: 'wrong types, reporting only those',
       text: 'jwt: { token: { claims: { exclude: jti }, queryString: { enabled: "yes" } } }\nauthentication: []\noauth: x',
       want: [
         'authentication: must be a mapping',
@@ -103,19 +103,19 @@ uaa: { oauth: { redirect_uri: { allow_unsafe_matching: false } } }`)
       ],
     },
     {
-      name: 'the name of no claim',
+      name: 'a claim that does not exist',
       text: 'jwt: { token: { claims: { exclude: [""] } } }',
       want: ['jwt.token.claims.exclude[0]: must not be empty'],
     },
   ]
   for (const { name, text, want } of refused) {
-    it(`refuse ${name}, under its key`, async () => {
+    it(`reject ${name}`, async () => {
       assert.deepEqual((await problemsOf(load(text))).toSorted(), want)
     })
   }
 
   // Covers configuration file: jwt.token.claims.exclude
-  it('refuse to leave out a claim that is needed, whichever it is', async () => {
+  it('reject excluding a required claim', async () => {
     const names = [...NEEDED_CLAIMS]
     for (const mode of ['standard', 'uaa']) {
       const text = `compatibility: ${mode}\njwt: { token: { claims: { exclude: [${names.join(', ')}] } } }`

@@ -9,7 +9,7 @@ import { loadText, privatePem, problemsOf, temporaryFolder } from '../support/co
 const folder = temporaryFolder()
 const load = (text: string): Promise<Config> => loadText(folder, text)
 
-describe('signing keys', () => {
+describe('Signing keys', () => {
   let keys: Readonly<Record<string, string>> = {}
   before(() => {
     keys = {
@@ -30,7 +30,7 @@ describe('signing keys', () => {
     const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', ...more }
     return `signing_keys: { active: k, keys: { k: { alg: ES256, ${before}pkcs11: ${JSON.stringify(pkcs11)} } } }`
   }
-  it('accepts a key in a token, and opens none', async () => {
+  it('accept a key in a hardware token without opening it', async () => {
     writeFileSync(join(folder, 'pin'), '1234\n')
     const { signingKeys } = await load(inToken({ pin: undefined, pin_file: 'pin', sessions: 3 }))
     const pkcs11 = { module: process.execPath, token: 'token', label: 'label', pin: '1234', sessions: 3 }
@@ -46,7 +46,7 @@ describe('signing keys', () => {
   ] as const
   for (const [alg, file] of accepted) {
     // Covers configuration file: signing_keys.keys.<id>.pem_file
-    it(`takes ${alg} with ${file}`, async () => {
+    it(`accept ${alg} with ${file}`, async () => {
       const { signingKeys } = await load(signing(alg, file))
       assert.equal(signingKeys?.active, 'k')
       const key = signingKeys.keys['k']
@@ -63,7 +63,7 @@ describe('signing keys', () => {
     ['HS512', 64],
   ] as const) {
     // Covers configuration file: signing_keys.keys.<id>.secret; signing_keys.keys.<id>.secret_file
-    it(`takes ${alg} with a secret of ${bytes} bytes, from a file as well`, async () => {
+    it(`accept ${alg} with a secret of ${bytes} bytes, also from a file`, async () => {
       const secret = 's'.repeat(bytes)
       writeFileSync(join(folder, 'secret.txt'), `${secret}\n`)
       for (const given of [`secret: ${secret}`, 'secret_file: secret.txt']) {
@@ -73,7 +73,7 @@ describe('signing keys', () => {
     })
 
     // Covers signing keys: rule: no shared secret shorter than its hash
-    it(`refuses ${alg} with a secret of ${bytes - 1} bytes`, async () => {
+    it(`reject ${alg} with a secret of ${bytes - 1} bytes`, async () => {
       const text = `signing_keys: { active: k, keys: { k: { alg: ${alg}, secret: ${'s'.repeat(bytes - 1)} } } }`
       assert.deepEqual(await problemsOf(load(text)), [
         `signing_keys.keys.k.secret: ${alg} needs a secret of at least ${bytes} bytes, this one has ${bytes - 1}`,
@@ -81,7 +81,7 @@ describe('signing keys', () => {
     })
   }
 
-  it('counts the bytes of a secret, not its characters', async () => {
+  it('require a minimum length of secrets in bytes, not characters', async () => {
     const { signingKeys } = await load(
       `signing_keys: { active: k, keys: { k: { alg: HS256, secret: ${'é'.repeat(16)} } } }`,
     )
@@ -94,12 +94,12 @@ describe('signing keys', () => {
 
   const refused = [
     {
-      name: 'an algorithm that JOSE libraries dropped',
+      name: 'an algorithm without support in JOSE libraries',
       text: signing('ES256K', 'p256'),
       want: /^signing_keys\.keys\.k\.alg: must be one of RS256, .*HS512$/,
     },
     {
-      name: 'a key on a curve that JOSE libraries dropped',
+      name: 'a key on a curve without support in JOSE libraries',
       text: signing('ES256', 'secp256k1'),
       want: /^signing_keys\.keys\.k\.pem: ES256K \(secp256k1\) is not supported; use ES256 with a key on P-256$/,
     },
@@ -114,17 +114,17 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.pem: HS256 takes a secret$/,
     },
     {
-      name: 'a secret beside a PEM',
+      name: 'both a secret and a PEM',
       text: own({ alg: 'HS256', secret, pem: 'x' }),
       want: /^signing_keys\.keys\.k\.pem: HS256 takes a secret$/,
     },
     {
-      name: 'a PEM in the place of the secret',
+      name: 'a PEM as secret',
       text: own({ alg: 'HS256', secret: `-----BEGIN PUBLIC KEY-----\n${secret}` }),
       want: /^signing_keys\.keys\.k\.secret: HS256 needs a shared secret, this is a key in PEM$/,
     },
     {
-      name: 'a shared secret that does not exist',
+      name: 'an undefined secret variable',
       text: own({ alg: 'HS512' }),
       want: /^signing_keys\.keys\.k: needs secret or secret_file$/,
     },
@@ -144,7 +144,7 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.pem: is not an unencrypted private key in PEM$/,
     },
     {
-      name: 'a certificate of a shared secret',
+      name: 'a certificate for a shared secret',
       text: own({ alg: 'HS256', secret, cert: 'x' }),
       want: /^signing_keys\.keys\.k\.cert: a shared secret has no certificate$/,
     },
@@ -159,12 +159,12 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.pem: ES256 needs an EC key on P-256, this is secp384r1$/,
     },
     {
-      name: 'another kind of key',
+      name: 'another type of key',
       text: signing('EdDSA', 'rsa2048'),
       want: /EdDSA needs an Ed25519 key, this is rsa$/,
     },
     {
-      name: 'a file that holds no key',
+      name: 'a file without a key',
       text: signing('RS256', 'broken'),
       want: /^signing_keys\.keys\.k\.pem: is not an unencrypted private key/,
     },
@@ -174,7 +174,7 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.alg: must be one of RS256/,
     },
     {
-      name: 'an active key that does not exist',
+      name: 'an unknown active key',
       text: signing('RS256', 'rsa2048', 'j'),
       want: /^signing_keys\.active: j is not among the keys$/,
     },
@@ -184,22 +184,22 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k: needs pem, pem_file or pkcs11$/,
     },
     {
-      name: 'a key in a token and a PEM',
+      name: 'a key in a hardware token and a PEM',
       text: inToken({}, 'pem_file: p256.pem, '),
       want: /^signing_keys\.keys\.k\.pkcs11: cannot be given together with pem$/,
     },
     {
-      name: 'a shared secret in a token',
+      name: 'a shared secret in a hardware token',
       text: inToken({}).replace('ES256', 'HS256'),
       want: /^signing_keys\.keys\.k\.pkcs11: tokens do not support HS256$/,
     },
     {
-      name: 'a key in a token without a PIN',
+      name: 'a hardware token without a PIN',
       text: inToken({ pin: '' }),
       want: /^signing_keys\.keys\.k\.pkcs11: needs pin_file or pin$/,
     },
     {
-      name: 'a module by a relative path',
+      name: 'a relative module path',
       text: inToken({ module: 'softhsm.so' }),
       want: /^signing_keys\.keys\.k\.pkcs11\.module: must be an absolute path$/,
     },
@@ -209,12 +209,12 @@ describe('signing keys', () => {
       want: /^signing_keys\.keys\.k\.pkcs11\.module: \/nowhere\/module\.so does not exist$/,
     },
     {
-      name: 'a key in a token without its label',
+      name: 'a key in a hardware token without a label',
       text: inToken({ label: undefined }),
       want: /^signing_keys\.keys\.k\.pkcs11\.label: is missing$/,
     },
     {
-      name: 'more sessions than a token has use for',
+      name: 'too many sessions of a hardware token',
       text: inToken({ sessions: 17 }),
       want: /^signing_keys\.keys\.k\.pkcs11\.sessions: must be at most 16$/,
     },
@@ -225,14 +225,14 @@ describe('signing keys', () => {
     },
   ]
   for (const { name, text, want } of refused) {
-    it(`refuses ${name}`, async () => {
+    it(`reject ${name}`, async () => {
       const got = await problemsOf(load(text))
       assert.equal(got.length, 1, got.join('\n'))
       assert.match(got[0] ?? '', want)
     })
   }
 
-  it('takes the keys of the zone API out of the settings, so that they are never stored with them', async () => {
+  it('remove the keys of a zone request from its settings, so that they are not stored there', async () => {
     const policy = { accessTokenValidity: 60, keys: { z: { signingKey: keys['p256'] } } }
     const { signingKeys, zoneConfig } = await load(JSON.stringify({ zone_config: { tokenPolicy: policy } }))
     assert.equal(signingKeys?.active, 'z')
@@ -243,7 +243,7 @@ describe('signing keys', () => {
   const zoneKey = (members: object) =>
     load(JSON.stringify({ zone_config: { tokenPolicy: { keys: { z: { ...members } } } } }))
 
-  it('takes a text that is not PEM for a shared secret in the zone API, of HS256 unless the request says otherwise', async () => {
+  it('of a zone request default to HS256 for text that is not PEM', async () => {
     for (const [signingAlg, want] of [
       [undefined, 'HS256'],
       ['HS256', 'HS256'],
@@ -267,17 +267,17 @@ describe('signing keys', () => {
       want: 'signingKey: HS512 needs a secret of at least 64 bytes, this one has 63',
     },
     {
-      name: 'a text that is not PEM for an algorithm that needs one',
+      name: 'text that is not PEM for an asymmetric algorithm',
       members: () => ({ signingKey: secret, signingAlg: 'RS256' }),
       want: 'signingKey: is not an unencrypted private key in PEM',
     },
     {
-      name: 'a PEM for a shared secret',
+      name: 'a PEM as shared secret',
       members: () => ({ signingKey: keys['rsa2048'], signingAlg: 'HS256' }),
       want: 'signingKey: HS256 needs a shared secret, this is a key in PEM',
     },
     {
-      name: 'a broken PEM, which is not a secret either',
+      name: 'an invalid PEM',
       members: () => ({ signingKey: ` -----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----` }),
       want: 'signingKey: is not an unencrypted private key in PEM',
     },
@@ -297,17 +297,17 @@ describe('signing keys', () => {
       want: /^signingAlg: must be one of RS256, /,
     },
     {
-      name: 'a certificate of another key',
+      name: 'a certificate for another key',
       members: () => ({ signingKey: keys['p256'], signingCert: certificateOf(keys['rsa2048'] ?? '') }),
       want: 'signingCert: is the certificate of another key',
     },
     {
-      name: 'a private key in the place of the certificate',
+      name: 'a private key as certificate',
       members: () => ({ signingKey: keys['p256'], signingCert: keys['p256'] }),
       want: 'signingCert: is not an X.509 certificate in PEM',
     },
     {
-      name: 'a private key behind the certificate',
+      name: 'a private key after the certificate',
       members: () => ({
         signingKey: keys['p256'],
         signingCert: `${certificateOf(keys['p256'] ?? '')}${keys['p256']}`,
@@ -316,7 +316,7 @@ describe('signing keys', () => {
     },
   ]
   for (const { name, members, want } of ofZone) {
-    it(`refuses in the zone API ${name}`, async () => {
+    it(`of a zone request reject ${name}`, async () => {
       const got = await problemsOf(zoneKey(members()))
       assert.equal(got.length, 1, got.join('\n'))
       const problem = (got[0] ?? '').replace('zone_config.tokenPolicy.keys.z.', '')
@@ -328,7 +328,7 @@ describe('signing keys', () => {
   // Covers configuration file: signing_keys.keys.<id>.cert; signing_keys.keys.<id>.cert_file
   // Covers signing keys: signingCert
   // Covers Zone config in effect: tokenPolicy.keys.<id>.signingCert
-  it('takes a certificate of the key, from the file of the server or the zone API', async () => {
+  it('accept a certificate, in the file or a zone request', async () => {
     const pem = keys['p256'] ?? ''
     const cert = certificateOf(pem)
     writeFileSync(join(folder, 'cert.pem'), cert)
@@ -340,7 +340,7 @@ describe('signing keys', () => {
     assert.equal(api.signingKeys?.keys['z']?.certificate, cert)
   })
 
-  it('refuses keys in two places', async () => {
+  it('reject keys in two places', async () => {
     const zone_config = { tokenPolicy: { keys: { z: { signingKey: keys['p256'] } } } }
     const signing_keys = { active: 'k', keys: { k: { alg: 'EdDSA', pem: keys['ed'] } } }
     const got = await problemsOf(load(JSON.stringify({ zone_config, signing_keys })))

@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem, temporaryFolder } from '../support/config.ts'
 
-describe('a certificate of listen.tls that callers will refuse', () => {
+describe('Warnings about the certificate of listen.tls', () => {
   const folder = temporaryFolder()
   const key = privatePem('ec', 'P-256')
   const validity = { from: new Date('2026-01-01T00:00:00Z'), to: new Date('2026-04-01T00:00:00Z') }
@@ -27,32 +27,32 @@ describe('a certificate of listen.tls that callers will refuse', () => {
     `listen.tls.certificate_file: cert.pem ${reason}; callers will refuse it`,
   ]
   const cases = [
-    { name: 'a usable one', want: [] },
+    { name: 'none for a valid one', want: [] },
     {
-      name: 'one that has expired',
+      name: 'an expired one',
       now: '2026-04-01T00:00:00Z',
       want: about('has expired: it was valid until 2026-04-01T00:00:00.000Z'),
     },
     {
-      name: 'one whose time has not come',
+      name: 'one not yet valid',
       now: '2025-12-31T23:59:59Z',
       want: about('is not valid before 2026-01-01T00:00:00.000Z'),
     },
-    { name: 'one of another address', baseUrl: 'https://192.0.2.2', want: about('is not valid for 192.0.2.2') },
-    { name: 'one of no IPv6 address', baseUrl: 'https://[2001:db8::1]', want: about('is not valid for 2001:db8::1') },
+    { name: 'one for another address', baseUrl: 'https://192.0.2.2', want: about('is not valid for 192.0.2.2') },
+    { name: 'one for no IPv6 address', baseUrl: 'https://[2001:db8::1]', want: about('is not valid for 2001:db8::1') },
     {
       name: 'one with a name in its subject only',
       baseUrl: 'https://id.example',
       want: about('is not valid for id.example'),
     },
     {
-      name: 'one with the name of a node, behind a proxy',
+      name: 'none behind a proxy',
       baseUrl: 'https://id.example',
       proxies: ['10.0.0.5'],
       want: [],
     },
   ]
   for (const { name, baseUrl = 'https://192.0.2.1:8443/auth', now = '2026-02-01T00:00:00Z', proxies, want } of cases) {
-    it(`is named at the start: ${name}`, async () => assert.deepEqual(await warned(baseUrl, now, proxies), want))
+    it(name, async () => assert.deepEqual(await warned(baseUrl, now, proxies), want))
   }
 })

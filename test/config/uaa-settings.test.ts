@@ -7,15 +7,15 @@ import { flatSettings, translateSettings } from '../../src/config/uaa/uaa-settin
 import { loadText, temporaryFolder } from '../support/config.ts'
 import { runToEnd } from '../support/process.ts'
 
-/** What becomes of the settings of one file. */
+/** The settings and outcomes for one file. */
 function translated(text: string) {
   const { config, outcomes } = translateSettings(flatSettings([parse(text)]))
   const { service: _service, compatibility: _mode, ...settings } = config
   return { settings, outcomes: Object.fromEntries(outcomes.map(({ key, outcome }) => [key, outcome])) }
 }
 
-/** Settings with the same meaning here, and what they become. */
-const TAKEN: readonly { readonly name: string; readonly text: string; readonly settings: object }[] = [
+/** UAA settings and their translation. */
+const TRANSLATED: readonly { readonly name: string; readonly text: string; readonly settings: object }[] = [
   // Covers import-uaa: general: issuer.uri
   {
     name: 'the issuer',
@@ -25,7 +25,7 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
   // Covers import-uaa: general: zones.internal.hostnames; clientMaxCount; userMaxCount; groupMaxCount
   // Covers import-uaa: general: scim.userids_enabled
   {
-    name: 'hosts and limits, also as text',
+    name: 'hosts and limits, also as strings',
     text: 'zones.internal.hostnames: a.example, b.example\nclientMaxCount: "7"\nuserMaxCount: 8\ngroupMaxCount: 9\nscim: { userids_enabled: "False" }',
     settings: {
       zones: { internal: { hostnames: ['a.example', 'b.example'] } },
@@ -36,7 +36,7 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
     },
   },
   {
-    name: 'the addresses of the default zone',
+    name: 'the URLs of the default zone',
     text: 'zones.internal.hostnames: [Internal.example]\nlogin: { url: "https://login.example/uaa/", entityBaseURL: "https://login.example/uaa" }\nuaa: { url: "https://uaa.example/uaa" }\nissuer: { uri: "https://uaa.example/uaa" }',
     settings: {
       base_url: 'https://uaa.example/uaa',
@@ -44,12 +44,12 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
     },
   },
   {
-    name: 'the host of an address beside those that are left to the operator',
+    name: 'the host of a URL whose other hosts are manual',
     text: 'zones.internal.hostnames: ["${domain}"]\nlogin: { url: "https://login.example" }\nissuer: { uri: "https://uaa.example" }',
     settings: { base_url: 'https://uaa.example', zones: { internal: { hostnames: ['login.example'] } } },
   },
   {
-    name: 'patterns of paths, which UAA looks for anywhere',
+    name: 'unanchored path patterns',
     text: "cors: { default: { allowed: { uris: ['^/uaa/info$', '/userinfo', '^/a$|^/b$', '.*'], origins: ['^https://a\\.example$'] } } }",
     settings: {
       cors: {
@@ -68,7 +68,7 @@ const TAKEN: readonly { readonly name: string; readonly text: string; readonly s
   // Covers import-uaa: general: authentication.enableUriEncodingCompatibilityMode; servlet.idle-timeout
   // Covers import-uaa: general: uaa.oauth.redirect_uri.allow_unsafe_matching; servlet.session-cookie.max-age
   {
-    name: 'how the server works',
+    name: 'server settings',
     text: `uaa:
   limitedFunctionality: { statusFile: /tmp/limited, whitelist: { endpoints: [/login], methods: [GET] } }
   health.db.rate: 5000
@@ -99,10 +99,14 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 3600 } }`,
     text: 'smtp: { host: mail.example, port: 587, auth: true, starttls: true, from_address: id@example.org }',
     settings: { smtp: { host: 'mail.example', port: 587, starttls: true, from: 'id@example.org' } },
   },
-  { name: 'no mail server without a host', text: 'smtp: { port: 25, from_address: id@example.org }', settings: {} },
+  {
+    name: 'a mail server without a host to nothing',
+    text: 'smtp: { port: 25, from_address: id@example.org }',
+    settings: {},
+  },
   // Covers import-uaa: policies: password.policy.global.*; authentication.policy.global.*
   {
-    name: 'the policies of all zones',
+    name: 'policies of all zones',
     text: 'password.policy.global.minLength: 8\nauthentication.policy.global.lockoutAfterFailures: 3',
     settings: {
       password: { policy: { global: { minLength: 8 } } },
@@ -111,7 +115,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 3600 } }`,
   },
   // Covers import-uaa: jwt: jwt.token.refresh.restrict_grant; jwt.token.claims.exclude; jwt.token.queryString.enabled
   {
-    name: 'how tokens are made',
+    name: 'token settings',
     text: 'jwt: { token: { refresh: { restrict_grant: true }, claims: { exclude: [email] }, queryString: { enabled: false } } }',
     settings: {
       jwt: {
@@ -139,7 +143,7 @@ servlet: { idle-timeout: 600, session-cookie: { max-age: 3600 } }`,
   // Covers import-uaa: cors: cors.default.allowed.methods; cors.default.allowed.credentials; cors.default.max_age
   // Covers import-uaa: cors: cors.enforceSystemZonePolicyInAllZones
   {
-    name: 'the policies of cross-origin requests',
+    name: 'CORS policies',
     text: `cors:
   enforceSystemZonePolicyInAllZones: true
   xhr: &one { max_age: 60, allowed: { uris: [/userinfo], origins: ["https://a.example"], headers: [Accept], methods: [GET], credentials: true } }
@@ -161,13 +165,13 @@ function CORS(): object {
   }
 }
 
-describe('translating the settings of a UAA', () => {
+describe('translateSettings', () => {
   const folder = temporaryFolder()
 
-  for (const { name, text, settings } of TAKEN) {
-    it(`takes ${name}`, async () => {
+  for (const { name, text, settings } of TRANSLATED) {
+    it(`translates ${name}`, async () => {
       assert.deepEqual(translated(text).settings, settings)
-      await loadText(folder, JSON.stringify(settings)) // throws for what the configuration does not accept
+      await loadText(folder, JSON.stringify(settings)) // throws if the configuration is invalid
     })
   }
 
@@ -183,7 +187,7 @@ describe('translating the settings of a UAA', () => {
     // Partly covers import-uaa: jwt: jwt.token.policy.keys.<id>.signingCert; jwt.token.policy.keys.<id>.signingAlg
     // Partly covers import-uaa: scim: scim.group_membership; scim.user.override; scim.groups as a map
     {
-      name: 'leaves to the database what UAA writes into it',
+      name: 'imports settings that UAA stores in its database',
       text: 'oauth: { clients: { app: { secret: s3cret, scope: openid } }, user: { authorities: [openid] } }\nscim: { users: ["a|b"] }\nldap: { base: { password: s3cret } }\npassword.policy.minLength: 3\njwt.token.policy.keys.k.signingKey: s3cret',
       want: {
         'oauth.clients': 'imported',
@@ -196,12 +200,12 @@ describe('translating the settings of a UAA', () => {
     },
     // Covers import-uaa: delete and inert keys: rule: inert keys are reported
     {
-      name: 'names what had no effect',
+      name: 'reports settings without effect as unused',
       text: 'multitenant: {}\nname: uaa\nencryption: { active_key_label: x }',
       want: { name: 'unused', encryption: 'unused' },
     },
     {
-      name: 'leaves to the operator what has no counterpart',
+      name: 'reports settings without a counterpart as manual',
       text: 'jwt: { token: { policy: { global: { accessTokenValiditySeconds: 600 } }, signing-key: s3cret } }\nsurprise: { member: 1 }\nconstructor: 2\nrequire_https: true\nlogin: { saml: { signRequest: false, nameID: x } }',
       want: {
         'jwt.token.policy.global': 'manual',
@@ -214,12 +218,12 @@ describe('translating the settings of a UAA', () => {
       },
     },
     {
-      name: 'says nothing of what is so anyway',
+      name: 'reports defaults as unused',
       text: 'login: { saml: { signRequest: true }, url: "https://u.example" }\nissuer: { uri: "https://u.example" }',
       want: { 'login.saml.signRequest': 'unused', 'login.url': 'unused', 'issuer.uri': 'translated' },
     },
     {
-      name: 'says nothing of what uaa-release writes into every file',
+      name: 'reports defaults of uaa-release as unused',
       text: `jwt.token.policy.global: { accessTokenValiditySeconds: 43200, refreshTokenValiditySeconds: 2592000 }
 csp: { script-src: ["'self'"] }
 login: { saml: { signMetaData: true, signatureAlgorithm: SHA256 } }`,
@@ -232,7 +236,7 @@ login: { saml: { signMetaData: true, signatureAlgorithm: SHA256 } }`,
       },
     },
     {
-      name: 'leaves other values of them to the operator',
+      name: 'reports other values of those settings as manual',
       text: `csp: { script-src: ["'self'", cdn.example] }
 login: { saml: { signMetaData: false, signatureAlgorithm: SHA1 }, url: "https://l.example:8443" }
 issuer: { uri: "https://u.example" }
@@ -250,22 +254,22 @@ cors: { xhr: { allowed: { origin: [^localhost$] } }, default: { allowed: { origi
       },
     },
     {
-      name: 'takes the host of a SAML entity id for the alias that it is',
+      name: 'reads the host of the SAML entity id as its alias',
       text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: login.example } }',
       want: { 'login.entityID': 'translated', 'login.saml.entityIDAlias': 'unused' },
     },
     {
-      name: 'leaves another alias to the operator',
+      name: 'reports another alias as manual',
       text: 'login: { entityID: "http://login.example", saml: { entityIDAlias: sp } }',
       want: { 'login.entityID': 'translated', 'login.saml.entityIDAlias': 'manual' },
     },
     {
-      name: 'leaves to the operator a value that is not accepted or refers to another',
+      name: 'reports an invalid value or a reference as manual',
       text: 'clientMaxCount: many\nuserMaxCount: "${clientMaxCount}"\ncors: { xhr: { max_age: [1] } }',
       want: { clientMaxCount: 'manual', userMaxCount: 'manual', 'cors.xhr.max_age': 'manual' },
     },
     {
-      name: 'leaves to the operator patterns that this server cannot use, such as one that its translation makes too long',
+      name: 'reports unsupported patterns, and those too long once translated, as manual',
       text: `cors: { xhr: { allowed: { uris: ['^/a$', '(?=b)'], headers: ['a b'] } }, default: { allowed: { uris: ['/${'a'.repeat(499)}'] } } }`,
       want: {
         'cors.xhr.allowed.uris': 'manual',
@@ -274,7 +278,7 @@ cors: { xhr: { allowed: { origin: [^localhost$] } }, default: { allowed: { origi
       },
     },
     {
-      name: 'names a setting that is empty',
+      name: 'reports empty settings as unused',
       text: 'smtp: { host: "" }\nstatsd:',
       want: { 'smtp.host': 'unused', statsd: 'unused' },
     },
@@ -285,7 +289,7 @@ cors: { xhr: { allowed: { origin: [^localhost$] } }, default: { allowed: { origi
     })
   }
 
-  it('refuses an alias that contains itself', () => {
+  it('rejects a YAML alias that contains itself', () => {
     const endless: Record<string, unknown> = {}
     endless['again'] = endless
     assert.throws(() => flatSettings([endless]), RangeError)
@@ -299,7 +303,7 @@ describe('latchkey import-uaa --settings', () => {
   // Covers latchkey import-uaa: --settings
   // Covers import-uaa: loading: rule: deep merge, later wins
   // Covers import-uaa: smtp: smtp.user; smtp.password
-  it('prints a configuration that can be loaded, and no secret', async () => {
+  it('prints a valid configuration without secrets', async () => {
     writeFileSync(
       join(folder, 'uaa.yml'),
       'issuer: { uri: "https://old.example" }\nsmtp: { host: mail.example, user: uaa, password: s3cret }\noauth: { clients: { app: { secret: s3cret } } }',
@@ -319,12 +323,12 @@ describe('latchkey import-uaa --settings', () => {
     assert.deepEqual([config.service, config.compatibility, config.baseUrl], ['uaa', 'uaa', 'https://uaa.example'])
   })
 
-  it('ends with status 0 where nothing is left to decide', async () => {
+  it('exits with status 0 if nothing is manual', async () => {
     writeFileSync(join(folder, 'small.yml'), 'issuer: { uri: "https://uaa.example" }')
     assert.equal((await run('--settings', 'small.yml')).status, 0)
   })
 
-  it('refuses a file that is not there or no YAML, and other options', async () => {
+  it('rejects missing files, invalid YAML and other options', async () => {
     writeFileSync(join(folder, 'bad.yml'), 'a: [1')
     assert.deepEqual(
       [(await run('--settings', 'missing.yml')).status, (await run('--settings', 'bad.yml')).status],

@@ -4,7 +4,7 @@ import { loadText, problemsOf, temporaryFolder } from '../support/config.ts'
 
 const folder = temporaryFolder()
 
-describe('the issuer of a zone in the configuration', () => {
+describe('The configured issuer of a zone', () => {
   const load = (zoneIssuers: readonly string[], ownIssuer?: string) =>
     loadText(
       folder,
@@ -22,12 +22,12 @@ describe('the issuer of a zone in the configuration', () => {
       }),
     )
 
-  it('may be any other', async () => {
+  it('may be any other URL', async () => {
     const { bootstrap } = await load(['https://one.example'], 'https://main.example')
     assert.equal(bootstrap.identityZones[0]?.config.issuer, 'https://one.example')
   })
 
-  it('may be an address of the zone itself', async () => {
+  it('may be an address of the zone', async () => {
     await assert.doesNotReject(load(['https://z0.id.example/auth', 'https://id.example/auth/z/z1']))
   })
 
@@ -41,30 +41,30 @@ describe('the issuer of a zone in the configuration', () => {
       problem: 'is that of the default zone',
     },
     {
-      name: 'that of a later zone of the file',
+      name: 'the issuer of a later zone',
       issuers: ['https://one.example', 'http://one.example/'],
       problem: 'is that of another zone',
     },
-    { name: 'the address of another zone by host', issuers: ['https://z7.id.example/auth'], problem: THERE },
-    { name: 'the address of another zone by path', issuers: ['https://id.example./auth/z/z7'], problem: THERE },
+    { name: 'another zone’s address by host', issuers: ['https://z7.id.example/auth'], problem: THERE },
+    { name: 'another zone’s address by path', issuers: ['https://id.example./auth/z/z7'], problem: THERE },
   ]
   for (const { name, own, issuers, problem } of refused) {
     // A zone without keys signs with those of the default zone: only the issuer tells its tokens from those of others.
-    it(`is not ${name}`, async () =>
+    it(`rejects ${name}`, async () =>
       assert.deepEqual(await problemsOf(load(issuers, own)), [
         `bootstrap.identity_zones[${issuers.length - 1}].config.issuer: ${problem}`,
       ]))
   }
 })
 
-describe('the SAML entity id of a zone in the configuration', () => {
+describe('The configured SAML entity id of a zone', () => {
   const URL_OF_US = 'https://us.example/saml'
   const load = (entityID: string, server = entityID.includes('//') ? URL_OF_US : 'us') => {
     const zone = { id: 'z1', subdomain: 'z1', name: 'Zone', config: { samlConfig: { entityID } } }
     return loadText(folder, JSON.stringify({ saml: { entity_id: server }, bootstrap: { identity_zones: [zone] } }))
   }
 
-  it('may be its own', async () => {
+  it('may be any other', async () => {
     for (const entityId of [
       'z1.us',
       'them',
@@ -77,7 +77,7 @@ describe('the SAML entity id of a zone in the configuration', () => {
   })
 
   for (const entityId of ['us', 'US', 'z2.us', URL_OF_US, 'https://z2.us.example/saml']) {
-    it(`is not ${entityId}, which providers could not distinguish`, async () =>
+    it(`rejects ${entityId}, which providers could not distinguish`, async () =>
       assert.deepEqual(await problemsOf(load(entityId)), [
         'bootstrap.identity_zones[0].config.samlConfig.entityID: is that of the server, or of another zone',
       ]))

@@ -13,14 +13,14 @@ const code = {
 const signing_keys = { active: 'ec', keys: { ec: KEYS.ES256 } }
 const jwks_uri = 'https://bank.example/keys.json'
 
-describe('clients of the configuration that cannot work', () => {
+describe('Warnings about configured clients', () => {
   async function warned(client: object, file: object = {}): Promise<readonly string[]> {
     const smtp = { host: 'localhost', from: 'id@example.org' }
     const text = JSON.stringify({ smtp, bootstrap: { clients: [{ ...code, ...client }] }, ...file })
     return (await loadText(folder, text)).warnings
   }
 
-  it('are named at the start: what their profile rules out', async () => {
+  it('report violations of their profile', async () => {
     const profile = 'fapi2-security'
     assert.deepEqual(await warned({ profile, jwks_uri }, { signing_keys }), [])
     const [keyless] = await warned({ profile, client_secret: 's' })
@@ -29,7 +29,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.match(plain ?? '', /redirect_uri: http:\/\/bank\.example\/cb must be https/)
   })
 
-  it('are named at the start: what the profile of their zone rules out', async () => {
+  it('report violations of their zone’s profile', async () => {
     const zone_config = { profile: 'fapi2-security' }
     assert.deepEqual(await warned({ jwks_uri }, { zone_config, signing_keys }), [])
     const [keyless] = await warned({ client_secret: 's' }, { zone_config })
@@ -38,7 +38,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.match(stricter ?? '', /^client bank: fapi2-message-signing does not allow it: jwks/)
   })
 
-  it('are named at the start: attributes that are probably mistyped members', async () => {
+  it('report additional attributes that look like misspelled members', async () => {
     const mistyped = {
       client_secret: 's',
       alowpublic: true,
@@ -58,7 +58,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned(meant), [])
   })
 
-  it('are named at the start: no credential, where the client is not public', async () => {
+  it('report missing credentials of confidential clients', async () => {
     const [keyless] = await warned({})
     assert.equal(
       keyless,
@@ -71,7 +71,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned({ client_secret: '' }), [], 'an empty secret is one, as that of cf')
   })
 
-  it('are named at the start: scopes of a client without users', async () => {
+  it('report user scopes of clients without users', async () => {
     const machine = { client_secret: 's', authorized_grant_types: ['client_credentials'], redirect_uri: [] }
     const confused = ['client bank: scope has no effect with client_credentials alone; did you mean authorities?']
     assert.deepEqual(await warned({ ...machine, scope: ['jobs.run'] }), confused)
@@ -81,7 +81,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned({ client_secret: 's', scope: ['openid'] }), [])
   })
 
-  it('are named at the start: scopes of a UAA, where the service has another name', async () => {
+  it('report scopes of UAA under another service name', async () => {
     const authorities = ['uaa.admin', 'uaa.jobs', 'clients.read']
     assert.deepEqual(await warned({ client_secret: 's', authorities, scope: ['openid', 'uaa.user'] }), [
       'client bank: uaa.user has no effect, because the service name is svc; did you mean svc.user?',
@@ -90,7 +90,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned({ client_secret: 's', authorities }, { service: 'uaa' }), [])
   })
 
-  it('are named at the start: pairwise subjects that the zone does not have', async () => {
+  it('report pairwise subjects that the zone does not support', async () => {
     const pairwise = { client_secret: 's', subject_type: 'pairwise' }
     const useless = /^client bank: subject_type has no effect, because protocols\.pairwiseSubjects is off/m
     assert.deepEqual(await warned(pairwise), [])
@@ -101,7 +101,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.doesNotMatch((await warned(pairwise, on)).join('\n'), useless)
   })
 
-  it('are named at the start: signatures that there is no key for', async () => {
+  it('report signatures without a matching key', async () => {
     const signed = { client_secret: 's', id_token_signed_response_alg: 'ES256' }
     const missing = /^client bank: id_token_signed_response_alg is ES256, and the configuration has no such key/
     assert.match((await warned(signed)).join('\n'), missing)
@@ -114,7 +114,7 @@ describe('clients of the configuration that cannot work', () => {
     assert.deepEqual(await warned({}, { bootstrap: { identity_zones }, signing_keys: both }), [])
   })
 
-  it('are named at the start: a profile without a key whose algorithm it allows', async () => {
+  it('report a profile without a suitable key', async () => {
     const bank = { profile: 'fapi2-security', jwks_uri }
     const missing =
       'client bank: fapi2-security needs a key for one of PS256, ES256, EdDSA, and the configuration has none: the client gets no tokens unless the zone gets one by the API'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { loadText, temporaryFolder } from '../../support/config.ts'
 
-it('names environment variables that look mistyped, and no others', async () => {
+it('warns of environment variables that look misspelled', async () => {
   const env = {
     LATCHKEY_BASEURL: 'https://id.example.org',
     LATCHKEY_MASTERKEY: '0'.repeat(64),

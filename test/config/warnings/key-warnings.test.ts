@@ -17,14 +17,14 @@ async function warningsOf(compatibility: string, ...keys: readonly object[]): Pr
   return warnings.filter(warning => warning.includes('/token_keys'))
 }
 
-describe('an active signing key of the configuration', () => {
-  it('is reported in uaa where few may fetch it', async () => {
+describe('Warnings about the active signing key', () => {
+  it('are given in uaa if few clients can fetch it', async () => {
     const want =
       'signing_keys: with compatibility: uaa, /token_keys shows the active ES256 key only to clients with the authority svc.resource; others cannot verify its tokens'
     assert.deepEqual(await warningsOf('uaa', ES, RS), [want])
   })
 
-  it('is reported for another zone, too', async () => {
+  it('are given for other zones', async () => {
     const config = { tokenPolicy: { activeKeyId: 'k', keys: { k: { signingKey: ec } } } }
     const identity_zones = [{ id: 'z1', subdomain: 'z1', name: 'Z', config }]
     const { warnings } = await loadText(folder, JSON.stringify({ compatibility: 'uaa', bootstrap: { identity_zones } }))
@@ -33,9 +33,9 @@ describe('an active signing key of the configuration', () => {
 
   for (const { name, compatibility, keys } of [
     { name: 'an RSA key', compatibility: 'uaa', keys: [RS, ES] },
-    { name: 'a shared secret, which resource servers have', compatibility: 'uaa', keys: [HS] },
-    { name: 'any key in standard, which shows all', compatibility: 'standard', keys: [ES] },
+    { name: 'a shared secret, known to resource servers', compatibility: 'uaa', keys: [HS] },
+    { name: 'any key in standard, which publishes all', compatibility: 'standard', keys: [ES] },
   ]) {
-    it(`is not reported if it is ${name}`, async () => assert.deepEqual(await warningsOf(compatibility, ...keys), []))
+    it(`are not given for ${name}`, async () => assert.deepEqual(await warningsOf(compatibility, ...keys), []))
   }
 })

@@ -22,14 +22,14 @@ async function warned(config: object): Promise<readonly string[]> {
   return warnings
 }
 
-it('names identity providers of the configuration that cannot be used, in every zone', async () => {
+it('warns of unusable identity providers, in every zone', async () => {
   assert.deepEqual(await warned(usable), [])
   const [first, second] = await warned({ ...usable, relyingPartyId: '', discoveryUrl: undefined })
   assert.match(first ?? '', /^identity provider partner: it cannot be used: config\.relyingPartyId: /)
   assert.match(second ?? '', /^identity provider partner: it cannot be used: config\.authUrl: /)
 })
 
-it('names a directory of the configuration that cannot be used', async () => {
+it('warns of an unusable directory', async () => {
   const directory = async (config: object): Promise<readonly string[]> => {
     const identity_providers = [{ type: 'ldap', originKey: 'ldap', name: 'Directory', config }]
     const smtp = { host: 'localhost', from: 'id@example.org' }
@@ -57,7 +57,7 @@ it('names a directory of the configuration that cannot be used', async () => {
   ])
 })
 
-it('names a SAML provider whose metadata is neither a URL nor usable', async () => {
+it('warns of a SAML provider with invalid metadata', async () => {
   const saml = async (metaDataLocation: string): Promise<readonly string[]> => {
     const identity_providers = [{ type: 'saml', originKey: 'corp', name: 'Corp', config: { metaDataLocation } }]
     const smtp = { host: 'localhost', from: 'id@example.org' }
@@ -72,7 +72,7 @@ it('names a SAML provider whose metadata is neither a URL nor usable', async () 
   assert.deepEqual(others, [])
 })
 
-it('names a provider at an address that the server must not connect to', async () => {
+it('warns of a provider at a forbidden address', async () => {
   const directory = async (baseUrl: string, more: object = {}): Promise<readonly string[]> => {
     const config = { baseUrl, userDNPattern: 'uid={0},dc=example,dc=org' }
     const identity_providers = [{ type: 'ldap', originKey: 'ldap', name: 'Directory', config }]
@@ -92,7 +92,7 @@ it('names a provider at an address that the server must not connect to', async (
   assert.deepEqual(await directory('ldaps://directory.example.org'), [])
 })
 
-it('names the origins of external groups that no provider has, in every zone', async () => {
+it('warns of external groups of unknown origins, in every zone', async () => {
   const mapped = (...origins: readonly (string | undefined)[]) =>
     origins.map((origin, index) => ({ displayName: 'cloud.read', externalGroup: `group-${index}`, origin }))
   const load = async (bootstrap: object): Promise<readonly string[]> => {
