@@ -28,7 +28,7 @@ const config = {
 }
 
 for (const mode of MODES) {
-  describe(`changing one's password in ${mode}`, () => {
+  describe(`Password change in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config })
@@ -51,8 +51,8 @@ for (const mode of MODES) {
         confirm_password: again,
       })
 
-    // Covers GET /.well-known/change-password: rule: redirects to the page; error: passwords are kept elsewhere
-    it('is where password managers look for it, at the zone’s own address', async () => {
+    // Covers GET /.well-known/change-password: rule: redirects to the page; error: internal user management disabled
+    it('redirects /.well-known/change-password to the page of the zone', async () => {
       const find = (host: string, path = '') => server.send(`${path}/.well-known/change-password`, { host })
       const here = await find('localhost:8080')
       assert.equal(here.status, 302)
@@ -66,14 +66,14 @@ for (const mode of MODES) {
       assert.equal((await find('closed.localhost:8080')).status, 404)
     })
 
-    it('is not where such programs expect nothing, by which they tell a page from a catch-all', async () => {
+    it('answers 404 at the well-known path that must not exist', async () => {
       const path = '/.well-known/resource-that-should-not-exist-whose-status-code-should-not-be-200'
       assert.equal((await server.send(path, { headers: { accept: 'text/html' } })).status, 404)
     })
 
     // Covers GET /change_password: page
     // Covers POST /change_password.do: current_password; new_password
-    it('needs the one before, ends every other session, and keeps this one under another id', async () => {
+    it('requires the current password, ends all other sessions and renews the id of this one', async () => {
       const [browser, other] = [await signedIn('nadia'), await signedIn('nadia')]
       const before = new Map(browser.cookies)
       const answer = await change(browser, OLD, NEW_PASSWORD)
@@ -88,7 +88,7 @@ for (const mode of MODES) {
 
     // Covers POST /change_password.do: confirm_password; error: form_error; unauthorized; policy
     // Covers passwordPolicy: same password refused
-    it('refuses a wrong one, two that differ, the same one, and one that is not allowed', async () => {
+    it('refuses a wrong current password, and a new one that is mistyped, unchanged or too long', async () => {
       const browser = await signedIn('omar')
       const refused = async (answer: TestAnswer, what: RegExp): Promise<void> => {
         assert.equal(answer.status, 422)
@@ -114,13 +114,13 @@ for (const mode of MODES) {
       await signedIn('omar')
     })
 
-    it('stops an attacker who guesses at an open browser', async () => {
+    it('locks the account after five wrong current passwords', async () => {
       const browser = await signedIn('pia')
       for (let attempt = 0; attempt < 5; attempt += 1) {
         assert.equal((await change(browser, `guess ${attempt}`, NEW_PASSWORD)).status, 422)
       }
       const answer = await change(browser, OLD, NEW_PASSWORD)
-      assert.ok([422, 429].includes(answer.status), 'the right one is not taken while the account is locked')
+      assert.ok([422, 429].includes(answer.status), 'the correct password is refused while the account is locked')
       server.clock.advance(4 * 60)
       assert.equal((await change(browser, OLD, NEW_PASSWORD)).status, 422)
       server.clock.advance(60)
@@ -128,7 +128,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /change_password.do: X-<Service>-Csrf
-    it('needs a session, its fields and the anti-forgery value', async () => {
+    it('requires a session, all fields and the anti-forgery token', async () => {
       assert.match(String((await server.send('/change_password')).headers['location']), /\/login$/)
       const browser = await signedIn('rosa')
       const page = await browser.send('/change_password')
@@ -142,7 +142,7 @@ for (const mode of MODES) {
       await signedIn('rosa')
     })
 
-    it('is closed where accounts are kept elsewhere', async () => {
+    it('answers 403 if internal user management is disabled', async () => {
       const closed = server.browser('closed.localhost:8080')
       const member = server.browser('closed.localhost:8080')
       await member.signIn('nadia', OLD)
@@ -158,8 +158,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('a server whose base URL has a path', () => {
-  it('has the well-known address of the page at the origin, too', async () => {
+describe('Password change with a path in the base URL', () => {
+  it('serves the well-known address at the origin, too', async () => {
     const server = await startServer({ config: { base_url: 'http://localhost:8080/auth' } })
     try {
       for (const path of ['', '/auth']) {

@@ -1,4 +1,4 @@
-// Where self-service leads in the end: to the application that asked for it, once the user has signed in.
+// Self-service flows end at the application that started them, after the user has signed in.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
@@ -14,7 +14,7 @@ const requestedReturn = { client_id: 'shop', redirect_uri: APP }
 const passwords = { password: NEW_PASSWORD, password_confirmation: NEW_PASSWORD }
 
 for (const mode of ['standard', 'uaa'] as const satisfies readonly CompatibilityMode[]) {
-  describe(`where self-service leads in ${mode}`, () => {
+  describe(`GET /continue in ${mode}`, () => {
     let server: TestServer
 
     before(async () => {
@@ -32,7 +32,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
     })
     after(() => server.stop())
 
-    /** Signs in with the page that self-service ended on, and follows our own redirects. */
+    /** Signs in on the last page of a self-service flow, and follows our own redirects. */
     async function finish(browser: Browser, done: TestAnswer, username: string, password: string): Promise<string> {
       const { pathname, search } = done.location()
       assert.equal(pathname, '/login')
@@ -45,22 +45,22 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       return href
     }
 
-    // Covers GET /continue: rule: leads to the application
-    it('is the application, after a sign-up', async () => {
+    // Covers GET /continue: rule: redirects to the application
+    it('redirects to the application after sign-up', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'new@shop.example', requestedReturn)
       const done = await confirmed(browser, await linkTo(server, 'new@shop.example'))
       assert.equal(await finish(browser, done, 'new@shop.example', NEW_PASSWORD), APP)
     })
 
-    it('is the place for new users, where the client names only that', async () => {
+    it('redirects to signup_redirect_url if no redirect_uri was requested', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'newer@shop.example', { client_id: 'shop' })
       const done = await confirmed(browser, await linkTo(server, 'newer@shop.example'))
       assert.equal(await finish(browser, done, 'newer@shop.example', NEW_PASSWORD), WELCOME)
     })
 
-    it('is the application, after a failed sign-in too', async () => {
+    it('redirects to the application even after a failed sign-in', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'typo@shop.example', requestedReturn)
       const done = await confirmed(browser, await linkTo(server, 'typo@shop.example'))
@@ -68,7 +68,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'typo@shop.example', NEW_PASSWORD), APP)
     })
 
-    it('is the application, after a forgotten password', async () => {
+    it('redirects to the application after a password reset', async () => {
       const browser = server.browser()
       await submitted(browser, '/forgot_password', {
         action: '/forgot_password.do',
@@ -80,7 +80,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'joel', NEW_PASSWORD), APP)
     })
 
-    it('is the application, after an invitation', async () => {
+    it('redirects to the application after an invitation', async () => {
       const bearer = tokensOf(
         await server.token({ grant_type: 'client_credentials' }, { basic: ['shop', 'secret'] }),
       ).access_token
@@ -95,7 +95,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'guest@shop.example', NEW_PASSWORD), APP)
     })
 
-    it('is the application, after a new e-mail address that was confirmed elsewhere', async () => {
+    it('redirects to the application after an email change confirmed in another browser', async () => {
       const owner = server.browser()
       await owner.signIn('marissa', 'koala')
       const newEmail = 'marissa@shop.example'
@@ -106,7 +106,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
     })
 
     // Covers GET /continue: error: any other URL
-    it('is the home page for any other URL', async () => {
+    it('redirects to the home page for any other URL', async () => {
       for (const query of [
         {},
         { client_id: 'shop' },

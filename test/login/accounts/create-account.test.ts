@@ -54,7 +54,7 @@ const config = {
 }
 
 for (const mode of MODES) {
-  describe(`signing up in ${mode}`, () => {
+  describe(`Sign-up in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config })
@@ -75,7 +75,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /create_account: client_id; redirect_uri; page: form
-    it('shows a form that keeps where to go', async () => {
+    it('shows a form with client and redirect URI', async () => {
       const page = await server.browser().send('/create_account', { query: { client_id: 'app', redirect_uri: APP } })
       assert.equal(page.status, 200)
       assert.match(page.text, /<h1>Create your account<\/h1>/)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
 
     // Covers POST /create_account.do: email; password
     // Covers GET /accounts/email_sent: page
-    it('makes an account without sign-in before the link of the mail was used', async () => {
+    it('creates an account that cannot sign in until its address is confirmed', async () => {
       const browser = server.browser()
       isSent(await signUpWith(browser, 'new1@shop.example'))
       const sent = await browser.send('/accounts/email_sent')
@@ -117,7 +117,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /verify_user: rule: HEAD keeps the code
-    it('changes nothing by GET and HEAD, however often', async () => {
+    it('does not use up the link on GET and HEAD', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'scan@shop.example')
       const link = await linkTo(server, 'scan@shop.example')
@@ -142,7 +142,7 @@ for (const mode of MODES) {
       assert.equal(await statusOfSignIn('phone@shop.example', NEW_PASSWORD), '/')
     })
 
-    it('sends another link to who signs up again, and the password of the link that is used counts', async () => {
+    it('sends another link after a second sign-up, and sets the password of the link used', async () => {
       const first = server.browser()
       await signUpWith(first, 'twice@shop.example')
       const firstLink = await linkTo(server, 'twice@shop.example')
@@ -154,12 +154,12 @@ for (const mode of MODES) {
       assert.equal((await confirmed(second, secondLink)).status, 302)
       assert.equal(await statusOfSignIn('twice@shop.example', other), '/')
       assert.equal(await statusOfSignIn('twice@shop.example', NEW_PASSWORD), 'login_failure')
-      assert.equal((await first.send(firstLink)).status, 422, 'the other link ended with it')
+      assert.equal((await first.send(firstLink)).status, 422, 'the first link is no longer valid')
     })
 
     // Covers GET /verify_user: code
-    // Covers POST /verify_user: rule: makes one account
-    it('verifies once, also when the link is used twice at the same instant', async () => {
+    // Covers POST /verify_user: rule: concurrent use
+    it('verifies once if the link is used twice concurrently', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'once@shop.example')
       const link = await linkTo(server, 'once@shop.example')
@@ -179,9 +179,9 @@ for (const mode of MODES) {
 
     const BAD_LINKS: readonly (readonly [string, string, number])[] = [
       ['no code', '/verify_user', 400],
-      ['nonsense', '/verify_user?code=nonsense', 422],
+      ['a malformed code', '/verify_user?code=nonsense', 422],
       // Covers GET /verify_user: error: invalid code
-      ['a code that nobody was sent', `/verify_user?code=${'x'.repeat(32)}`, 422],
+      ['an unknown code', `/verify_user?code=${'x'.repeat(32)}`, 422],
       ['markup', '/verify_user?code=%3Cscript%3E', 422],
     ]
     for (const [name, link, status] of BAD_LINKS) {
@@ -196,7 +196,7 @@ for (const mode of MODES) {
     }
 
     // Covers one-time codes: registration
-    it('refuses a link after an hour, in another zone, and the code of another purpose', async () => {
+    it('refuses a link after an hour, in another zone or for another purpose', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'late@shop.example')
       const link = await linkTo(server, 'late@shop.example')
@@ -207,7 +207,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /create_account.do: client_id; redirect_uri
-    it('leads to the registered URL of the client, else to the one it has for new users, and nowhere else', async () => {
+    it('redirects to a registered URL, else to signup_redirect_url', async () => {
       const cases = [
         [{ client_id: 'welcoming', redirect_uri: APP }, APP],
         [{ client_id: 'welcoming', redirect_uri: 'https://evil.example/' }, 'https://app.example/welcome'],
@@ -235,7 +235,7 @@ for (const mode of MODES) {
     })
 
     // User names are compared in one form, so the owner could neither sign up any more nor ask for a new password.
-    it('lets nobody occupy an address by another spelling of it', async () => {
+    it('does not let a Unicode variant of an address block it', async () => {
       for (const [spelling, address] of [
         ['\uff4deg@shop.example', 'meg@shop.example'],
         ['ri\u212a@shop.example', 'rik@shop.example'],
@@ -247,7 +247,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /create_account.do: error: username_exists
-    it('answers the same for an address that has an account, and mails its owner', async () => {
+    it('does not reveal that an address has an account, and notifies its owner', async () => {
       for (const [email, name] of [
         ['ver@shop.example', 'ver@shop.example'],
         ['VER@shop.example', 'ver@shop.example'],
@@ -264,7 +264,7 @@ for (const mode of MODES) {
       assert.equal(await server.store.users.findByName('svc', 'svc', 'joel@example.org'), undefined)
     })
 
-    it('gives a deactivated account no new link', async () => {
+    it('sends no new link to a deactivated account', async () => {
       await signUpWith(server.browser(), 'gone@shop.example')
       await mailTo(server, 'gone@shop.example')
       await changeUser(server, 'gone@shop.example', { active: false })
@@ -273,16 +273,32 @@ for (const mode of MODES) {
     })
 
     const REFUSED: readonly (readonly [string, Readonly<Record<string, string>>, RegExp])[] = [
-      ['no address', { email: 'nonsense' }, /Please enter a valid email address\./],
+      ['an address without @', { email: 'nonsense' }, /Please enter a valid email address\./],
       ['an empty address', { email: '' }, /Please enter a valid email address\./],
-      ['a header in the address', { email: 'a@b.example\r\nBcc: c@d.example' }, /Please enter a valid email address\./],
+      [
+        'a header injection in the address',
+        { email: 'a@b.example\r\nBcc: c@d.example' },
+        /Please enter a valid email address\./,
+      ],
       ['two addresses', { email: 'a@b.example,c@d.example' }, /Please enter a valid email address\./],
       ['markup in the address', { email: '<script>@b.example' }, /Please enter a valid email address\./],
       // Covers POST /create_account.do: error: invalid_email
-      ['an address that can be no name', { email: 'a#b@b.example' }, /Please enter a valid email address\./],
-      ['an address with a wide letter', { email: '\uff4darissa@b.example' }, /Please enter a valid email address\./],
+      [
+        'an address with a character not allowed in user names',
+        { email: 'a#b@b.example' },
+        /Please enter a valid email address\./,
+      ],
+      [
+        'an address with a fullwidth letter',
+        { email: '\uff4darissa@b.example' },
+        /Please enter a valid email address\./,
+      ],
       ['an address with a Kelvin sign', { email: 'mi\u212ae@b.example' }, /Please enter a valid email address\./],
-      ['an endless address', { email: `${'a'.repeat(300)}@b.example` }, /Please enter a valid email address\./],
+      [
+        'an address of 300 characters',
+        { email: `${'a'.repeat(300)}@b.example` },
+        /Please enter a valid email address\./,
+      ],
       // Covers POST /create_account.do: password_confirmation; error: form_error
       ['passwords that differ', { password_confirmation: 'x' }, /Passwords must match and not be empty\./],
       ['an empty password', { password: '', password_confirmation: '' }, /Passwords must match and not be empty\./],
@@ -301,7 +317,7 @@ for (const mode of MODES) {
       ],
     ]
     for (const [name, fields, message] of REFUSED) {
-      it(`refuses ${name}, shows what was typed, and makes nothing`, async () => {
+      it(`refuses ${name} and creates no account`, async () => {
         const count = await server.store.users.count('svc')
         const answer = await signUpWith(server.browser(), fields['email'] ?? 'refused@shop.example', fields)
         assert.equal(answer.status, 422)
@@ -314,7 +330,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /create_account.do: error: other_idp
-    it('offers the way to the provider of the address', async () => {
+    it('offers sign-in with the provider of the email domain', async () => {
       const answer = await signUpWith(server.browser(), 'kai@corp.example')
       assert.match(answer.text, /action="\/login\/idp_discovery"/)
       assert.match(answer.text, mode === 'uaa' ? /value="Login with provider"/ : /value="Continue to sign-in"/)
@@ -347,7 +363,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('sends ten mails an hour to one address, whether or not it has an account', async () => {
+    it('sends at most ten mails an hour to an address, with or without an account', async () => {
       for (const email of ['bomb@shop.example', 'ver@shop.example']) {
         const browser = server.browser()
         let answer = await signUpWith(browser, email)
@@ -359,7 +375,7 @@ for (const mode of MODES) {
       isSent(await signUpWith(server.browser(), 'bomb@shop.example'))
     })
 
-    it('is not for who is signed in', async () => {
+    it('redirects signed-in users to the home page', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       assert.equal((await browser.send('/create_account')).location().pathname, '/home')
@@ -367,7 +383,7 @@ for (const mode of MODES) {
 
     // Covers layout and branding: consent.text; consent.link
     // Covers POST /create_account.do: does_user_consent; error: missing_consent
-    it('asks for consent where the zone does, before anything else', async () => {
+    it('requires consent if the zone has a consent text, before any other check', async () => {
       const browser = at('terms')
       const page = await browser.send('/create_account')
       assert.match(page.text, /<a href="https:\/\/terms\.example"[^>]*>the &lt;b&gt;terms&lt;\/b&gt;<\/a>/)
@@ -380,7 +396,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /create_account: error: self service disabled
-    it('is closed where self-service is off', async () => {
+    it('answers 404 if self-service is disabled', async () => {
       for (const request of [{}, { form: hiddenFields((await at('off').send('/login')).text) }]) {
         const browser = at('off')
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -393,7 +409,7 @@ for (const mode of MODES) {
 
     // Covers internal user management disabled: 403 of self-service pages
     // Covers config of type uaa: disableInternalUserManagement
-    it('is closed where accounts are kept elsewhere', async () => {
+    it('answers 403 if internal user management is disabled', async () => {
       const closed = at('closed')
       for (const answer of [
         await closed.send('/create_account'),
@@ -413,7 +429,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('says to every visitor that the zone is full', async () => {
+    it('reports to every visitor that the zone is full', async () => {
       isSent(await signUpWith(at('small'), 'first@shop.example'))
       await server.mails()
       for (const email of ['first@shop.example', 'second@shop.example']) {

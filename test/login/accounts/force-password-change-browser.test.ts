@@ -1,4 +1,4 @@
-// The forced change of a password as a real browser does it, from the application and back to it.
+// The forced password change in a real browser, from the application and back to it.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
@@ -10,7 +10,7 @@ import { startListening } from '../../support/server.ts'
 import { modesInBrowser } from '../../support/thinning.ts'
 
 for (const mode of modesInBrowser('uaa')) {
-  describe(`choosing a new password with a browser in ${mode}`, () => {
+  describe(`Forced password change in a browser in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     let base: string
@@ -29,7 +29,7 @@ for (const mode of modesInBrowser('uaa')) {
       await server.stop()
     })
 
-    it('goes from the application to the page, past two mistakes, and back to the application', async () => {
+    it('returns to the application after two rejected passwords and an accepted one', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: true })
       const page = await (await browser.newContext()).newPage()
       const complaints: string[] = []
@@ -40,7 +40,7 @@ for (const mode of modesInBrowser('uaa')) {
       await page.fill('#password', 'koala')
       await page.click('input[type=submit]')
       assert.equal(page.url(), `${base}/force_password_change`)
-      await waitUntilTrue(page, `document.activeElement.id === 'password'`) // the browser focuses after it has drawn
+      await waitUntilTrue(page, `document.activeElement.id === 'password'`) // the browser focuses after rendering
       assert.match(await page.innerText('main'), /marissa@example\.org/)
 
       const choose = async (password: string, again = password) => {
@@ -55,8 +55,8 @@ for (const mode of modesInBrowser('uaa')) {
       assert.match(await page.innerText('.alert-error'), /cannot be the same as the old password/)
       assert.match((await page.getAttribute('#password', 'aria-describedby')) ?? '', /^message\b/)
       await page.goto(`${base}/home`)
-      assert.equal(page.url(), `${base}/force_password_change`, 'there is no way round')
-      // A page of ours that was wanted meanwhile takes the place of the first one.
+      assert.equal(page.url(), `${base}/force_password_change`, 'other pages redirect to it')
+      // The authorization request replaces /home as the target.
       await page.goto(`${base}/oauth/authorize?${new URLSearchParams(request).toString()}`)
       await choose('a new one, and long')
       const arrived = new URL(page.url())

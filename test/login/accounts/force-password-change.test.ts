@@ -32,7 +32,7 @@ async function choose(
 const twice = (password: string) => ({ password, password_confirmation: password })
 
 for (const mode of MODES) {
-  describe(`a demanded change of the password, in ${mode}`, () => {
+  describe(`Forced password change in ${mode}`, () => {
     let server: TestServer
     let original: User
     before(async () => {
@@ -48,7 +48,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** A browser in which somebody is signed in who must choose a new password. */
+    /** A browser with the session of a user who must choose a new password. */
     async function demanded(): Promise<Browser> {
       const browser = server.browser()
       const { headers } = await browser.signIn('marissa', 'koala')
@@ -59,7 +59,7 @@ for (const mode of MODES) {
     const kept = async () => (await userNamed(server, 'marissa')).passwordHash === original.passwordHash
 
     for (const path of ['/', '/home', '/passcode', '/home?a=1', '/force_password_change_completed']) {
-      it(`comes before ${path}, for people and programs`, async () => {
+      it(`redirects ${path} to the page, for HTML and JSON`, async () => {
         const browser = await demanded()
         for (const accept of ['text/html', 'application/json']) {
           const answer = await browser.send(path, { headers: { accept } })
@@ -70,13 +70,13 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/authorize: rule: forced password change
-    it('comes before an authorization request, and before its approval', async () => {
+    it('redirects authorization requests to the page', async () => {
       const browser = await demanded()
       assert.equal(await locationOf(authorize(browser, AUTO_REQUEST)), PAGE)
       assert.equal(await locationOf(authorize(browser, APP_REQUEST)), PAGE)
     })
 
-    it('comes before the answer to an approval page that was open already, and decides nothing', async () => {
+    it('redirects a posted approval to the page without saving it', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const browser = await signedIn(server)
       const asked = await authorize(browser, APP_REQUEST)
@@ -87,7 +87,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /force_password_change: page
-    it('is shown with the address, two fields and a way to sign out', async () => {
+    it('shows the address, two fields and a sign-out form', async () => {
       const page = await (await demanded()).send('/force_password_change')
       assert.equal(page.status, 200)
       assert.match(page.text, /<form action="\/force_password_change" method="post"/)
@@ -112,7 +112,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /force_password_change: password
-    it('ends with a new password, under a new session id, at the page that was wanted', async () => {
+    it('sets the new password, renews the session id and returns to the authorization request', async () => {
       const browser = server.browser()
       await authorize(browser, AUTO_REQUEST)
       const onward = (await browser.signIn('marissa', 'koala')).location()
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       assert.match(String(await locationOf(server.browser().signIn('marissa', 'koala'))), /error=login_failure/)
     })
 
-    it('leads to the start page when no other was wanted', async () => {
+    it('redirects to the start page without a saved request', async () => {
       const browser = await demanded()
       await choose(browser, twice(NEW))
       assert.equal(await locationOf(browser.send('/force_password_change_completed')), 'http://localhost:8080/')
@@ -151,7 +151,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /force_password_change_completed: redirect to the saved request
-    it('leads to the page that was asked for meanwhile', async () => {
+    it('redirects to the page last requested meanwhile', async () => {
       const browser = await demanded()
       await browser.send('/home?b=2')
       await choose(browser, twice(NEW))
@@ -159,7 +159,7 @@ for (const mode of MODES) {
       assert.equal(led, 'http://localhost:8080/home?b=2')
     })
 
-    it('ends every other session and every token of the user', async () => {
+    it('ends all other sessions and revokes all tokens of the user', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const other = await signedIn(server)
       const { access_token } = await passwordTokens(server)
@@ -173,7 +173,7 @@ for (const mode of MODES) {
     })
 
     // Partly covers audit trail: PasswordChangeFailure
-    it('is in the audit trail, success and failure, without the password', async () => {
+    it('records success and failure in the audit trail, without the passwords', async () => {
       const browser = await demanded()
       const count = server.events.length
       await choose(browser, twice('koala'))
@@ -189,7 +189,7 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(events), /koala|better/)
     })
 
-    it('forgets failed sign-ins', async () => {
+    it('resets the count of failed sign-ins', async () => {
       const browser = await demanded()
       await server.store.events.recordFailure('svc', original.id, server.clock.now())
       await choose(browser, twice(NEW))
@@ -203,7 +203,7 @@ for (const mode of MODES) {
       { name: 'no fields at all', form: {}, text: MISMATCH },
       { name: 'no confirmation', form: { password: NEW }, text: MISMATCH },
       // Covers POST /force_password_change: password_confirmation
-      { name: 'another confirmation', form: { password: NEW, password_confirmation: `${NEW} ` }, text: MISMATCH },
+      { name: 'a different confirmation', form: { password: NEW, password_confirmation: `${NEW} ` }, text: MISMATCH },
       // Covers POST /force_password_change: error: same as old
       {
         name: 'the old password',
@@ -219,7 +219,7 @@ for (const mode of MODES) {
       ...(mode === 'standard'
         ? [
             {
-              name: 'a short one (P5)',
+              name: 'a password that is too short (P5)',
               form: twice('sv3nxq7'),
               text: 'Password must be at least 8 characters in length.',
             },
@@ -227,7 +227,7 @@ for (const mode of MODES) {
         : []),
     ]
     for (const { name, form, text } of refusals) {
-      it(`refuses ${name} with 422, twice, and says why`, async () => {
+      it(`answers 422 with the reason to ${name}, repeatedly`, async () => {
         const browser = await demanded()
         for (const attempt of [1, 2]) {
           const answer = await choose(browser, form)
@@ -248,7 +248,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /force_password_change: X-<Service>-Csrf
-    it('refuses a form without the anti-forgery value, and one of another site', async () => {
+    it('refuses a form without the anti-forgery token, and cross-site requests', async () => {
       const browser = await demanded()
       assert.equal((await browser.send('/force_password_change', { form: twice(NEW) })).status, 403)
       const foreign = { headers: { 'sec-fetch-site': 'cross-site' } }
@@ -256,7 +256,7 @@ for (const mode of MODES) {
       assert.ok(await kept())
     })
 
-    it('refuses bytes that are not UTF-8', async () => {
+    it('refuses fields that are not UTF-8', async () => {
       const browser = await demanded()
       const field = `${hiddenFieldName(browser)}=${browser.csrf}`
       const answer = await browser.send('/force_password_change', {
@@ -267,7 +267,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /force_password_change: rule: without the flag goes to /
-    it('does nothing for users who may keep the password, and without a session', async () => {
+    it('changes nothing without a pending change or without a session', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const browser = await signedIn(server)
       const form = { 'X-Svc-Csrf': browser.csrf, ...twice(NEW) }
@@ -280,7 +280,7 @@ for (const mode of MODES) {
       assert.ok(await kept())
     })
 
-    it('is answered for one user only', async () => {
+    it('ignores a user name in the form', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const form = { 'X-Svc-Csrf': browser.csrf, ...twice(NEW), username: 'marissa' }
       assert.equal(await locationOf(browser.send('/force_password_change', { form })), 'http://localhost:8080/')
@@ -288,7 +288,7 @@ for (const mode of MODES) {
       assert.equal((await signedIn(server, 'joel', 'wombat')).cookies.size > 0, true)
     })
 
-    it('is made once when two tabs answer at the same time', async () => {
+    it('accepts one of two concurrent forms', async () => {
       const browser = await demanded()
       const fields = hiddenFields((await browser.send('/force_password_change')).text)
       const cookies = Object.fromEntries(browser.cookies)
@@ -304,7 +304,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize prompt=none: password change pending
-    it('is returned as interaction_required with prompt=none (R7)', async () => {
+    it('answers prompt=none with interaction_required (R7)', async () => {
       const browser = await demanded()
       const answer = await authorize(browser, { ...AUTO_REQUEST, prompt: 'none' })
       const { query, fragment } = responseOf(answer)
@@ -318,7 +318,7 @@ for (const mode of MODES) {
       assert.equal(responseOf(implicit).fragment['error'], 'interaction_required')
     })
 
-    it('is a refusal for the password grant, and for a passcode that was made before', async () => {
+    it('refuses the password grant, also with an earlier passcode', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: false })
       const browser = await signedIn(server)
       const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<
@@ -335,7 +335,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`a password that the policy lets expire, in ${mode}`, () => {
+  describe(`Password expiry in ${mode}`, () => {
     const withPolicy = (passwordPolicy: object) => ({
       ...authorizeBootstrap,
       identity_providers: [{ originKey: 'svc', type: 'svc', name: 'svc', config: { passwordPolicy } }],
@@ -354,7 +354,7 @@ for (const mode of MODES) {
     // Covers passwordPolicy: expirePasswordInMonths
     // Covers account state: password expiry at login
     // Covers config of type uaa: passwordPolicy.expirePasswordInMonths
-    it('is to be changed a month after its last change, in a session that lives too, and again a month later', async () => {
+    it('forces a change a month after each password change', async () => {
       const server = await startServer({ mode, config: { bootstrap: withPolicy(rules) } })
       try {
         const day = 86_400
@@ -397,7 +397,7 @@ for (const mode of MODES) {
     })
 
     // Covers passwordPolicy: passwordNewerThan
-    it('is to be changed when it is older than the moment that an operator named', async () => {
+    it('forces a change of passwords older than passwordNewerThan, also within a session', async () => {
       const server = await startServer({
         mode,
         config: { bootstrap: withPolicy({ ...rules, expirePasswordInMonths: 0 }) },

@@ -52,7 +52,7 @@ const config = {
 }
 
 for (const mode of MODES) {
-  describe(`a forgotten password in ${mode}`, () => {
+  describe(`Password reset in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config })
@@ -70,7 +70,7 @@ for (const mode of MODES) {
       assert.equal(pathname + search, '/email_sent?code=reset_password')
     }
     const linkFor = async (userName: string, more?: Readonly<Record<string, string>>): Promise<string> => {
-      server.clock.advance(1) // another mail may have come in the same millisecond
+      server.clock.advance(1) // otherwise two mails could have the same time
       await ask(userName, more)
       return linkTo(server, `${userName}@shop.example`)
     }
@@ -91,7 +91,7 @@ for (const mode of MODES) {
 
     // Covers GET /forgot_password: client_id; redirect_uri; page: form
     // Covers GET /email_sent: code
-    it('is asked for on a page, which says that a mail was sent', async () => {
+    it('shows the request form, and a page that says a mail was sent', async () => {
       const page = await server.browser().send('/forgot_password', { query: { client_id: 'app', redirect_uri: APP } })
       assert.equal(page.status, 200)
       const { client_id, redirect_uri } = hiddenFields(page.text)
@@ -104,7 +104,7 @@ for (const mode of MODES) {
     // Covers POST /forgot_password.do: username; client_id; redirect_uri
     // Covers GET /reset_password: code; page: form
     // Covers POST /reset_password.do: code; password
-    it('ends with a new one, by a link that works once', async () => {
+    it('sets a new password with a link that works once', async () => {
       const link = await linkFor('nadia', { client_id: 'app', redirect_uri: APP })
       assert.match(link, /^\/reset_password\?code=[\w-]{32}$/)
       const page = await server.browser().send(link)
@@ -119,8 +119,8 @@ for (const mode of MODES) {
       isExpired(await server.browser().send(link))
     })
 
-    // Covers POST /forgot_password.do: rule: unknown users look the same
-    it('is the same answer for an unknown user, without a mail', async () => {
+    // Covers POST /forgot_password.do: rule: same answer for unknown users
+    it('gives the same answer without a mail for unknown, inactive or ambiguous users', async () => {
       const before = await count()
       for (const name of [
         'nobody',
@@ -136,40 +136,40 @@ for (const mode of MODES) {
       assert.equal(await count(), before)
     })
 
-    it('may be asked for by the address of one account', async () => {
+    it('accepts the address of an account', async () => {
       await ask('omar@shop.example')
       assert.match(await linkTo(server, 'omar@shop.example'), /^\/reset_password\?code=/)
     })
 
-    it('may be asked for by that address, although a user of another provider calls themselves so', async () => {
+    it('accepts that address even if it is the user name of an external user', async () => {
       await ask('ugo@shop.example')
       assert.match(await linkTo(server, 'ugo@shop.example'), /^\/reset_password\?code=/)
       assert.ok(!(await server.mails()).some(({ to }) => to === 'impostor@corp.example'))
     })
 
     // Anyone can sign up with an address before its owner gets an account of another name.
-    it('may be asked for by that address, although a sign-up that nobody confirmed has it as its name', async () => {
+    it('accepts that address even if it is the user name of an unconfirmed sign-up', async () => {
       await ask('sam@shop.example')
       const page = await server.browser().send(await linkTo(server, 'sam@shop.example'))
       assert.match(textOf(page.text), /sam(?!@)/)
     })
 
-    // Anyone can sign up with that name: the link would make its owner a second account, in front of the directory's.
-    it('is managed elsewhere for a user of a directory, although a sign-up that nobody confirmed has the same name', async () => {
+    // Anyone can sign up with that name: the link would give its owner a second account that hides the directory's.
+    it('sends no link to a directory user, even if an unconfirmed sign-up has the same user name', async () => {
       await ask('lea@shop.example')
       assert.doesNotMatch((await mailTo(server, 'lea@corp.example')).text, /reset_password/)
       assert.ok(!(await server.mails()).some(({ to }) => to === 'lea@shop.example'))
     })
 
     // Covers POST /forgot_password.do: rule: mail for other origins
-    it('is managed elsewhere for users of another provider, who get a mail that says so', async () => {
+    it('mails external users that their provider manages the password', async () => {
       await ask('ext')
       const { text } = await mailTo(server, 'ext@corp.example')
       assert.doesNotMatch(text, /reset_password/)
     })
 
     // Covers GET /reset_password: rule: HEAD keeps the code
-    it('is not changed by opening the link, however often', async () => {
+    it('does not use up the link on GET and HEAD', async () => {
       const link = await linkFor('pia')
       for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
         assert.equal((await server.send(link, { method })).status, 200)
@@ -178,7 +178,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /reset_password.do: email; password_confirmation; error: form_error; policy
-    it('is asked for again where the two are not the same, or it is not allowed', async () => {
+    it('refuses passwords that differ, are empty, too long or unchanged, and issues a new code', async () => {
       const link = await linkFor('quentin')
       const differing = await reset(link, NEW_PASSWORD, { again: 'another' })
       assert.equal(differing.status, 422)
@@ -203,7 +203,7 @@ for (const mode of MODES) {
     // Covers GET /reset_password: error: bad_code
     // Covers POST /reset_password.do: error: bad_code
     // Covers one-time codes: password reset
-    it('takes the newest link only, for half an hour, and until the password changes', async () => {
+    it('accepts only the newest link, for half an hour, until the password changes', async () => {
       const [first, second] = [await linkFor('rosa'), await linkFor('rosa')]
       isExpired(await server.browser().send(first))
       server.clock.advance(30 * 60)
@@ -228,7 +228,7 @@ for (const mode of MODES) {
       assert.ok(await signsIn('sam', NEW_PASSWORD))
     })
 
-    it('leads only where the client may', async () => {
+    it('ignores a redirect URI that is not registered for the client', async () => {
       for (const [index, more] of [
         { client_id: 'app', redirect_uri: 'https://evil.example/' },
         { client_id: 'none', redirect_uri: APP },
@@ -241,7 +241,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /reset_password.do: X-<Service>-Csrf
-    it('needs its fields, and the anti-forgery value to set it', async () => {
+    it('requires all fields, and the anti-forgery token for a reset', async () => {
       const browser = server.browser()
       await browser.send('/forgot_password')
       assert.equal((await browser.send('/forgot_password.do', { form: { email: 'nadia' } })).status, 400)
@@ -261,13 +261,13 @@ for (const mode of MODES) {
       assert.equal((await reset(link)).status, 302)
     })
 
-    it('is not reset in another zone', async () => {
+    it('refuses a link of another zone', async () => {
       const link = await linkFor('ugo')
       isExpired(await server.browser('z1.localhost:8080').send(link))
     })
 
     // Covers GET /forgot_password: error: self service disabled
-    it('is closed where the zone says so', async () => {
+    it('answers 404 without self-service, and 403 without internal user management', async () => {
       const off = server.browser('off.localhost:8080')
       assert.equal((await off.send('/forgot_password')).status, 404)
       assert.equal((await off.send('/forgot_password.do', { form: { username: 'nadia' } })).status, 404)
@@ -283,7 +283,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is limited to a few mails for each name, whether or not it is an account', async () => {
+    it('rate-limits requests for each name, with or without an account', async () => {
       for (const username of ['omar', 'absent']) {
         const statuses = new Set<number>()
         for (let attempt = 0; attempt < 30; attempt += 1) {
@@ -296,7 +296,7 @@ for (const mode of MODES) {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`one link used twice at the same instant on ${kind}`, () => {
+  describe(`Concurrent use of one reset link on ${kind}`, () => {
     it('sets one password', async () => {
       const database = await freshDatabase(kind)
       const server = await startServer({ config, database: database.url })

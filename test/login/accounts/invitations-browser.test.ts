@@ -1,5 +1,4 @@
-// Accepting an invitation as a real browser does it, narrow and wide, in light and dark. What axe finds on the page is asked in
-// test/pages/accessibility.test.ts.
+// Accepts an invitation in a real browser, narrow and wide, light and dark. See test/pages/accessibility.test.ts for axe.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -12,7 +11,7 @@ import { modesInBrowser } from '../../support/thinning.ts'
 const SIZES = [320, 1280].flatMap(width => (['light', 'dark'] as const).map(colorScheme => ({ width, colorScheme })))
 
 for (const mode of modesInBrowser('standard')) {
-  describe(`accepting an invitation with a browser in ${mode}`, () => {
+  describe(`Invitation in a browser in ${mode}`, () => {
     let api: InviteApi
     let browser: Browser
     let base: string
@@ -44,7 +43,7 @@ for (const mode of modesInBrowser('standard')) {
     }
 
     for (const [place, { width, colorScheme }] of SIZES.entries()) {
-      it(`goes past two mistakes to sign-in, ${width} pixels wide, ${colorScheme}`, async () => {
+      it(`reaches sign-in after two refused forms, ${width} pixels wide, ${colorScheme}`, async () => {
         const email = `person${place}@acc.org`
         const { path } = await api.linkFor(email, { query: { redirect_uri: `${base}/healthz` } })
         const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })

@@ -1,4 +1,4 @@
-// Invitations of users of a directory, OpenLDAP's slapd: they accept with the name and password that they have there.
+// Invitations of users of an LDAP directory (slapd), who accept with their directory credentials.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../../support/forms.ts'
@@ -20,7 +20,7 @@ before(async () => {
 after(() => slapd.stop())
 
 for (const mode of MODES) {
-  describe(`an invitation of a user of a directory, in ${mode}`, () => {
+  describe(`Invitation of a directory user in ${mode}`, () => {
     let api: InviteApi
     let server: TestServer
     before(async () => {
@@ -59,7 +59,7 @@ for (const mode of MODES) {
 
     // Covers GET /invitations/accept: answer: LDAP form
     // Covers POST /invitations/accept_enterprise.do: enterprise_username; enterprise_password; code
-    it('is accepted with name and password of the directory, and continues', async () => {
+    it('is accepted with directory credentials, and redirects to the application', async () => {
       const { path, code } = await api.linkFor('marissa@example.org')
       const before = (await invited('marissa@example.org')) ?? assert.fail()
       assert.deepEqual([before.userName, before.verified], ['marissa@example.org', false])
@@ -81,18 +81,18 @@ for (const mode of MODES) {
         ['marissa', 'marissa@example.org', true, 'ldap', 'Marissa'],
       )
       assert.ok(user.externalId)
-      // From now on she signs in to the same account.
+      // Later sign-ins use the same account.
       const login = await browser.send('/login')
       const form = { ...hiddenFields(login.text), username: 'marissa', password: PASSWORD }
       assert.equal((await browser.send('/login.do', { form })).status, 302)
       assert.equal((await server.store.users.findByName('svc', 'ldap', 'marissa'))?.id, before.id)
-      // And may be invited again, which changes nothing.
+      // A second invitation changes nothing.
       const again = await api.linkFor('marissa@example.org')
       assert.equal((await accept(again.path, { enterprise_username: 'MARISSA' })).status, 302)
       assert.equal((await invited('marissa@example.org'))?.id, before.id)
     })
 
-    it('is accepted where a second factor is required, which the sign-in that follows asks for', async () => {
+    it('is accepted before a required second factor, which the next sign-in asks for', async () => {
       await setPolicy(server, { requirement: 'required' })
       const { path } = await api.linkFor('loner@example.org')
       const before = (await invited('loner@example.org')) ?? assert.fail()
@@ -109,7 +109,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept_enterprise.do: error: bad_credentials
-    it('is offered again after a wrong password, and is still good', async () => {
+    it('stays valid after wrong credentials', async () => {
       const { path } = await api.linkFor('loner@example.org')
       const words = mode === 'uaa' ? 'Provided credentials are invalid' : 'That user name and password were not'
       for (const form of [
@@ -130,7 +130,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept_enterprise.do: error: invite.email_mismatch
-    it('is not for a user with another address', async () => {
+    it('refuses a user with another address', async () => {
       const { path } = await api.linkFor('twin@example.org')
       for (const name of ['loner', 'marissa', 'stored-plain']) {
         const answer = await accept(path, { enterprise_username: name })
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       assert.equal((await invited('none@example.org'))?.externalId, undefined)
     })
 
-    it('is for one of two users with the same address, and for no other one later', async () => {
+    it('is accepted by one of two users with the same address, and later refused to the other', async () => {
       const { path } = await api.linkFor('twin@example.org')
       assert.equal((await accept(path, { enterprise_username: 'twin-a' })).status, 302)
       const again = await api.linkFor('twin@example.org')
@@ -161,7 +161,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept_enterprise.do: error: code_expired
-    it('is good once', async () => {
+    it('can be accepted once', async () => {
       const { path } = await api.linkFor('twin@example.org')
       const browser = server.browser()
       const form = { ...hiddenFields((await browser.send(path)).text), enterprise_username: 'twin-a' }
@@ -174,7 +174,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept_enterprise.do: X-<Service>-Csrf
-    it('is no way around the anti-forgery value', async () => {
+    it('requires the anti-forgery token', async () => {
       const { path, code } = await api.linkFor('twin@example.org')
       await server.browser().send(path)
       const form = { code, enterprise_username: 'twin-a', enterprise_password: PASSWORD }
@@ -183,7 +183,7 @@ for (const mode of MODES) {
       assert.equal((await accept(path, { enterprise_username: 'twin-a' })).status, 302)
     })
 
-    it('is not accepted by the form for a new password, and the other way round', async () => {
+    it('is refused by the password form, and an internal invitation by the directory form', async () => {
       const { path } = await api.linkFor('twin@example.org')
       const browser = server.browser()
       const { code: _, ...fields } = hiddenFields((await browser.send(path)).text)

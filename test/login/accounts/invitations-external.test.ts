@@ -1,4 +1,4 @@
-// Invitations of users whose accounts are at another provider: it must vouch for the very address that was invited.
+// Invitations of external users: the provider must confirm the invited address.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
@@ -17,7 +17,7 @@ const OTHER_ACCOUNT = /The account that was invited is not yours/
 const LOST = /started in another browser, has expired or is already complete/
 
 for (const mode of MODES) {
-  describe(`an invitation of a user of another provider, in ${mode}`, () => {
+  describe(`Invitation of an external user in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let api: InviteApi
@@ -62,7 +62,7 @@ for (const mode of MODES) {
       return { email, sub: `sub-${accounts}`, ...(await api.linkFor(email, request)) }
     }
 
-    /** Opens the link and is sent to the provider, which will say the claims. */
+    /** Opens the link, is redirected to the provider, and sets the claims that the provider will return. */
     async function leave(browser: Browser, path: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
       const answer = await browser.send(path)
       assert.equal(answer.status, 302, answer.text)
@@ -95,7 +95,7 @@ for (const mode of MODES) {
 
     // Covers GET /invitations/accept: answer: redirect upstream
     // Covers invitation of an external user: OIDC start
-    it('leads to the provider with the address, accepts on return, and continues', async () => {
+    it('redirects to the provider, is accepted on return, and redirects to the application', async () => {
       const { email, sub, path, code } = await fresh()
       const before = await userNamed(server, email).catch(() => undefined)
       assert.equal(before, undefined) // not one of the internal provider
@@ -111,7 +111,7 @@ for (const mode of MODES) {
     })
 
     // Covers invitation of an external user: invited record is used
-    it('uses the account that was invited, and makes no other one', async () => {
+    it('links the invited account and creates no other', async () => {
       const { new_invites: invited } = await api.invite(['one@up.example'])
       const { userId, inviteLink } = invited[0] ?? assert.fail()
       const count = await server.store.users.count('svc')
@@ -122,17 +122,17 @@ for (const mode of MODES) {
       assert.equal((await through(again.path, verified('one@up.example', 'one'))).headers['location'], APP_URL)
     })
 
-    it('leads home where the client has not registered the target', async () => {
+    it('redirects to the home page if the target is not registered', async () => {
       const { email, sub, path } = await fresh('up.example', { query: { redirect_uri: 'https://evil.example/' } })
       assert.equal((await through(path, verified(email, sub))).headers['location'], `${BASE}/home`)
     })
 
-    it('works where the provider makes no accounts by itself', async () => {
+    it('works if the provider creates no accounts on sign-in', async () => {
       const { email, sub, path } = await fresh('closed.example')
       assert.equal((await through(path, verified(email, sub), { origin: 'closed' })).headers['location'], APP_URL)
     })
 
-    it('starts nothing and uses nothing up for HEAD, and for the link alone', async () => {
+    it('starts no sign-in on HEAD, and is not used up by opening the link', async () => {
       const { email, sub, path } = await fresh()
       const head = await server.send(path, { method: 'HEAD' })
       assert.deepEqual([head.status, head.headers['set-cookie']], [200, undefined])
@@ -143,15 +143,15 @@ for (const mode of MODES) {
     const claimsOf: readonly (readonly [string, (email: string, sub: string) => Readonly<Record<string, unknown>>])[] =
       [
         // Covers invitation of an external user: e-mail compared
-        ['has another address', (_, sub) => verified('mallory@up.example', sub)],
-        ['has the address, not verified', (email, sub) => ({ sub, email, email_verified: false })],
+        ['with another address', (_, sub) => verified('mallory@up.example', sub)],
+        ['with an unverified address', (email, sub) => ({ sub, email, email_verified: false })],
         // Covers invitation of an external user: mismatch message
-        ['has the address, and the provider says nothing of it', (email, sub) => ({ sub, email })],
-        ['has none', (_, sub) => ({ sub })],
-        ['has one with another letter of Unicode', (email, sub) => verified(email.replace('up', 'u\u{1D429}'), sub)],
+        ['with an address without email_verified', (email, sub) => ({ sub, email })],
+        ['without an address', (_, sub) => ({ sub })],
+        ['with a Unicode variant of the address', (email, sub) => verified(email.replace('up', 'u\u{1D429}'), sub)],
       ]
     for (const [who, claims] of claimsOf) {
-      it(`refuses a user who ${who}, makes no account, and stays good`, async () => {
+      it(`refuses a user ${who}, creates no account, and stays valid`, async () => {
         const { email, sub, path } = await fresh()
         const count = await server.store.users.count('svc')
         const browser = server.browser()
@@ -163,7 +163,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a user who has another account here', async () => {
+    it('refuses a user who already has another account', async () => {
       const mine = await fresh()
       await through(mine.path, verified(mine.email, mine.sub))
       const { email, path } = await fresh()
@@ -172,7 +172,7 @@ for (const mode of MODES) {
       assert.equal(own?.email, mine.email)
     })
 
-    it('refuses another user where the account is linked already', async () => {
+    it('refuses another user if the account is already linked', async () => {
       const { email, sub, path } = await fresh()
       await through(path, verified(email, sub))
       const again = await api.linkFor(email)
@@ -180,7 +180,7 @@ for (const mode of MODES) {
       assert.equal(await server.store.users.findByExternalId('svc', 'up', 'mallory'), undefined)
     })
 
-    it('is bound to the browser, the state and the provider of the sign-in', async () => {
+    it('is bound to browser, state and provider of the sign-in', async () => {
       const { email, sub, path } = await fresh()
       const browser = server.browser()
       const state = await leave(browser, path, verified(email, sub))
@@ -208,7 +208,7 @@ for (const mode of MODES) {
       ['given another address', { email: 'else@up.example' }],
     ]
     for (const [what, change] of meanwhile) {
-      it(`ends when the account is ${what} while the person is away`, async () => {
+      it(`is revoked when the account is ${what} during the sign-in`, async () => {
         const { email, sub, path } = await fresh()
         const browser = server.browser()
         const state = await leave(browser, path, verified(email, sub))
@@ -220,7 +220,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('replaces the session of a user who is signed in', async () => {
+    it('replaces the session of a signed-in user', async () => {
       const { email, sub, path } = await fresh()
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
@@ -240,7 +240,7 @@ for (const mode of MODES) {
       assert.equal((await server.browser().send(path)).status, 302)
     })
 
-    it('says so when the provider is gone', async () => {
+    it('reports an inactive provider', async () => {
       const { path } = await fresh('twin.example')
       const provider = (await server.store.providers.findByOrigin('svc', 'twin')) ?? assert.fail()
       await server.store.providers.update('svc', { ...provider, active: false })

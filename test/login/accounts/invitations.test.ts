@@ -25,7 +25,7 @@ async function accept(
 }
 
 for (const mode of MODES) {
-  describe(`an invitation in ${mode}`, () => {
+  describe(`Invitation in ${mode}`, () => {
     let api: InviteApi
     let server: TestServer
     before(async () => {
@@ -54,7 +54,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /invitations/accept: code; answer: form
-    it('is shown as often as the link is opened, and uses nothing up', async () => {
+    it('shows the form on every GET without using up the link', async () => {
       const { email, path, code } = await fresh()
       for (const method of ['HEAD', 'GET', 'GET']) {
         assert.equal((await server.send(path, { method })).status, 200)
@@ -68,7 +68,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept.do: password
-    it('gives the account a password and its address as verified, and leads to sign-in and on', async () => {
+    it('sets the password, verifies the address, and redirects to sign-in', async () => {
       const { email, path } = await fresh()
       const answer = await accept(server.browser(), path)
       assert.equal(answer.status, 302)
@@ -79,7 +79,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept.do: code
-    it('is accepted once', async () => {
+    it('can be accepted once', async () => {
       const { path } = await fresh()
       const browser = server.browser()
       const fields = hiddenFields((await browser.send(path)).text)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept.do: error: code_expired
-    it('is accepted by one of two forms at the same instant', async () => {
+    it('accepts one of two concurrent forms', async () => {
       const { path } = await fresh()
       const answers = await Promise.all(
         ['first good password', 'second good password'].map(each => accept(server.browser(), path, twice(each))),
@@ -102,7 +102,7 @@ for (const mode of MODES) {
 
     // Covers GET /invitations/accept: error_message_code
     // Covers POST /invitations/accept.do: password_confirmation; error: form_error
-    it('asks again for passwords that differ or are empty', async () => {
+    it('shows the form again for passwords that differ or are empty', async () => {
       const { path, code } = await fresh()
       const browser = server.browser()
       for (const form of [{ password: 'a', password_confirmation: 'b' }, twice(''), {}]) {
@@ -116,7 +116,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept.do: error: policy
-    it('shows what a password lacks, and keeps the code', async () => {
+    it('shows violations of the password policy, and stays valid', async () => {
       const { path } = await fresh()
       const answer = await accept(server.browser(), path, twice('x'.repeat(300)))
       assert.equal(answer.status, 422)
@@ -125,7 +125,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /invitations/accept: error_code
-    it('shows no sentence of the URL, and no key that it does not know', async () => {
+    it('shows no text from the URL, and ignores unknown message codes', async () => {
       const { path } = await fresh()
       for (const query of ['error_message=Call+me', 'error_message_code=Call+me', 'error_code=constructor']) {
         const page = await server.send(`${path}&${query}`)
@@ -135,7 +135,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /invitations/accept: error: code_expired
-    it('refuses codes that are none', async () => {
+    it('refuses unknown and malformed codes', async () => {
       for (const code of ['nonsense', '', 'x'.repeat(32), 'x'.repeat(2000)]) {
         assertExpired(await server.send('/invitations/accept', { query: { code } }))
       }
@@ -146,7 +146,7 @@ for (const mode of MODES) {
     })
 
     // Covers one-time codes: invitation
-    it('ends after seven days', async () => {
+    it('expires after seven days', async () => {
       const { path } = await fresh()
       server.clock.advance(7 * 24 * 60 * 60 - 1)
       assert.equal((await server.send(path)).status, 200)
@@ -154,7 +154,7 @@ for (const mode of MODES) {
       assertExpired(await server.send(path))
     })
 
-    it('is for the zone that it was made in', async () => {
+    it('is valid only in its own zone', async () => {
       const { path } = await fresh()
       assertExpired(await server.send(path, { host: Z1 }))
       const there = await fresh({ host: Z1 })
@@ -162,7 +162,7 @@ for (const mode of MODES) {
       assert.equal((await server.send(there.path, { host: Z1 })).status, 200)
     })
 
-    it('does not lead where the client has registered nothing', async () => {
+    it('ignores a redirect URI that is not registered', async () => {
       for (const redirect_uri of [
         'https://evil.example/',
         'javascript:alert(1)',
@@ -175,7 +175,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invitations/accept.do: X-<Service>-Csrf
-    it('is no way around the anti-forgery value', async () => {
+    it('requires the anti-forgery token', async () => {
       const { path, code, email } = await fresh()
       const browser = server.browser()
       await browser.send(path)
@@ -185,7 +185,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /invitations/accept: answer: accepted
-    it('asks the owner of a verified account only whether to accept', async () => {
+    it('asks the owner of a verified account only for confirmation', async () => {
       const { path } = await api.linkFor('joel@example.org')
       const before = await userNamed(server, 'joel')
       const page = await server.send(path)
@@ -199,7 +199,7 @@ for (const mode of MODES) {
       assert.equal((await accept(server.browser(), elsewhere.path)).headers['location'], `${BASE}/home`)
     })
 
-    it('says to a signed-in user that it is for another account, and leaves the session alone', async () => {
+    it('tells users who are signed in with another account, and keeps their session', async () => {
       const { path } = await fresh()
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
@@ -218,7 +218,7 @@ for (const mode of MODES) {
       ['moved to another provider', { origin: 'corp' }],
     ]
     for (const [what, change] of changes) {
-      it(`ends when the account is ${what}`, async () => {
+      it(`is revoked when the account is ${what}`, async () => {
         const { email, path, code } = await fresh()
         const browser = server.browser()
         const fields = hiddenFields((await browser.send(path)).text)
@@ -229,13 +229,13 @@ for (const mode of MODES) {
       })
     }
 
-    it('ends when the account is deleted', async () => {
+    it('is revoked when the account is deleted', async () => {
       const { email, path } = await fresh()
       await server.store.users.delete('svc', (await userNamed(server, email)).id, undefined)
       assertExpired(await server.send(path))
     })
 
-    it('sets no password of an account that was verified when it was invited', async () => {
+    it('does not set the password of an account that was verified when invited', async () => {
       await changeUser(server, 'joel', { verified: true })
       const { path } = await api.linkFor('joel@example.org')
       await changeUser(server, 'joel', { verified: false })
@@ -243,7 +243,7 @@ for (const mode of MODES) {
       await changeUser(server, 'joel', { verified: true })
     })
 
-    it('replaces the password of a sign-up with a foreign address', async () => {
+    it('replaces the password set by an unverified sign-up', async () => {
       const { email } = await fresh()
       const user = await userNamed(server, email)
       const hashed = await userNamed(server, 'marissa')
@@ -254,14 +254,14 @@ for (const mode of MODES) {
     })
 
     // Covers GET /invitations/accept: error: no_suitable_idp
-    it('says that an account of a provider without sign-in pages cannot be used', async () => {
+    it('reports a provider without sign-in pages', async () => {
       const { path } = await api.linkFor('a@saml.example')
       const page = await server.send(path)
       assert.equal(page.status, 422)
       assert.match(messageOf(page), /^You cannot sign in here with this invitation/)
     })
 
-    it('is refused where internal accounts are kept elsewhere', async () => {
+    it('is refused if internal user management is disabled', async () => {
       const { path } = await fresh()
       const browser = server.browser()
       const fields = hiddenFields((await browser.send(path)).text)
@@ -289,9 +289,9 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`an invitation to a zone with a consent, in ${mode}`, () => {
+  describe(`Invitation to a zone with a consent text in ${mode}`, () => {
     // Covers POST /invitations/accept.do: does_user_consent; error: missing_consent
-    it('is accepted with it only', async () => {
+    it('requires consent', async () => {
       const zone = inviteBootstrap.identity_zones[0]
       const branding = { consent: { text: 'Some <terms>', link: 'https://terms.example/' } }
       const identity_zones = [{ ...zone, config: { branding } }]

@@ -1,4 +1,4 @@
-// What users see and change of their own account beside approvals and sessions: names, language, events.
+// The own account on /profile: names, language and recent events.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../../support/authorize.ts'
@@ -27,14 +27,14 @@ const fields = (page: string): Record<string, string> =>
     ]),
   )
 
-/** The events on the page, each as its type and what stands below it. */
+/** The events on the page, each as its type and the details below it. */
 const eventsOn = (page: string): readonly string[] =>
   [...page.matchAll(/<li class="([\w-]+)"><div><strong>[^<]+<\/strong>\s<p>(.*?)<\/p>/g)].map(
     ([, type = '', facts = '']) => `${type}: ${facts.replace(/<[^>]+>/g, '')}`,
   )
 
 for (const mode of MODES) {
-  describe(`one’s own details in ${mode}`, () => {
+  describe(`Details on /profile in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -48,7 +48,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /profile/details: name; rule: audit trail
-    it('are shown in fields, and changed with a version and a line in the audit trail', async () => {
+    it('can be changed, with a new version and an audit event', async () => {
       const page = (await browser.send('/profile')).text
       assert.deepEqual(fields(page), { givenName: 'Marissa', familyName: 'Bloggs', displayName: '' })
       assert.match(page, mode === 'uaa' ? /<h2 id="details">Profile<\/h2>/ : /<h2 id="details">Your details<\/h2>/)
@@ -70,7 +70,7 @@ for (const mode of MODES) {
       assert.deepEqual(fields(saved), { givenName: 'Zoë', familyName: "O'Neil & Söhne", displayName: 'Zoë' })
     })
 
-    it('change nothing when they are the same, or when the form names none', async () => {
+    it('keep the version without a change, and ignore other fields', async () => {
       const { version } = await userNamed(server, 'marissa')
       const same = fields((await browser.send('/profile')).text)
       for (const form of [same, {}, { userName: 'root', email: 'x@example.org', active: 'false', origin: 'ldap' }]) {
@@ -83,7 +83,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('remove a name that is empty, and keep the formatted one in step', async () => {
+    it('remove an empty name, and update name.formatted', async () => {
       const { profile } = await userNamed(server, 'marissa')
       await changeUser(server, 'marissa', {
         profile: { ...profile, name: { formatted: 'Dr Zoë O’Neil', middleName: 'M' } },
@@ -98,9 +98,9 @@ for (const mode of MODES) {
     const unusable: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
       ['a name of 256 characters', { givenName: 'x'.repeat(256) }],
       ['a line break', { displayName: 'Ann\nRoot' }],
-      ['a change of direction', { familyName: 'gnp\u202e.exe' }],
-      ['a language that there is not', { language: 'xx' }],
-      ['a language by another name', { language: '__proto__' }],
+      ['a bidirectional control character', { familyName: 'gnp\u202e.exe' }],
+      ['an unsupported language', { language: 'xx' }],
+      ['a language named __proto__', { language: '__proto__' }],
     ]
     for (const [name, form] of unusable) {
       it(`refuse ${name}`, async () => {
@@ -111,7 +111,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /profile/details: error: form of another site
-    it('need the anti-forgery value and a session', async () => {
+    it('require the anti-forgery token and a session', async () => {
       const { version } = await userNamed(server, 'marissa')
       const forged = await browser.send('/profile/details', {
         form: { givenName: 'Eve', 'X-Svc-Csrf': 'x'.repeat(22) },
@@ -122,7 +122,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'marissa')).version, version)
     })
 
-    it('of two changes at the same instant both are kept', async () => {
+    it('keep both of two concurrent changes', async () => {
       const answers = await Promise.all([post(browser, { givenName: 'Both' }), post(browser, { displayName: 'Kept' })])
       assert.deepEqual(
         answers.map(({ headers }) => headers['location']),
@@ -132,7 +132,7 @@ for (const mode of MODES) {
       assert.deepEqual([user.givenName, user.profile?.displayName], ['Both', 'Kept'])
     })
 
-    it('set the language of the pages and of `locale`, until that of the browser is wanted again', async () => {
+    it('set the language of the pages and of `locale`, and reset both', async () => {
       const inJapanese = { headers: { 'accept-language': 'ja' } }
       const heading = async (path = '/home') => (await browser.send(path, inJapanese)).headers['content-language']
       const own = mode === 'standard' ? ['ja', 'de', 'fr'] : ['en', 'en', 'en']
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       if (mode === 'standard') {
         const page = (await browser.send('/profile', inJapanese)).text
         assert.match(page, /<option value="de" lang="de" selected>Deutsch<\/option>/)
-        assert.equal(await heading('/home?ui_locales=fr'), 'fr', 'what the application asks for comes first')
+        assert.equal(await heading('/home?ui_locales=fr'), 'fr', 'ui_locales takes precedence')
       }
       const { profile } = await userNamed(server, 'marissa')
       await changeUser(server, 'marissa', { profile: { ...profile, locale: 'fr-CH' } })
@@ -156,7 +156,7 @@ for (const mode of MODES) {
       assert.equal(await heading(), own[0])
     })
 
-    it('are not changed where administrators keep the accounts', async () => {
+    it('are read-only if internal user management is disabled', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       const config = { ...provider.config, disableInternalUserManagement: true }
@@ -171,7 +171,7 @@ for (const mode of MODES) {
       await server.store.providers.update('svc', provider)
     })
 
-    it('of an account of another provider are shown, with where they come from, and only the language changes', async () => {
+    it('are read-only for external users, except for the language', async () => {
       const sam = await signedIn(server, 'sam', 'dingo')
       const { id } = await userNamed(server, 'sam')
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
@@ -201,7 +201,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`the recent events of one’s own account in ${mode}`, () => {
+  describe(`Recent events on /profile in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -214,7 +214,7 @@ for (const mode of MODES) {
     })
     const events = async (of = browser) => eventsOn((await of.send('/profile')).text)
 
-    it('are sign-ins, failed ones, and changes, newest first, with device, address and application', async () => {
+    it('list sign-ins, failures and changes, newest first, with device, address and application', async () => {
       assert.deepEqual(await events(), ['signed-in: Unknown browser, from 127.0.0.1'])
       const firefox = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0' }
       server.clock.advance(1)
@@ -237,12 +237,12 @@ for (const mode of MODES) {
       ])
     })
 
-    it('are each user’s own', async () => {
+    it('list only events of the user', async () => {
       const joel = await signedIn(server, 'joel', 'wombat')
       assert.deepEqual(await events(joel), ['signed-in: Unknown browser, from 127.0.0.1'])
     })
 
-    it('show many failed sign-ins as ten, and what came before them', async () => {
+    it('list at most ten failed sign-ins, and the events before them', async () => {
       for (let each = 0; each < 40; each += 1) {
         await server.token({ grant_type: 'password', username: 'joel', password: 'wrong' }, { basic: APP })
         server.clock.advance(400)
@@ -253,7 +253,7 @@ for (const mode of MODES) {
       assert.equal(types.filter(type => type === 'signed-in').length, 2)
     })
 
-    it('and sessions have the address that a trusted proxy names, and no other that a browser sends', async () => {
+    it('show the client address from X-Forwarded-For only behind a trusted proxy', async () => {
       for (const [trusted, want] of [
         [['127.0.0.1'], '2001:db8::7'],
         [[], '127.0.0.1'],

@@ -1,4 +1,4 @@
-// The profile as a user uses it with a real browser, without the help of a script.
+// The profile page in a real browser, with and without scripts.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -9,11 +9,12 @@ import { assertAccessible, LOOKS } from '../../support/page-checks.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startListening } from '../../support/server.ts'
 
-/** The colour of the ground of a button. */
-const groundOf = (selector: string): string => `getComputedStyle(document.querySelector('${selector}')).backgroundColor`
+/** The background colour of an element. */
+const backgroundOf = (selector: string): string =>
+  `getComputedStyle(document.querySelector('${selector}')).backgroundColor`
 const SAVE = '.panel .when-changed[name=update]'
 
-describe('the profile in a browser', () => {
+describe('GET /profile in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -38,7 +39,7 @@ describe('the profile in a browser', () => {
   }
 
   for (const [name, options] of LOOKS) {
-    it(`fits ${name} and breaks no rule of accessibility, with all of it in use`, async () => {
+    it(`fits ${name} and is accessible, with approvals and other sessions`, async () => {
       await approve(server, ['cloud.read', 'openid'], 'APPROVED')
       const other = await signIn({})
       const page = await signIn(options)
@@ -47,7 +48,7 @@ describe('the profile in a browser', () => {
     })
   }
 
-  it('without scripts: saves a name and a language, revokes after a question, and signs another browser out', async () => {
+  it('saves details, revokes an approval and ends other sessions without scripts', async () => {
     await approve(server, ['cloud.read', 'openid'], 'APPROVED')
     const other = await signIn({})
     const page = await signIn({ javaScriptEnabled: false, locale: 'en' })
@@ -82,17 +83,17 @@ describe('the profile in a browser', () => {
     for (const each of [page, other]) await each.context().close()
   })
 
-  it('fills a button when there is something to save, and only then', async () => {
+  it('highlights a save button only while there are changes', async () => {
     await approve(server, ['cloud.read', 'openid'], 'APPROVED')
     const page = await signIn({})
-    const plain = await page.evaluate<string>(groundOf(SAVE))
+    const plain = await page.evaluate<string>(backgroundOf(SAVE))
     await page.click('#app-form label')
-    await waitUntilTrue(page, `${groundOf(SAVE)} !== '${plain}'`) // it fades
+    await waitUntilTrue(page, `${backgroundOf(SAVE)} !== '${plain}'`) // it fades
     await page.click('#app-form label')
-    await waitUntilTrue(page, `${groundOf(SAVE)} === '${plain}'`)
+    await waitUntilTrue(page, `${backgroundOf(SAVE)} === '${plain}'`)
     await page.fill('#familyName', 'Changed')
     await page.press('#familyName', 'Tab')
-    await waitUntilTrue(page, `${groundOf('.details .when-changed')} !== '${plain}'`)
+    await waitUntilTrue(page, `${backgroundOf('.details .when-changed')} !== '${plain}'`)
     await page.context().close()
   })
 })

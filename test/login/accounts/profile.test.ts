@@ -36,7 +36,7 @@ const boxes = (page: string): Record<string, boolean> =>
 const handles = (page: string): readonly string[] =>
   [...page.matchAll(/name="session" value="([^"]+)"/g)].map(([, handle = '']) => handle)
 
-/** Signs in with a browser that calls itself by this name. */
+/** Signs in with a browser of this User-Agent. */
 async function signedInAs(server: TestServer, userAgent: string, userName = 'marissa', password = 'koala') {
   const browser = server.browser()
   const page = await browser.send('/login')
@@ -51,7 +51,7 @@ const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.
 for (const mode of MODES) {
   const cookie = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
 
-  describe(`the page of one’s own account in ${mode}`, () => {
+  describe(`Profile in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -62,7 +62,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** What the database holds about the usual user and application. */
+    /** The stored approvals of marissa for the client `app`. */
     const stored = async (): Promise<Record<string, string>> => {
       const { id } = await userNamed(server, 'marissa')
       const approvals = await server.store.approvals.list('svc', id, 'app', server.clock.now())
@@ -72,21 +72,20 @@ for (const mode of MODES) {
 
     describe('GET /profile', () => {
       // Covers GET /profile: account settings
-      it('shows the names of the user, and offers no change of what is managed elsewhere', async () => {
+      it('shows the account, and links only to pages that exist', async () => {
         const { status, text } = await (await signedIn(server, 'sam', 'dingo')).send('/profile')
         assert.equal(status, 200)
         assert.match(text, mode === 'uaa' ? /<h1>Account Settings<\/h1>/ : /<h1>Account settings<\/h1>/)
         assert.match(text, /<dd><bdi>sam<\/bdi><\/dd>/)
         assert.match(text, /<dd class="email"><bdi>s@example\.org<\/bdi><\/dd>/)
         assert.match(text, /No application has asked for your consent yet|not yet authorized any third party/)
-        // To the pages that there are.
         const served = new Set((await server.app.routes()).map(route => route.url))
         for (const url of ['/change_email', '/change_password']) {
           assert.equal(text.includes(`href="${url}"`), served.has(url), url)
         }
       })
 
-      it('redirects everyone else to sign-in, and back afterwards', async () => {
+      it('redirects anonymous visitors to sign-in, and back', async () => {
         const visitor = server.browser()
         assert.equal((await visitor.send('/profile')).headers['location'], 'http://localhost:8080/login')
         assert.equal((await visitor.signIn('marissa', 'koala')).headers['location'], PAGE)
@@ -116,7 +115,7 @@ for (const mode of MODES) {
         { query: 'success_message_code=x&error_message_code=session.unknown', kind: 'error', text: /already ended/ },
       ]
       for (const { query, kind, text } of alerts) {
-        it(`says what ${query} means, and never the code itself`, async () => {
+        it(`shows a message for ${query}, never the code itself`, async () => {
           const page = (await (await signedIn(server)).send(`/profile?${query}`)).text
           assert.match(page, new RegExp(`class="alert alert-${kind}"`))
           assert.match(page, text)
@@ -125,7 +124,7 @@ for (const mode of MODES) {
       }
 
       // Covers GET /profile: approvals per client
-      it('shows each client with what was decided, in the words of the zone', async () => {
+      it('shows the approvals of each client with the scope descriptions of the zone', async () => {
         await approve(server, ['cloud.read', 'openid'], 'APPROVED')
         await approve(server, ['cloud.write'], 'DENIED')
         const page = (await (await signedIn(server)).send('/profile')).text
@@ -137,7 +136,7 @@ for (const mode of MODES) {
         assert.match(page, /<bdi>Know who you are<\/bdi>/)
       })
 
-      it('has the words, classes and ids that clients know, and no script', async () => {
+      it('has UAA’s texts, classes and ids, and no inline script', async () => {
         const page = (await (await signedIn(server)).send('/profile')).text
         assert.match(page, /<button [^>]*name="update"[^>]*>Update<\/button>/)
         assert.match(page, mode === 'uaa' ? /<a [^>]*>Revoke Access<\/a>/ : /<a [^>]*>Revoke access<\/a>/)
@@ -147,7 +146,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(page, /<script(?! src="[^"]*\/latchkey\.js)| on[a-z]+="/)
       })
 
-      it('leaves out decisions that expired and clients that are gone', async () => {
+      it('omits expired approvals and deleted clients', async () => {
         const { id: userId } = await userNamed(server, 'marissa')
         const now = server.clock.now()
         const gone = { zoneId: 'svc', userId, clientId: 'gone', scope: 'openid', status: 'APPROVED' } as const
@@ -171,7 +170,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /profile: checkedScopes; update
-      it('approves what is ticked and denies the rest, for that client, and keeps the time that was given', async () => {
+      it('approves checked scopes, denies the others, and keeps the expiry', async () => {
         const { id } = await userNamed(server, 'marissa')
         const list = () => server.store.approvals.list('svc', id, 'app', server.clock.now())
         const until = (await list()).map(each => each.expiresAt)
@@ -195,7 +194,7 @@ for (const mode of MODES) {
         assert.equal(event?.data, 'cloud.read DENIED, cloud.write APPROVED, openid APPROVED')
       })
 
-      it('denies everything when nothing is ticked', async () => {
+      it('denies all scopes if none is checked', async () => {
         await post(browser, '/profile', { clientId: 'app', update: '' })
         assert.deepEqual(await stored(), { 'cloud.read': 'DENIED', 'cloud.write': 'DENIED', openid: 'DENIED' })
         await post(browser, '/profile', {
@@ -207,7 +206,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /profile: clientId
-      it('adds nothing that was not asked for, nor for another client', async () => {
+      it('adds no approval that does not exist yet', async () => {
         await post(browser, '/profile', {
           clientId: 'app',
           update: '',
@@ -219,18 +218,18 @@ for (const mode of MODES) {
         assert.equal(other.headers['location'], PAGE)
         const { id } = await userNamed(server, 'marissa')
         assert.deepEqual(await server.store.approvals.list('svc', id, 'auto', server.clock.now()), [])
-        assert.equal(modified().length, count, 'nothing happened, so nothing is told')
+        assert.equal(modified().length, count, 'no change, no event')
       })
 
-      const useless: readonly { name: string; fields: Fields }[] = [
+      const unknown: readonly { name: string; fields: Fields }[] = [
         // Covers POST /profile: error: unknown client
         { name: 'an unknown client', fields: { clientId: 'nemo', update: '' } },
         { name: 'an unknown client to revoke', fields: { clientId: 'nemo', delete: '' } },
         { name: 'no client', fields: { update: '' } },
         { name: 'an empty client', fields: { clientId: '', delete: '' } },
-        { name: 'a huge client', fields: { clientId: 'x'.repeat(10_000), delete: '' } },
+        { name: 'a client id of 10,000 characters', fields: { clientId: 'x'.repeat(10_000), delete: '' } },
       ]
-      for (const { name, fields } of useless) {
+      for (const { name, fields } of unknown) {
         it(`changes nothing for ${name}`, async () => {
           const answer = await post(browser, '/profile', fields)
           assert.equal(answer.status, 302)
@@ -240,7 +239,7 @@ for (const mode of MODES) {
       }
 
       for (const fields of [{ clientId: 'app' }, { clientId: 'app', checkedScopes: 'app-openid' }, {}]) {
-        it(`changes nothing without a button, and shows no error, for ${JSON.stringify(fields)}`, async () => {
+        it(`changes nothing and shows no error without update or delete: ${JSON.stringify(fields)}`, async () => {
           const answer = await post(browser, '/profile', fields)
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], PAGE)
@@ -249,7 +248,7 @@ for (const mode of MODES) {
       }
 
       // Covers POST /profile: X-<Service>-Csrf
-      it('refuses a form without the anti-forgery value, with another session’s, and of another site', async () => {
+      it('refuses a missing or foreign anti-forgery token, and cross-site requests', async () => {
         const joel = await signedIn(server, 'joel', 'wombat')
         const revoke = { clientId: 'app', delete: '' }
         for (const csrf of ['', 'A'.repeat(22), joel.csrf]) {
@@ -264,7 +263,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
       })
 
-      it("does not touch others' approvals", async () => {
+      it('keeps the approvals of other users', async () => {
         const joel = await signedIn(server, 'joel', 'wombat')
         for (const button of ['update', 'delete']) await post(joel, '/profile', { clientId: 'app', [button]: '' })
         assert.deepEqual(await stored(), APPROVED)
@@ -275,7 +274,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /profile: delete
-      it('revokes all that a client was allowed, so that its tokens are refused, once', async () => {
+      it('revokes all approvals and tokens of a client, once', async () => {
         const { tokens } = await codeTokens()
         const answer = await post(browser, '/profile', { clientId: 'app', delete: '' })
         assert.equal(answer.headers['location'], PAGE)
@@ -291,16 +290,16 @@ for (const mode of MODES) {
       async function codeTokens() {
         const request = { client_id: 'app', response_type: 'code', redirect_uri: 'https://app.example/cb', state: 's' }
         await browser.send('/oauth/authorize', { query: { ...request, scope: 'openid cloud.read' } })
-        const said = await browser.send('/oauth/authorize', {
+        const answer = await browser.send('/oauth/authorize', {
           query: { ...request, scope: 'openid cloud.read' },
         })
-        const code = said.location().searchParams.get('code') ?? ''
+        const code = answer.location().searchParams.get('code') ?? ''
         const form = { grant_type: 'authorization_code', code, redirect_uri: request.redirect_uri }
         return { tokens: tokensOf(await server.token(form, { basic: ['app', 'app-secret'] })) }
       }
     })
 
-    describe('the sessions', () => {
+    describe('POST /profile/sessions', () => {
       let here: Browser
       let phone: Browser
       before(async () => {
@@ -311,7 +310,7 @@ for (const mode of MODES) {
         phone = await signedInAs(server, IPHONE)
       })
 
-      it('are listed with browser, system and times, this one marked', async () => {
+      it('lists sessions with browser, system and times, and marks the current one', async () => {
         const page = (await here.send('/profile')).text
         const devices = page.slice(page.indexOf('<ul class="devices">'), page.indexOf('name="others"'))
         const [mine = '', theirs = ''] = devices.split('<h3>').slice(1)
@@ -324,7 +323,7 @@ for (const mode of MODES) {
         assert.match(theirs, /<button class="quiet" type="submit" name="session" value="[\w-]+">Sign out/)
       })
 
-      it('of one kind of browser stand together', async () => {
+      it('groups sessions by browser', async () => {
         const second = await signedInAs(server, IPHONE)
         const page = (await here.send('/profile')).text
         assert.equal(page.match(/<h3><bdi>Safari on iPhone/g)?.length, 1)
@@ -333,7 +332,7 @@ for (const mode of MODES) {
         assert.equal(handles((await here.send('/profile')).text).length, 1)
       })
 
-      it('are named by handles that are neither cookie nor row, and are worth nothing as either', async () => {
+      it('identifies sessions by handles that are neither cookies nor keys of the database', async () => {
         const page = (await here.send('/profile')).text
         const [handle = ''] = handles(page)
         assert.equal(handles(page).length, 1)
@@ -347,7 +346,7 @@ for (const mode of MODES) {
         assert.equal(await server.store.sessions.find('svc', handle), undefined)
       })
 
-      it('are each user’s own: another user and another zone see and end none of them', async () => {
+      it('neither lists nor ends sessions of other users or zones', async () => {
         const [handle = ''] = handles((await here.send('/profile')).text)
         const joel = await signedIn(server, 'joel', 'wombat')
         const z1 = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
@@ -362,10 +361,10 @@ for (const mode of MODES) {
         assert.ok((await isSignedIn(here)) && (await isSignedIn(phone)))
       })
 
-      it('are not ended by what names none, nor the one at hand by its own handle', async () => {
+      it('ends nothing for the handle of the current session or an invalid one', async () => {
         const [own = ''] = handles((await phone.send('/profile')).text)
         const id = phone.cookies.get(cookie) ?? ''
-        const useless: readonly Fields[] = [
+        const invalid: readonly Fields[] = [
           { session: own },
           { session: id },
           { session: digest(id) },
@@ -375,7 +374,7 @@ for (const mode of MODES) {
           { others: 'false' },
           {},
         ]
-        for (const fields of useless) {
+        for (const fields of invalid) {
           const answer = await post(here, '/profile/sessions', fields)
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], UNKNOWN, JSON.stringify(fields).slice(0, 80))
@@ -384,7 +383,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /profile/sessions: session
-      it('are ended one by one, once', async () => {
+      it('ends one session, once', async () => {
         const [handle = ''] = handles((await here.send('/profile')).text)
         const answer = await post(here, '/profile/sessions', { session: handle })
         assert.equal(answer.headers['location'], `${PAGE}?success_message_code=session.signed_out`)
@@ -398,7 +397,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /profile/sessions: others
-      it('are ended everywhere else together', async () => {
+      it('ends all other sessions', async () => {
         const others = [await signedIn(server), await signedIn(server), await signedIn(server)]
         const joel = await signedIn(server, 'joel', 'wombat')
         assert.match((await here.send('/profile')).text, /name="others" value="true"/)
@@ -406,10 +405,14 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], `${PAGE}?success_message_code=session.others_signed_out`)
         for (const other of others) assert.equal(await isSignedIn(other), false)
         assert.ok((await isSignedIn(here)) && (await isSignedIn(joel)))
-        assert.equal((await post(here, '/profile/sessions', { others: 'true' })).status, 302, 'twice does no harm')
+        assert.equal(
+          (await post(here, '/profile/sessions', { others: 'true' })).status,
+          302,
+          'a repetition is accepted',
+        )
       })
 
-      it('are left out when they ended by themselves', async () => {
+      it('omits expired sessions', async () => {
         await signedIn(server)
         assert.equal(handles((await here.send('/profile')).text).length, 1)
         server.clock.advance(1200)
@@ -422,7 +425,7 @@ for (const mode of MODES) {
         assert.deepEqual(handles((await fresh.send('/profile')).text), [])
       })
 
-      it('of browsers with strange names are shown harmlessly', async () => {
+      it('escapes an unknown User-Agent', async () => {
         const odd = await signedInAs(server, '"><script>alert(1)</script> Firefox/1')
         const none = await signedInAs(server, '')
         const page = (await odd.send('/profile')).text

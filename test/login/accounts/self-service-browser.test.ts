@@ -1,5 +1,5 @@
-// What a user does with an account from its beginning, in a real browser, with mails that a real mail server receives: signs up,
-// verifies, changes address and password, forgets the password and sets another. Each page is looked at narrow and wide.
+// Self-service in a real browser with a real mail server: sign-up, verification, change of address and password, and password
+// reset. Checks each page narrow and wide.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -16,7 +16,7 @@ const SECOND = 'a hill of grey stone'
 const THIRD = 'a lake of brown tea'
 
 for (const mode of modesInBrowser('standard')) {
-  describe(`the life of an account in a browser, in ${mode}`, () => {
+  describe(`Self-service in a browser in ${mode}`, () => {
     let mails: MailServer
     let server: ServerProcess
     let browser: Browser
@@ -47,12 +47,12 @@ for (const mode of modesInBrowser('standard')) {
     }
     const signIn = (name: string, password: string): Promise<void> => submit({ username: name, password })
 
-    /** What the page must be at any width. */
+    /** Checks the page narrow and wide. */
     async function inspect(): Promise<void> {
       const where = `${path()} ${await heading()}`
       for (const width of [320, 1280]) {
         await page.setViewportSize({ width, height: 800 })
-        // The markup of the other mode is the same, with other words.
+        // The markup is the same in both modes; only the texts differ.
         await (mode === 'uaa' ? assertFits : assertAccessible)(page, `${where} at ${width}`)
       }
     }
@@ -68,7 +68,7 @@ for (const mode of modesInBrowser('standard')) {
       }
     }
 
-    it('begins with a sign-up whose mailed link verifies it', async () => {
+    it('signs up and verifies the account with the mailed link', async () => {
       await page.goto(`${server.baseUrl}/login`)
       await page.click('a[href*="/create_account"]')
       await inspect()
@@ -89,7 +89,7 @@ for (const mode of modesInBrowser('standard')) {
       await inspect()
     })
 
-    it('gets another address, once the link that is mailed there is followed', async () => {
+    it('changes the address with a link mailed to the new one', async () => {
       await page.click('a[href*="change_email"]')
       await inspect()
       await submit({ newEmail: 'ann@new.example' })
@@ -102,7 +102,7 @@ for (const mode of modesInBrowser('standard')) {
       assert.match(await page.innerText('main'), /ann@new\.example/)
     })
 
-    it('gets another password, which ends the sessions of the old one', async () => {
+    it('changes the password and ends other sessions', async () => {
       const elsewhere = await (await browser.newContext()).newPage()
       await elsewhere.goto(`${server.baseUrl}/login`)
       await elsewhere.fill('#username', 'ann@new.example')
@@ -122,7 +122,7 @@ for (const mode of modesInBrowser('standard')) {
       await elsewhere.context().close()
     })
 
-    it('gets a new password by mail when it was forgotten', async () => {
+    it('resets a forgotten password by mail', async () => {
       await context.clearCookies()
       await page.goto(`${server.baseUrl}/login`)
       await signIn('ann@new.example', FIRST)
