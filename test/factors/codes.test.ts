@@ -1,5 +1,4 @@
-// One-time passwords and recovery codes without pages: the numbers of the standard, what is stored, and what is asked of
-// users who type.
+// One-time passwords and recovery codes: test vectors, storage, and normalization of typed codes.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
@@ -15,7 +14,7 @@ import { startServer } from '../support/server.ts'
 const random = createRandom()
 const vault = createVault(Buffer.alloc(32, 7), random)
 
-describe('what was typed', () => {
+describe('Typed code', () => {
   const passwords = [
     ['123456', '123456'],
     [' 123 456\t', '123456'],
@@ -30,7 +29,7 @@ describe('what was typed', () => {
     ['\u{fdfa}'.repeat(40), undefined],
   ] as const
   for (const [typed, want] of passwords) {
-    it(`is ${want === undefined ? 'no' : 'a'} one-time password: ${JSON.stringify(typed.slice(0, 20))}`, () => {
+    it(`is ${want === undefined ? 'refused' : 'accepted'} as a one-time password: ${JSON.stringify(typed.slice(0, 20))}`, () => {
       assert.equal(enteredOneTimePassword(typed), want)
     })
   }
@@ -48,13 +47,13 @@ describe('what was typed', () => {
     ['', undefined],
   ] as const
   for (const [typed, want] of codes) {
-    it(`is ${want === undefined ? 'no' : 'a'} recovery code: ${JSON.stringify(typed)}`, () => {
+    it(`is ${want === undefined ? 'refused' : 'accepted'} as a recovery code: ${JSON.stringify(typed)}`, () => {
       assert.equal(enteredRecoveryCode(typed), want)
     })
   }
 })
 
-describe('codes of an account', () => {
+describe('Codes of an account', () => {
   let server: TestServer
   let passwords: OneTimePasswords
   let of: Enrolment
@@ -67,7 +66,7 @@ describe('codes of an account', () => {
   })
   after(() => server.stop())
 
-  it('are those of RFC 6238, appendix B', async () => {
+  it('match RFC 6238, appendix B', async () => {
     const clock = { now: () => new Date(59_000) }
     const secret = new Secret({ buffer: new TextEncoder().encode('12345678901234567890').buffer }).base32
     const until = 600_000
@@ -81,7 +80,7 @@ describe('codes of an account', () => {
     assert.equal(result.totp.lastStep, 1)
   })
 
-  it('come from an address that every app understands', async () => {
+  it('have an otpauth URI without a colon in the issuer', async () => {
     const { uri, text, sealed } = await passwords.begin(of)
     const address = new URL(uri)
     assert.equal(`${address.protocol}//${address.host}`, 'otpauth://totp')
@@ -93,7 +92,7 @@ describe('codes of an account', () => {
     assert.ok(!sealed.includes(secret))
   })
 
-  it('confirm a secret for its user, session and zone, for ten minutes', async () => {
+  it('confirm a secret only for its user, session and zone, for ten minutes', async () => {
     const { text, sealed } = await passwords.begin(of)
     const app = new TOTP({ secret: Secret.fromBase32(text.replaceAll(' ', '')) })
     const code = () => app.generate({ timestamp: server.clock.now().getTime() })
@@ -111,7 +110,7 @@ describe('codes of an account', () => {
     assert.equal((await passwords.confirm(sealed, code(), of)).outcome, 'expired')
   })
 
-  it('are refused after the clock was set back, until it has caught up', async () => {
+  it('are refused while the clock is behind the last code', async () => {
     const { text, sealed } = await passwords.begin(of)
     const app = new TOTP({ secret: Secret.fromBase32(text.replaceAll(' ', '')) })
     const code = () => app.generate({ timestamp: server.clock.now().getTime() })
@@ -126,7 +125,7 @@ describe('codes of an account', () => {
     assert.equal(await passwords.verify('svc', 'nobody', code()), false)
   })
 
-  it('of recovery are ten different ones of sixty bits, of which only keyed digests are stored', async () => {
+  it('for recovery are ten of sixty bits, stored as keyed digests', async () => {
     const recovery = createRecoveryCodes({ ...server, random, vault })
     const codes = (await recovery.renew('svc', of.userId)) ?? []
     assert.equal(new Set(codes).size, 10)
@@ -134,7 +133,7 @@ describe('codes of an account', () => {
     const [first = '', second = ''] = codes
     const otherVault = createVault(Buffer.alloc(32, 8), random)
     const stranger = createRecoveryCodes({ ...server, random, vault: otherVault })
-    assert.equal(await stranger.use('svc', of.userId, first), undefined, 'the database alone does not know them')
+    assert.equal(await stranger.use('svc', of.userId, first), undefined, 'a digest requires the key')
     assert.equal(await recovery.use('z1', of.userId, first), undefined)
     assert.equal(await recovery.use('svc', 'nobody', first), undefined)
     assert.equal(await recovery.use('svc', of.userId, first), 'recovery')
@@ -144,7 +143,7 @@ describe('codes of an account', () => {
     assert.equal(await recovery.renew('svc', 'nobody'), undefined)
   })
 
-  it('of an administrator work once and until they expire; a new one ends the one before', async () => {
+  it('of an administrator work once, expire, and replace earlier ones', async () => {
     const recovery = createRecoveryCodes({ ...server, random, vault })
     const give = async () => (await recovery.bypass('svc', of.userId, 60))?.code ?? ''
     const [before, given] = [await give(), await give()]

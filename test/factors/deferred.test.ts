@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loadedAtStart } from '../support/loaded-at-start.ts'
 
-describe('second factors', () => {
-  it('are not loaded before they are used', () => {
+describe('Modules of second factors', () => {
+  it('are loaded on first use', () => {
     const loaded = loadedAtStart()
     assert.ok(loaded.some(url => url.endsWith('/src/login/factors/factor-pages.ts')))
     const own =

@@ -1,4 +1,4 @@
-// The ceremonies of passkeys with an authenticator in software that lies: each way to be refused.
+// Passkey ceremonies with a software authenticator that can return invalid values.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -11,7 +11,7 @@ import type { Passkeys } from '../../src/factors/passkeys.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { cbor, coseOf, createAuthenticator, keyPairFor, signatureOf } from '../support/authenticator.ts'
-import type { AssertionLies, Cbor, CreationLies, Credential } from '../support/authenticator.ts'
+import type { AssertionOverrides, Cbor, CreationOverrides, Credential } from '../support/authenticator.ts'
 import { certify } from '../support/attestation.ts'
 import type { Authority } from '../support/attestation.ts'
 import { userNamed } from '../support/oauth.ts'
@@ -22,7 +22,7 @@ const ORIGIN = 'https://id.example'
 const AT: Ceremony = { zoneId: 'svc', baseUrl: `${ORIGIN}/auth`, browser: 'session one' }
 const NAME = 'Key'
 
-/** The same numbers at every run. */
+/** A pseudo-random generator with a fixed seed. */
 function seeded(): () => number {
   let state = 1
   return () => {
@@ -31,7 +31,7 @@ function seeded(): () => number {
   }
 }
 
-describe('passkeys', () => {
+describe('`createPasskeys`', () => {
   let server: TestServer
   let passkeys: Passkeys
   let marissa: User
@@ -58,14 +58,14 @@ describe('passkeys', () => {
 
   const ask = (user: User, at = AT) => passkeys.registrationOptions(at, { user, siteName: 'Example' })
 
-  async function register(lies: CreationLies = {}, { user = marissa, at = AT } = {}) {
-    const { credential, answer } = browser.create(await ask(user, at), lies)
+  async function register(overrides: CreationOverrides = {}, { user = marissa, at = AT } = {}) {
+    const { credential, answer } = browser.create(await ask(user, at), overrides)
     const result = await passkeys.readRegistration(at, { user, answer: JSON.stringify(answer), name: NAME })
     return { credential, result }
   }
 
-  async function enrol(lies: CreationLies = {}, user = marissa): Promise<Credential> {
-    const { credential, result } = await register(lies, { user })
+  async function enrol(overrides: CreationOverrides = {}, user = marissa): Promise<Credential> {
+    const { credential, result } = await register(overrides, { user })
     assert.equal(result.outcome, 'new', JSON.stringify(result))
     assert.ok(result.outcome === 'new' && (await server.store.factors.addPasskey('svc', result.passkey, 20)))
     return credential
@@ -74,17 +74,17 @@ describe('passkeys', () => {
   /** Signs in with the credential: as a second factor of a user, or alone. */
   async function prove(
     credential: Credential,
-    lies: AssertionLies = {},
+    overrides: AssertionOverrides = {},
     { user, at = AT }: { user?: User; at?: Ceremony } = {},
   ) {
-    const answer = browser.get(await passkeys.authenticationOptions(at, user), credential, lies)
+    const answer = browser.get(await passkeys.authenticationOptions(at, user), credential, overrides)
     return passkeys.authenticate(at, { answer: JSON.stringify(answer), ...(user && { user }) })
   }
 
   const reasonOf = (result: object): string => ('reason' in result ? String(result.reason) : 'accepted')
 
   describe('registration', () => {
-    it('asks for this relying party, the algorithms that are verified here, and no attestation', async () => {
+    it('requests this relying party, the supported algorithms, and no attestation', async () => {
       const credential = await enrol()
       const options = await ask(marissa)
       assert.deepEqual(options['rp'], { id: 'id.example', name: 'Example' })
@@ -99,19 +99,19 @@ describe('passkeys', () => {
       const handle = (options['user'] as { id: string }).id
       assert.equal(handle, userHandle('svc', marissa.id))
       assert.equal(handle.includes(marissa.id), false)
-      assert.deepEqual((await ask(joel))['excludeCredentials'], [], 'of no other user')
+      assert.deepEqual((await ask(joel))['excludeCredentials'], [], 'none of other users')
     })
 
     for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
-      it(`takes a key for ${algorithm}, which then signs in`, async () => {
+      it(`accepts a key for ${algorithm}`, async () => {
         const credential = await enrol({ algorithm })
         const proof = await prove(credential)
         assert.deepEqual(proof, { outcome: 'proved', userId: marissa.id, level: 'phr', amr: ['pop', 'user'] })
       })
     }
 
-    it('accepts an attestation by the key itself', async () => {
-      const statement: CreationLies['statement'] = (signed, { privateKey, algorithm }) =>
+    it('accepts a self attestation', async () => {
+      const statement: CreationOverrides['statement'] = (signed, { privateKey, algorithm }) =>
         new Map<string, Cbor>([
           ['alg', -7],
           ['sig', signatureOf(signed, privateKey, algorithm)],
@@ -119,7 +119,7 @@ describe('passkeys', () => {
       const { result } = await register({ format: 'packed', statement })
       assert.equal(result.outcome, 'new')
       const other = keyPairFor('ES256').privateKey
-      const forged: CreationLies['statement'] = signed =>
+      const forged: CreationOverrides['statement'] = signed =>
         new Map<string, Cbor>([
           ['alg', -7],
           ['sig', signatureOf(signed, other, 'ES256')],
@@ -127,7 +127,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf((await register({ format: 'packed', statement: forged })).result), 'invalid')
     })
 
-    it('keeps what the authenticator reports about itself, and only transports that are words', async () => {
+    it('stores the authenticator data, and only valid transports', async () => {
       const { answer } = browser.create(await ask(marissa), { backupEligible: true, backedUp: true, counter: 7 })
       const transports = ['internal', 'hybrid', '<b>', 7, 'x'.repeat(21)]
       const text = JSON.stringify({ ...answer, response: { ...answer.response, transports } })
@@ -153,58 +153,66 @@ describe('passkeys', () => {
 
     const rsa = (modulusLength: number) => coseOf(generateKeyPairSync('rsa', { modulusLength }).publicKey, 'RS256')
     const point = coseOf(keyPairFor('ES256').publicKey, 'ES256')
-    const refusals: readonly { readonly name: string; readonly lies: () => CreationLies; readonly reason: string }[] = [
-      { name: 'a page of another origin', lies: () => ({ origin: 'https://evil.example' }), reason: 'invalid' },
-      { name: 'another port of the host', lies: () => ({ origin: `${ORIGIN}:8443` }), reason: 'invalid' },
-      { name: 'http instead of https', lies: () => ({ origin: 'http://id.example' }), reason: 'invalid' },
-      { name: 'another relying party', lies: () => ({ rpId: 'example' }), reason: 'invalid' },
-      { name: 'an assertion instead of a registration', lies: () => ({ type: 'webauthn.get' }), reason: 'invalid' },
-      { name: 'a challenge of their own', lies: () => ({ challenge: 'AAAA' }), reason: 'challenge' },
-      { name: 'a page in a frame', lies: () => ({ clientData: { crossOrigin: true } }), reason: 'challenge' },
-      { name: 'no user presence', lies: () => ({ userPresent: false }), reason: 'invalid' },
-      { name: 'a backup of what cannot be backed up', lies: () => ({ backedUp: true }), reason: 'invalid' },
-      { name: 'an algorithm that was not asked for', lies: () => ({ algorithm: 'ES384' }), reason: 'invalid' },
+    const refusals: readonly {
+      readonly name: string
+      readonly overrides: () => CreationOverrides
+      readonly reason: string
+    }[] = [
+      { name: 'a page of another origin', overrides: () => ({ origin: 'https://evil.example' }), reason: 'invalid' },
+      { name: 'another port of the host', overrides: () => ({ origin: `${ORIGIN}:8443` }), reason: 'invalid' },
+      { name: 'http instead of https', overrides: () => ({ origin: 'http://id.example' }), reason: 'invalid' },
+      { name: 'another relying party', overrides: () => ({ rpId: 'example' }), reason: 'invalid' },
       {
-        name: 'a curve that is not of the algorithm',
-        lies: () => ({ publicKey: new Map([...coseOf(keyPairFor('ES384').publicKey, 'ES384'), [3, -7]]) }),
+        name: 'an assertion instead of a registration',
+        overrides: () => ({ type: 'webauthn.get' }),
+        reason: 'invalid',
+      },
+      { name: 'another challenge', overrides: () => ({ challenge: 'AAAA' }), reason: 'challenge' },
+      { name: 'a page in a frame', overrides: () => ({ clientData: { crossOrigin: true } }), reason: 'challenge' },
+      { name: 'no user presence', overrides: () => ({ userPresent: false }), reason: 'invalid' },
+      { name: 'a backup without backup eligibility', overrides: () => ({ backedUp: true }), reason: 'invalid' },
+      { name: 'an algorithm that was not requested', overrides: () => ({ algorithm: 'ES384' }), reason: 'invalid' },
+      {
+        name: 'a curve of another algorithm',
+        overrides: () => ({ publicKey: new Map([...coseOf(keyPairFor('ES384').publicKey, 'ES384'), [3, -7]]) }),
         reason: 'key',
       },
       {
         name: 'a point that is not on the curve',
-        lies: () => ({ publicKey: new Map([...point, [-3, Buffer.alloc(32, 7)]]) }),
+        overrides: () => ({ publicKey: new Map([...point, [-3, Buffer.alloc(32, 7)]]) }),
         reason: 'key',
       },
       {
-        name: 'a key of another kind than its algorithm',
-        lies: () => ({ publicKey: new Map([...rsa(2048), [3, -7]]) }),
+        name: 'a key type of another algorithm',
+        overrides: () => ({ publicKey: new Map([...rsa(2048), [3, -7]]) }),
         reason: 'key',
       },
-      { name: 'a short RSA key', lies: () => ({ publicKey: rsa(1024) }), reason: 'key' },
+      { name: 'a short RSA key', overrides: () => ({ publicKey: rsa(1024) }), reason: 'key' },
       {
-        name: 'an RSA key that takes long to use',
-        lies: () => ({ publicKey: new Map([...rsa(2048), [-1, Buffer.alloc(1024, 0xff)]]) }),
+        name: 'a long RSA key',
+        overrides: () => ({ publicKey: new Map([...rsa(2048), [-1, Buffer.alloc(1024, 0xff)]]) }),
         reason: 'key',
       },
       {
-        name: 'an RSA exponent that takes long',
-        lies: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.alloc(255, 0xff)]]) }),
+        name: 'a long RSA exponent',
+        overrides: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.alloc(255, 0xff)]]) }),
         reason: 'key',
       },
       {
         name: 'an RSA key with an insecure exponent',
-        lies: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.from([1])]]) }),
+        overrides: () => ({ publicKey: new Map([...rsa(2048), [-2, Buffer.from([1])]]) }),
         reason: 'key',
       },
-      { name: 'a key without its parts', lies: () => ({ publicKey: new Map([[3, -7]]) }), reason: 'key' },
-      { name: 'something that is not a key', lies: () => ({ publicKey: 'key' }), reason: 'invalid' },
+      { name: 'an incomplete key', overrides: () => ({ publicKey: new Map([[3, -7]]) }), reason: 'key' },
+      { name: 'a string as a key', overrides: () => ({ publicKey: 'key' }), reason: 'invalid' },
       ...['fido-u2f', 'tpm', 'android-key', 'android-safetynet', 'apple', 'compound', 'unheard-of'].map(format => ({
-        name: `an attestation in the format ${format}, which was not asked for`,
-        lies: () => ({ format }),
+        name: `an attestation in the unrequested format ${format}`,
+        overrides: () => ({ format }),
         reason: 'attestation',
       })),
       {
-        name: 'a chain of certificates that was not asked for',
-        lies: () => ({
+        name: 'an unrequested certificate chain',
+        overrides: () => ({
           format: 'packed',
           statement: (signed, { privateKey }) =>
             new Map<string, Cbor>([
@@ -216,18 +224,18 @@ describe('passkeys', () => {
         reason: 'attestation',
       },
       {
-        name: 'a statement where there is no attestation',
-        lies: () => ({ statement: () => new Map([['sig', 'signed']]) }),
+        name: 'a statement with the format none',
+        overrides: () => ({ statement: () => new Map([['sig', 'signed']]) }),
         reason: 'invalid',
       },
     ]
-    for (const { name, lies, reason } of refusals) {
+    for (const { name, overrides, reason } of refusals) {
       it(`refuses ${name}`, async () => {
-        assert.equal(reasonOf((await register(lies())).result), reason)
+        assert.equal(reasonOf((await register(overrides())).result), reason)
       })
     }
 
-    it('stores a credential once in a zone, and no more of them than a user may have', async () => {
+    it('stores a credential once per zone, up to the limit per user', async () => {
       const { result } = await register()
       assert.ok(result.outcome === 'new')
       assert.equal(await server.store.factors.addPasskey('svc', result.passkey, 1), true)
@@ -239,38 +247,38 @@ describe('passkeys', () => {
     })
   })
 
-  describe('an attestation, where the operator names roots', () => {
+  describe('attestation with configured roots', () => {
     const aaguid = Buffer.from('00112233445566778899aabbccddeeff', 'hex')
     const root = certify({ commonName: 'Root', isAuthority: true })
-    const between = certify({ commonName: 'Between', isAuthority: true }, root)
+    const intermediate = certify({ commonName: 'Between', isAuthority: true }, root)
     const unit = 'Authenticator Attestation'
-    const key = certify({ commonName: 'Key', unit, aaguid }, between)
-    const chain = [key, between]
+    const key = certify({ commonName: 'Key', unit, aaguid }, intermediate)
+    const chain = [key, intermediate]
 
-    /** Registers with this chain, signed by its first key unless another one is given. */
+    /** Registers with this chain, signed by its first key by default. */
     async function attest(
       certificates: readonly Authority[],
-      { signer = certificates[0], ...lies }: CreationLies & { signer?: Authority | undefined } = {},
+      { signer = certificates[0], ...overrides }: CreationOverrides & { signer?: Authority | undefined } = {},
     ) {
       const trusting = instance([root.certificate])
       const asked = await trusting.registrationOptions(AT, { user: marissa, siteName: 'Example' })
       assert.equal(asked['attestation'], 'direct')
-      const statement: CreationLies['statement'] = signed =>
+      const statement: CreationOverrides['statement'] = signed =>
         new Map<string, Cbor>([
           ['alg', -7],
           ['sig', signer ? signatureOf(signed, signer.privateKey, 'ES256') : Buffer.alloc(8)],
           ['x5c', certificates.map(({ certificate }) => certificate)],
         ])
-      const { answer } = browser.create(asked, { format: 'packed', aaguid, statement, ...lies })
+      const { answer } = browser.create(asked, { format: 'packed', aaguid, statement, ...overrides })
       return trusting.readRegistration(AT, { user: marissa, answer: JSON.stringify(answer), name: NAME })
     }
     const outcomeOf = (result: Awaited<ReturnType<typeof attest>>): string =>
-      result.outcome === 'new' ? (result.passkey.isAttested ? 'hardware' : 'as without') : result.reason
+      result.outcome === 'new' ? (result.passkey.isAttested ? 'hardware' : 'unattested') : result.reason
 
-    it('that leads to one of them raises the level to phrh', async () => {
+    it('raises the level to phrh', async () => {
       const trusting = instance([root.certificate])
       const asked = await trusting.registrationOptions(AT, { user: marissa, siteName: 'Example' })
-      const statement: CreationLies['statement'] = signed =>
+      const statement: CreationOverrides['statement'] = signed =>
         new Map<string, Cbor>([
           ['alg', -7],
           ['sig', signatureOf(signed, key.privateKey, 'ES256')],
@@ -287,47 +295,39 @@ describe('passkeys', () => {
 
     const stranger = certify({ commonName: 'Root', isAuthority: true })
     const noAuthority = certify({ commonName: 'Between' }, root)
-    const expired = certify({ commonName: 'Key', unit, aaguid, to: new Date(Date.UTC(2020, 0)) }, between)
+    const expired = certify({ commonName: 'Key', unit, aaguid, to: new Date(Date.UTC(2020, 0)) }, intermediate)
     const cases: readonly (readonly [string, () => ReturnType<typeof attest>, string])[] = [
       ['with the root in the chain', () => attest([...chain, root]), 'hardware'],
-      ['without the certificate between', () => attest([key]), 'as without'],
+      ['without the intermediate certificate', () => attest([key]), 'unattested'],
       [
         'of another root of the same name',
         () => attest([certify({ commonName: 'Key', unit, aaguid }, stranger)]),
-        'as without',
+        'unattested',
       ],
       [
         'by a certificate that is not an authority',
         () => attest([certify({ commonName: 'Key', unit, aaguid }, noAuthority), noAuthority]),
-        'as without',
+        'unattested',
       ],
-      ['that has expired', () => attest([expired, between]), 'as without'],
-      [
-        'by a certificate that is none',
-        () => attest([{ ...key, certificate: Buffer.from('certificate') }]),
-        'as without',
-      ],
-      ['without certificates', () => attest([], { signer: key }), 'as without'],
-      ['with a chain of more than four', () => attest([...chain, root, root, root]), 'as without'],
+      ['that has expired', () => attest([expired, intermediate]), 'unattested'],
+      ['by a malformed certificate', () => attest([{ ...key, certificate: Buffer.from('certificate') }]), 'unattested'],
+      ['without certificates', () => attest([], { signer: key }), 'unattested'],
+      ['with a chain of more than four', () => attest([...chain, root, root, root]), 'unattested'],
       ['signed by another key', () => attest(chain, { signer: stranger }), 'invalid'],
       ['for another model', () => attest(chain, { aaguid: Buffer.alloc(16, 7) }), 'invalid'],
-      ['by an authority itself', () => attest([between, root]), 'invalid'],
-      [
-        'of a passkey that other devices have',
-        () => attest(chain, { backupEligible: true, backedUp: true }),
-        'as without',
-      ],
-      ['in another format', () => attest(chain, { format: 'tpm' }), 'as without'],
-      ['in an unknown format', () => attest(chain, { format: 'unheard-of' }), 'as without'],
+      ['by an authority itself', () => attest([intermediate, root]), 'invalid'],
+      ['of a backed-up passkey', () => attest(chain, { backupEligible: true, backedUp: true }), 'unattested'],
+      ['in another format', () => attest(chain, { format: 'tpm' }), 'unattested'],
+      ['in an unknown format', () => attest(chain, { format: 'unheard-of' }), 'unattested'],
     ]
     for (const [name, make, outcome] of cases) {
-      it(`${name} counts ${outcome}`, async () => {
+      it(`${name} is ${outcome}`, async () => {
         assert.equal(outcomeOf(await make()), outcome)
       })
     }
   })
 
-  describe('a challenge', () => {
+  describe('challenge', () => {
     const elsewhere: readonly { readonly name: string; readonly at?: Partial<Ceremony>; readonly other?: true }[] = [
       { name: 'of another session', at: { browser: 'session two' } },
       { name: 'of another zone with the same host', at: { zoneId: 'another' } },
@@ -358,11 +358,11 @@ describe('passkeys', () => {
         'sign-in': await passkeys.authenticationOptions(AT),
       }
       for (const [purpose, { challenge }] of Object.entries(ways)) {
-        const lie = { challenge: String(challenge) }
+        const overrides = { challenge: String(challenge) }
         const results = {
-          registration: (await register(lie)).result,
-          'second factor': await prove(credential, lie, { user: marissa }),
-          'sign-in': await prove(credential, lie),
+          registration: (await register(overrides)).result,
+          'second factor': await prove(credential, overrides, { user: marissa }),
+          'sign-in': await prove(credential, overrides),
         }
         for (const [use, result] of Object.entries(results)) {
           assert.equal(reasonOf(result), use === purpose ? 'accepted' : 'challenge', `${purpose} as ${use}`)
@@ -382,7 +382,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: late })), 'challenge')
     })
 
-    it('is used once, also by another process and at the same time', async () => {
+    it('can be used once across processes, also concurrently', async () => {
       const credential = await enrol()
       const answer = JSON.stringify(browser.get(await passkeys.authenticationOptions(AT), credential))
       const other = instance()
@@ -395,9 +395,9 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await other.readRegistration(AT, sent)), 'used')
     })
 
-    it('is no invalid answer where the database cannot be reached', async () => {
+    it('throws StoreUnavailable if the database is unavailable', async () => {
       const credential = await enrol()
-      const use = () => Promise.reject(new StoreUnavailable('away'))
+      const use = () => Promise.reject(new StoreUnavailable('unavailable'))
       const cutOff = instance([], { ...server.store, assertions: { ...server.store.assertions, use } })
       const proof = JSON.stringify(browser.get(await passkeys.authenticationOptions(AT), credential))
       await assert.rejects(cutOff.authenticate(AT, { answer: proof }), StoreUnavailable)
@@ -406,7 +406,7 @@ describe('passkeys', () => {
       await assert.rejects(cutOff.readRegistration(AT, sent), StoreUnavailable)
     })
 
-    it('is not used up by an answer that is wrong', async () => {
+    it('is not used up by an invalid response', async () => {
       const credential = await enrol()
       const asked = await passkeys.authenticationOptions(AT)
       const wrong = JSON.stringify(browser.get(asked, credential, { key: keyPairFor('ES256').privateKey }))
@@ -417,14 +417,14 @@ describe('passkeys', () => {
   })
 
   describe('authentication', () => {
-    it('names no credential to anyone who has not said who they are', async () => {
+    it('requests no specific credential for passwordless sign-in', async () => {
       await enrol()
       const options = await passkeys.authenticationOptions(AT)
       assert.deepEqual(Object.keys(options).toSorted(), ['challenge', 'rpId', 'timeout', 'userVerification'])
       assert.equal(options['userVerification'], 'required')
     })
 
-    it('names those of the user as a second factor, and no other', async () => {
+    it('requests only credentials of the user as a second factor', async () => {
       const credential = await enrol()
       await enrol({}, joel)
       const options = await passkeys.authenticationOptions(AT, marissa)
@@ -436,46 +436,46 @@ describe('passkeys', () => {
 
     const refusals: readonly {
       readonly name: string
-      readonly lies: AssertionLies
+      readonly overrides: AssertionOverrides
       readonly reason: string
       /** Also as a second factor, unless it matters only without one. */
       readonly alone?: true
     }[] = [
-      { name: 'a page of another origin', lies: { origin: 'https://evil.example' }, reason: 'invalid' },
-      { name: 'a sibling host', lies: { origin: 'https://other.id.example' }, reason: 'invalid' },
-      { name: 'http instead of https', lies: { origin: 'http://id.example' }, reason: 'invalid' },
-      { name: 'another relying party', lies: { rpId: 'other.example' }, reason: 'invalid' },
-      { name: 'a registration instead of an assertion', lies: { type: 'webauthn.create' }, reason: 'invalid' },
-      { name: 'a challenge of their own', lies: { challenge: 'AAAA' }, reason: 'challenge' },
-      { name: 'a page in a frame', lies: { clientData: { crossOrigin: true } }, reason: 'challenge' },
+      { name: 'a page of another origin', overrides: { origin: 'https://evil.example' }, reason: 'invalid' },
+      { name: 'a sibling host', overrides: { origin: 'https://other.id.example' }, reason: 'invalid' },
+      { name: 'http instead of https', overrides: { origin: 'http://id.example' }, reason: 'invalid' },
+      { name: 'another relying party', overrides: { rpId: 'other.example' }, reason: 'invalid' },
+      { name: 'a registration instead of an assertion', overrides: { type: 'webauthn.create' }, reason: 'invalid' },
+      { name: 'another challenge', overrides: { challenge: 'AAAA' }, reason: 'challenge' },
+      { name: 'a page in a frame', overrides: { clientData: { crossOrigin: true } }, reason: 'challenge' },
       {
-        name: 'a page in a frame, said with a text',
-        lies: { clientData: { crossOrigin: 'yes' } },
+        name: 'a page in a frame, with a string as crossOrigin',
+        overrides: { clientData: { crossOrigin: 'yes' } },
         reason: 'challenge',
       },
       {
         name: 'a top origin without a frame',
-        lies: { clientData: { topOrigin: 'https://evil.example' } },
+        overrides: { clientData: { topOrigin: 'https://evil.example' } },
         reason: 'invalid',
       },
-      { name: 'no user presence', lies: { userPresent: false }, reason: 'invalid' },
-      { name: 'no user verification', lies: { userVerified: false }, reason: 'invalid', alone: true },
-      { name: 'a signature of another key', lies: { key: keyPairFor('ES256').privateKey }, reason: 'invalid' },
-      { name: 'an invalid signature', lies: { signature: Buffer.from('signed') }, reason: 'invalid' },
-      { name: 'a credential that is not known', lies: { id: 'AAAA' }, reason: 'unknown' },
-      { name: 'the handle of another user', lies: { userHandle: 'AAAA' }, reason: 'other-person' },
-      { name: 'no handle', lies: { userHandle: undefined }, reason: 'other-person', alone: true },
+      { name: 'no user presence', overrides: { userPresent: false }, reason: 'invalid' },
+      { name: 'no user verification', overrides: { userVerified: false }, reason: 'invalid', alone: true },
+      { name: 'a signature of another key', overrides: { key: keyPairFor('ES256').privateKey }, reason: 'invalid' },
+      { name: 'an invalid signature', overrides: { signature: Buffer.from('signed') }, reason: 'invalid' },
+      { name: 'an unknown credential', overrides: { id: 'AAAA' }, reason: 'unknown' },
+      { name: 'the handle of another user', overrides: { userHandle: 'AAAA' }, reason: 'other-person' },
+      { name: 'no handle', overrides: { userHandle: undefined }, reason: 'other-person', alone: true },
     ]
-    for (const { name, lies, reason, alone } of refusals) {
+    for (const { name, overrides, reason, alone } of refusals) {
       it(`refuses ${name}`, async () => {
         const credential = await enrol()
-        assert.equal(reasonOf(await prove(credential, lies)), reason)
-        const second = await prove(credential, lies, { user: marissa })
+        assert.equal(reasonOf(await prove(credential, overrides)), reason)
+        const second = await prove(credential, overrides, { user: marissa })
         assert.equal(reasonOf(second), alone ? 'accepted' : reason, 'as a second factor')
       })
     }
 
-    it('refuses the credential of another user as a second factor, whatever its user handle', async () => {
+    it('refuses the credential of another user, regardless of the user handle', async () => {
       const theirs = await enrol({}, joel)
       await enrol()
       assert.equal(reasonOf(await prove(theirs, {}, { user: marissa })), 'other-person')
@@ -484,7 +484,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(theirs, { userHandle: handle })), 'other-person')
     })
 
-    it('knows no credential of another zone, though the host is the same', async () => {
+    it('refuses a credential of another zone on the same host', async () => {
       const credential = await enrol()
       const there = { ...AT, zoneId: 'another' }
       assert.equal(reasonOf(await prove(credential, {}, { at: there })), 'unknown')
@@ -495,7 +495,7 @@ describe('passkeys', () => {
       assert.notEqual(userHandle('another', marissa.id), userHandle('svc', marissa.id))
     })
 
-    it('refuses a credential that was removed', async () => {
+    it('refuses a removed credential', async () => {
       const credential = await enrol()
       const [passkey] = await server.store.factors.passkeysOf('svc', marissa.id)
       await server.store.factors.removePasskey('svc', { userId: marissa.id, id: passkey?.id ?? '' })
@@ -514,7 +514,7 @@ describe('passkeys', () => {
     })
 
     // Web Authentication Level 3 §4, uvInitialized: anyone who finds a security key without a PIN can give it one.
-    it('signs in alone only after it has verified the user with another factor', async () => {
+    it('requires user verification as a second factor before passwordless sign-in', async () => {
       const credential = await enrol({ userVerified: false })
       assert.equal(reasonOf(await prove(credential)), 'never-verified')
       assert.equal(reasonOf(await prove(credential, { userVerified: false }, { user: marissa })), 'accepted')
@@ -522,12 +522,12 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(credential, {}, { user: marissa })), 'accepted')
       assert.equal(reasonOf(await prove(credential)), 'accepted')
       assert.equal(reasonOf(await prove(credential, { userVerified: false }, { user: marissa })), 'accepted')
-      assert.equal(reasonOf(await prove(credential)), 'accepted', 'it has not forgotten')
+      assert.equal(reasonOf(await prove(credential)), 'accepted', 'the verification is stored')
     })
 
     // Web Authentication Level 3 §7.2.
     for (const backupEligible of [true, false]) {
-      it(`refuses one that ${backupEligible ? 'ceases' : 'begins'} to be eligible for a backup`, async () => {
+      it(`refuses a credential that ${backupEligible ? 'loses' : 'gains'} backup eligibility`, async () => {
         const credential = await enrol({ backupEligible })
         const other = { backupEligible: !backupEligible }
         assert.equal(reasonOf(await prove(credential, other)), 'eligibility')
@@ -536,7 +536,7 @@ describe('passkeys', () => {
       })
     }
 
-    it('learns the eligibility for backups of an older one when it is used', async () => {
+    it('stores the backup eligibility of an older credential at its next use', async () => {
       const { credential, result } = await register()
       assert.ok(result.outcome === 'new')
       const { isBackupEligible: _, ...older } = result.passkey
@@ -546,7 +546,7 @@ describe('passkeys', () => {
       assert.equal(reasonOf(await prove(credential, { backupEligible: true })), 'accepted')
     })
 
-    it('says that a user was not verified, and whether the key is backed up now', async () => {
+    it('returns amr without `user`, and stores the backup state', async () => {
       const credential = await enrol({ backupEligible: true })
       const proof = await prove(
         credential,
@@ -561,18 +561,18 @@ describe('passkeys', () => {
     })
   })
 
-  describe('an answer that is malformed', () => {
+  describe('malformed response', () => {
     const long = 'A'.repeat(16_384)
     const client = Buffer.from('{"type":"webauthn.get"}').toString('base64url')
     const answers: readonly (readonly [string, (good: Record<string, object>) => unknown])[] = [
-      ['nothing', () => ''],
+      ['an empty string', () => ''],
       ['no JSON', () => '{"id":'],
-      ['a text', () => '"credential"'],
+      ['a string', () => '"credential"'],
       ['null', () => 'null'],
-      ['a list', good => [good]],
+      ['an array', good => [good]],
       ['an empty object', () => ({})],
       ['no response', good => ({ ...good, response: undefined })],
-      ['a response that is a list', good => ({ ...good, response: [] })],
+      ['a response that is an array', good => ({ ...good, response: [] })],
       ['a response that is null', good => ({ ...good, response: null })],
       ['an id that is a number', good => ({ ...good, id: 7 })],
       ['an id that is not base64url', good => ({ ...good, id: 'a+b/' })],
@@ -583,11 +583,11 @@ describe('passkeys', () => {
         'client data that is not base64url',
         good => ({ ...good, response: { ...good['response'], clientDataJSON: '{}' } }),
       ],
-      ['a signature that is a list', good => ({ ...good, response: { ...good['response'], signature: ['AAAA'] } })],
+      ['a signature that is an array', good => ({ ...good, response: { ...good['response'], signature: ['AAAA'] } })],
       ['no authenticator data', good => ({ ...good, response: { ...good['response'], authenticatorData: '' } })],
       ['a user handle that is an object', good => ({ ...good, response: { ...good['response'], userHandle: {} } })],
       ['more than 16 kB', good => ({ ...good, more: long })],
-      ['members of a prototype', () => '{"__proto__":{"id":"AAAA","response":{}}}'],
+      ['a __proto__ member', () => '{"__proto__":{"id":"AAAA","response":{}}}'],
     ]
     for (const [name, make] of answers) {
       it(`is refused: ${name}`, async () => {
@@ -617,7 +617,7 @@ describe('passkeys', () => {
       }
     })
 
-    it('is refused: binary data that is none, or nested without end', async () => {
+    it('is refused: invalid or deeply nested CBOR', async () => {
       const { answer } = browser.create(await ask(marissa))
       const nested = Buffer.alloc(8000, 0x81)
       const huge = Buffer.from('9bffffffffffffffff', 'hex')
@@ -638,7 +638,7 @@ describe('passkeys', () => {
       }
     })
 
-    it('is refused or accepted quickly, whatever is changed in it', async () => {
+    it('is refused or accepted after random changes (fuzzing)', async () => {
       const credential = await enrol()
       const random = seeded()
       const change = (text: string): string => {

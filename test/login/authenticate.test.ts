@@ -9,7 +9,7 @@ const MARISSA = { username: 'marissa', password: 'koala' }
 const ERIN = { source: 'login', origin: 'ext-a', add_new: 'true', username: 'erin' }
 
 for (const mode of MODES) {
-  describe(`POST /authenticate, in ${mode}`, () => {
+  describe(`POST /authenticate in ${mode}`, () => {
     let api: LoginServerApi
     before(async () => {
       const users = ['marissa', 'lena', 'late', 'unverified', 'guessed'].map(userName => ({
@@ -38,7 +38,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /authenticate: username; response: username; email
-    it('answers an anonymous caller who has the password with the name and the address', async () => {
+    it('returns user name and address to an anonymous caller with the password', async () => {
       const answer = await send({ ...MARISSA, username: 'MARISSA' })
       assert.equal(answer.status, 200)
       assert.deepEqual(answer.json(), { username: 'marissa', email: 'marissa@example.org' })
@@ -48,7 +48,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /authenticate: response: origin; user_id
-    it('also answers a login server with the origin and the id', async () => {
+    it('also returns origin and id to a login server', async () => {
       const answer = await send(MARISSA, { bearer: api.token })
       const { id } = await userNamed(api.server, 'marissa')
       const want = { username: 'marissa', origin: 'svc', email: 'marissa@example.org', user_id: id }
@@ -61,19 +61,19 @@ for (const mode of MODES) {
       // Covers POST /authenticate: error: authentication failed
       { name: 'an unknown user', form: { username: 'nobody', password: 'bad' } },
       { name: 'an empty password', form: { ...MARISSA, password: '' } },
-      { name: 'a user who needs a new password', form: { username: 'late', password: 'koala' } },
+      { name: 'a user with a pending password change', form: { username: 'late', password: 'koala' } },
       { name: 'an unverified account with a wrong password', form: { username: 'unverified', password: 'bad' } },
       { name: 'source=login without a token', form: ERIN },
     ]
     for (const { name, form } of failures) {
-      it(`refuses ${name} alike`, async () => {
+      it(`answers 401 to ${name}`, async () => {
         const answer = await send(form)
         assert.deepEqual([answer.status, answer.json()], [401, { error: 'authentication failed' }])
       })
     }
 
     // Covers POST /authenticate: error: account not verified
-    it('reveals an unverified account only with the right password', async () => {
+    it('reveals an unverified account only with the correct password', async () => {
       const answer = await send({ username: 'unverified', password: 'koala' })
       assert.deepEqual([answer.status, answer.json()], [403, { error: 'account not verified' }])
     })
@@ -84,7 +84,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()], [401, { error: 'authentication failed' }])
     })
 
-    it('is limited by address and name', async () => {
+    it('rate-limits by address and user name', async () => {
       for (let count = 1; count <= 100; count += 1) await send({ username: 'unheard-of', password: 'x' })
       const answer = await send({ username: 'unheard-of', password: 'x' })
       assert.equal(answer.status, 429)
@@ -99,20 +99,20 @@ for (const mode of MODES) {
         send: () => api.server.send('/authenticate', { form: 'username=a&username=b&password=x' }),
       },
       {
-        name: 'in the query, which would be in logs',
+        name: 'with parameters in the query',
         send: () => api.server.send('/authenticate', { method: 'POST', query: MARISSA }),
       },
       // Covers POST /authenticate: origin
       {
-        name: 'of a login server without an origin',
+        name: 'from a login server without an origin',
         send: () => send({ source: 'login', add_new: 'true', username: 'x' }, { bearer: api.token }),
       },
       {
-        name: 'of a login server without a user name',
+        name: 'from a login server without a user name',
         send: () => send({ source: 'login', add_new: 'true', origin: 'ext-a' }, { bearer: api.token }),
       },
       {
-        name: 'of a login server without add_new',
+        name: 'from a login server without add_new',
         send: () => send({ source: 'login', username: 'x', origin: 'ext-a' }, { bearer: api.token }),
       },
     ]
@@ -127,7 +127,7 @@ for (const mode of MODES) {
     })
 
     const inUaa = { skip: mode === 'standard' && 'the setting exists in uaa only' }
-    it('takes parameters of the query where the operator allows secrets there', inUaa, async () => {
+    it('accepts parameters in the query if jwt.token.queryString is enabled', inUaa, async () => {
       const lax = await startLoginServer(mode, { config: { jwt: { token: { queryString: { enabled: true } } } } })
       const answer = await lax.server.send('/authenticate', { method: 'POST', query: MARISSA })
       assert.equal(answer.status, 200, answer.text)
@@ -145,7 +145,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /authenticate: source; email
-    it('creates the user that a login server asserts, and finds them again', async () => {
+    it('creates the user that a login server asserts, and later returns the same', async () => {
       const answer = await send({ ...ERIN, email: 'erin@shop.example' }, { bearer: api.token })
       assert.equal(answer.status, 200, answer.text)
       const user = await api.userOf('ext-a', 'erin')
@@ -160,10 +160,10 @@ for (const mode of MODES) {
       { name: 'an unknown user with add_new=false', form: { ...ERIN, username: 'nobody', add_new: 'false' } },
       { name: 'a user of the internal origin', form: { ...ERIN, username: 'marissa', origin: 'svc' } },
       { name: "a user of another provider's origin", form: { ...ERIN, origin: 'corp' } },
-      { name: 'a user by an id, which it does not take', form: { ...ERIN, username: ' ', user_id: 'any' } },
+      { name: 'a user id instead of a user name', form: { ...ERIN, username: ' ', user_id: 'any' } },
     ]
     for (const { name, form } of accounts) {
-      it(`refuses a login server ${name}`, async () => {
+      it(`refuses ${name} to a login server`, async () => {
         const answer = await send(form, { bearer: api.token })
         assert.deepEqual([answer.status, answer.json()], [401, { error: 'authentication failed' }])
       })
@@ -175,7 +175,7 @@ for (const mode of MODES) {
       { name: 'of another zone', token: () => api.tokenOf('login', OTHER_HOST), status: 401 },
     ]
     for (const { name, token, status } of tokens) {
-      it(`refuses a token ${name}, for a password too`, async () => {
+      it(`refuses a token ${name}, even with a password`, async () => {
         const bearer = await token()
         for (const form of [ERIN, MARISSA]) assert.equal((await send(form, { bearer })).status, status)
       })

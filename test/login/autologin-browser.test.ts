@@ -1,5 +1,4 @@
-// Sign-in by a code as a real browser does it: the application redirects to it from another site, and a page that embeds it
-// gets nothing.
+// Autologin in a real browser: an application redirects to it from another site; embedding it has no effect.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -12,11 +11,11 @@ import { startSite } from '../support/site.ts'
 import { modesInBrowser } from '../support/thinning.ts'
 
 for (const mode of modesInBrowser('uaa')) {
-  describe(`sign-in by a code with a browser in ${mode}`, () => {
+  describe(`Autologin in a browser in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     let base: string
-    /** A page of another site, and what it answers: a redirect, or markup. */
+    /** The URL of another site, and its response: a redirect or HTML. */
     let elsewhere: string
     let answer: { readonly location?: string; readonly html?: string } = {}
     let other: Site
@@ -53,7 +52,7 @@ for (const mode of modesInBrowser('uaa')) {
     const urlWith = (path: string, query: Readonly<Record<string, string>>): string =>
       `${base}${path}?${new URLSearchParams(query).toString()}`
 
-    it('follows the redirect of the application, and stays signed in', async () => {
+    it('signs in on a redirect from the application', async () => {
       const page = await newPage()
       answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('marissa', 'koala') }) }
       await page.goto(elsewhere)
@@ -62,7 +61,7 @@ for (const mode of modesInBrowser('uaa')) {
       assert.match(await page.innerText('body'), /marissa/)
     })
 
-    it('comes back to the application with its code', async () => {
+    it('returns an authorization code to the application', async () => {
       const page = await newPage()
       const request = { response_type: 'code', client_id: 'auto', redirect_uri: `${base}/healthz`, state: 's1' }
       answer = { location: urlWith('/oauth/authorize', { ...request, code: await codeOf('marissa', 'koala') }) }
@@ -71,7 +70,7 @@ for (const mode of modesInBrowser('uaa')) {
       assert.deepEqual([arrived.pathname, arrived.searchParams.get('state')], ['/healthz', 's1'])
     })
 
-    it('ignores a page that embeds it', async () => {
+    it('does not sign in when embedded in another page', async () => {
       const page = await newPage()
       const sources = await Promise.all(
         ['img', 'iframe', 'script'].map(async tag => {
@@ -85,7 +84,7 @@ for (const mode of modesInBrowser('uaa')) {
       assert.equal(page.url(), `${base}/login`)
     })
 
-    it('tells a user who is signed in with another account, in standard', async () => {
+    it('warns a user who is signed in with another account, in standard', async () => {
       const page = await newPage()
       answer = { location: urlWith('/autologin', { client_id: 'auto', code: await codeOf('marissa', 'koala') }) }
       await page.goto(elsewhere)

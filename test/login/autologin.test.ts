@@ -1,4 +1,4 @@
-// An application checks the password in its own form, and redirects the browser here with the code that it gets.
+// An application posts the password from its own form, and redirects the browser with the code that it receives.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
@@ -27,7 +27,7 @@ const AUTHORIZE = {
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 for (const mode of MODES) {
-  describe(`autologin, in ${mode}`, () => {
+  describe(`Autologin in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       const users = [
@@ -68,7 +68,7 @@ for (const mode of MODES) {
 
     describe('POST /autologin', () => {
       // Covers POST /autologin: Authorization: Basic; username; password; response: code; path
-      it('answers a form with a code for the client, and opens no session', async () => {
+      it('returns a code for the client, and creates no session', async () => {
         const answer = await post()
         assert.equal(answer.status, 200, answer.text)
         const { code, ...rest } = answer.json()
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /autologin: JSON body
-      it('answers JSON alike', async () => {
+      it('accepts JSON', async () => {
         const answer = await server.send('/autologin', {
           body: JSON.stringify(MARISSA),
           headers: JSON_TYPE,
@@ -118,7 +118,7 @@ for (const mode of MODES) {
             description: 'No username in request',
           },
           {
-            name: 'a wrong secret of the client',
+            name: 'a wrong client secret',
             send: () => post(MARISSA, { basic: ['auto', 'bad'] }),
             want: '401 invalid_client',
             description: 'Bad credentials',
@@ -143,13 +143,13 @@ for (const mode of MODES) {
             description: NO_CREDENTIALS[mode],
           },
           {
-            name: 'a token instead of a client',
+            name: 'a token instead of client credentials',
             send: () => server.send('/autologin', { form: MARISSA, bearer: 'x.y.z' }),
             want: mode === 'uaa' ? '401 unauthorized' : '401 invalid_client',
             description: NO_CREDENTIALS[mode],
           },
           {
-            name: 'an unverified account, to anyone who has the password',
+            name: 'an unverified account with the correct password',
             send: () => post({ username: 'unverified', password: 'koala' }),
             want: '403 access_denied',
             description: 'Account not verified',
@@ -167,7 +167,7 @@ for (const mode of MODES) {
             description: 'The request body is not valid JSON',
           },
           {
-            name: 'members that are not texts',
+            name: 'members that are not strings',
             send: () =>
               server.send('/autologin', {
                 body: '{"username":["marissa"],"password":1}',
@@ -194,7 +194,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('takes the credentials of the client from the form in standard only (C1)', async () => {
+      it('accepts client credentials in the form in standard only (C1)', async () => {
         const form = { ...MARISSA, client_id: 'auto', client_secret: 'auto-secret' }
         const answer = await server.send('/autologin', { form })
         assert.equal(answer.status, mode === 'uaa' ? 401 : 200, answer.text)
@@ -208,7 +208,7 @@ for (const mode of MODES) {
 
     describe('GET /autologin', () => {
       // Covers GET /autologin: code; client_id
-      it('opens a session, and leads to the start page', async () => {
+      it('creates a session, and redirects to the home page', async () => {
         const browser = server.browser()
         const answer = await visit(browser, { code: await codeOf(), client_id: 'auto' })
         assert.equal(answer.status, 302, answer.text)
@@ -217,7 +217,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/home')).text, /marissa/)
       })
 
-      it('leads to the request that waits for a sign-in', async () => {
+      it('redirects to the pending authorization request', async () => {
         const browser = server.browser()
         await browser.send('/oauth/authorize', { query: AUTHORIZE })
         const { pathname, searchParams } = (
@@ -226,26 +226,26 @@ for (const mode of MODES) {
         assert.deepEqual([pathname, searchParams.get('client_id')], ['/oauth/authorize', 'auto'])
       })
 
-      it('leads to the page of a new password that is due, and nowhere else', async () => {
+      it('redirects to a pending password change', async () => {
         const browser = server.browser()
         const answer = await visit(browser, { code: await codeOf('late'), client_id: 'auto' })
         assert.equal(answer.location().pathname, '/force_password_change')
         assert.equal((await browser.send('/profile')).location().pathname, '/force_password_change')
       })
 
-      it('signs no user in without a code', async () => {
+      it('signs nobody in without a code', async () => {
         const answer = await visit(server.browser(), {})
         assert.equal(answer.location().pathname, '/home')
         assert.equal(answer.cookies['Current-User'], undefined)
       })
 
-      it('has no HEAD, which would use the code up', async () => {
+      it('does not use up the code on HEAD', async () => {
         const query = { code: await codeOf(), client_id: 'auto' }
         assert.equal((await server.send('/autologin', { method: 'HEAD', query })).cookies['Current-User'], undefined)
         assert.equal((await visit(server.browser(), query)).status, 302)
       })
 
-      it('accepts a code once, also when two requests come at the same instant', async () => {
+      it('accepts a code once, even if used concurrently', async () => {
         const query = { code: await codeOf(), client_id: 'auto' }
         const answers = await Promise.all([1, 2, 3].map(() => visit(server.browser(), query)))
         assert.deepEqual(
@@ -254,7 +254,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('replaces the session id, so that a session planted before is worth nothing', async () => {
+      it('renews the session id, against session fixation', async () => {
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
         const before = Object.fromEntries(browser.cookies)
@@ -275,7 +275,7 @@ for (const mode of MODES) {
           },
         },
         {
-          name: 'a code from before a new password',
+          name: 'a code issued before a password change',
           code: async () => {
             const code = await codeOf('changed')
             await changeUser(server, 'changed', { passwordRevision: 'another' })
@@ -283,7 +283,7 @@ for (const mode of MODES) {
           },
         },
         {
-          name: 'the code of a user who is gone',
+          name: 'a code of a deactivated user',
           code: async () => {
             const code = await codeOf('gone')
             await changeUser(server, 'gone', { active: false })
@@ -300,7 +300,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses a code once the provider is off, or the client no longer allows it', async () => {
+      it('refuses a code if the provider was disabled, or is no longer allowed for the client', async () => {
         const providers = server.store.providers
         const provider = (await providers.findByOrigin('svc', 'svc')) ?? assert.fail()
         const client = await clientNamed(server, 'auto')
@@ -323,7 +323,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /autologin: error: client mismatch; client or user missing
-      it('refuses the code of another client, and of none', async () => {
+      it('refuses a code with another client id or none', async () => {
         for (const [query, description] of [
           [{ client_id: 'app' }, 'Cannot redeem provided code for user, client mismatch'],
           [{}, 'Cannot redeem provided code for user, client id missing'],
@@ -343,7 +343,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('leaves the session of another user alone in standard (E4)', async () => {
+      it('keeps the session of another user in standard (E4)', async () => {
         const browser = server.browser()
         await browser.signIn('joel', 'wombat')
         const query = { code: await codeOf(), client_id: 'auto' }
@@ -351,10 +351,10 @@ for (const mode of MODES) {
         assert.equal(answer.status, mode === 'uaa' ? 302 : 403, answer.text)
         assert.match((await browser.send('/home')).text, mode === 'uaa' ? /marissa/ : /joel/)
         if (mode === 'standard')
-          assert.equal((await visit(server.browser(), query)).status, 302, 'the code is still good')
+          assert.equal((await visit(server.browser(), query)).status, 302, 'the code is still valid')
       })
 
-      it('does nothing in a frame or an image of another page', async () => {
+      it('refuses embedded and prefetch requests', async () => {
         for (const headers of [
           { 'sec-fetch-dest': 'iframe' },
           { 'sec-fetch-dest': 'image' },
@@ -396,7 +396,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(await ask(browser, {})).query['code'], 'the session stays')
       })
 
-      it('asks for approval, and never shows the code again', async () => {
+      it('asks for approval without exposing the code', async () => {
         const browser = server.browser()
         const request = { client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'cloud.read' }
         const code = await codeOf('marissa', 'koala', ['app', 'app-secret'])
@@ -406,13 +406,13 @@ for (const mode of MODES) {
         assert.ok(!page.text.includes(code))
       })
 
-      it('asks for the new password that is due', async () => {
+      it('redirects to a pending password change without the code', async () => {
         const answer = await ask(server.browser(), { code: await codeOf('late') })
         assert.equal(answer.location().pathname, '/force_password_change')
         assert.equal(answer.location().search, '')
       })
 
-      it('refuses a code that was used, and nonsense', async () => {
+      it('refuses a used code and an unknown one', async () => {
         const code = await codeOf()
         await ask(server.browser(), { code })
         for (const value of [code, 'nonsense']) {
@@ -422,20 +422,20 @@ for (const mode of MODES) {
         }
       })
 
-      it('asks to sign in with the code of another client', async () => {
+      it('requires sign-in for a code of another client', async () => {
         const answer = await ask(server.browser(), { code: await codeOf('marissa', 'koala', ['app', 'app-secret']) })
         assert.deepEqual([answer.status, answer.location().pathname], [302, '/login'])
       })
 
-      it('leaves a code alone in silence and with another response type', async () => {
+      it('ignores a code with prompt=none or another response type', async () => {
         const code = await codeOf()
         const silent = await ask(server.browser(), { code, prompt: 'none' })
         assert.match(String(silent.headers['location']), /error=login_required/)
         await ask(server.browser(), { code, response_type: 'code id_token' })
-        assert.equal((await ask(server.browser(), { code })).location().host, 'auto.example', 'the code is still good')
+        assert.equal((await ask(server.browser(), { code })).location().host, 'auto.example', 'the code is still valid')
       })
 
-      it('leaves the session of another user alone in standard (E4)', async () => {
+      it('keeps the session of another user in standard (E4)', async () => {
         const browser = server.browser()
         await browser.signIn('joel', 'wombat')
         const answer = await ask(browser, { code: await codeOf() })
@@ -443,14 +443,14 @@ for (const mode of MODES) {
       })
 
       const remembers = { skip: mode === 'uaa' && 'it does not remember fresh sign-ins (A10)' }
-      it('is a fresh sign-in, which is requested only once', remembers, async () => {
+      it('counts as a fresh sign-in for prompt=login and max_age=0', remembers, async () => {
         for (const fresh of [{ prompt: 'login' }, { max_age: '0' }]) {
           const answer = await ask(server.browser(), { code: await codeOf(), ...fresh })
           assert.ok(responseOf(answer).query['code'], answer.text)
         }
       })
 
-      it('does nothing in a frame', async () => {
+      it('refuses framed requests', async () => {
         const answer = await ask(
           server.browser(),
           { code: await codeOf() },
@@ -460,7 +460,7 @@ for (const mode of MODES) {
       })
 
       const checksFirst = { skip: mode === 'uaa' && 'it signs in before it checks the request (A1)' }
-      it('consumes no code for a client or redirect URI that is refused', checksFirst, async () => {
+      it('keeps the code if the redirect URI is refused', checksFirst, async () => {
         const code = await codeOf()
         assert.equal((await ask(server.browser(), { code, redirect_uri: 'https://evil.example/' })).status, 400)
         assert.equal((await ask(server.browser(), { code })).status, 302)

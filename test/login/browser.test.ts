@@ -1,4 +1,4 @@
-// The sign-in flow as a real browser does it: what it sends with forms and which cookies it keeps is not ours to imagine.
+// The sign-in flow in a real browser, with its own handling of forms and cookies.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
@@ -18,7 +18,7 @@ const listen = (server: Server, port = 0): Promise<number> =>
   })
 
 for (const mode of modesInBrowser('standard')) {
-  describe(`signing in with a browser in ${mode}`, () => {
+  describe(`Sign-in in a browser in ${mode}`, () => {
     let server: TestServer
     let client: Server
     let browser: Browser
@@ -26,7 +26,6 @@ for (const mode of modesInBrowser('standard')) {
     let site: string
     const contexts: BrowserContext[] = []
 
-    /** A new browser. */
     const newPage = async () => {
       const context = await browser.newContext()
       contexts.push(context)
@@ -84,7 +83,7 @@ for (const mode of modesInBrowser('standard')) {
       await page.click('input[type=submit]')
     }
 
-    it('goes from the client to the sign-in page, the approval page and back', async () => {
+    it('goes from the client through sign-in and approval back to the client', async () => {
       const page = await newPage()
       await page.goto(`${base}/oauth/authorize?${request()}`)
       assert.equal(page.url(), `${base}/login`)
@@ -105,7 +104,7 @@ for (const mode of modesInBrowser('standard')) {
       assert.match(answer.searchParams.get('code') ?? '', /^[\w-]{32}$/)
 
       await page.goto(`${base}/oauth/authorize?${request()}`)
-      assert.equal(new URL(page.url()).pathname, '/cb', 'the second time nobody asks')
+      assert.equal(new URL(page.url()).pathname, '/cb', 'the second request needs no approval')
 
       await page.goto(`${base}/`)
       if (mode === 'uaa') await page.click('.dropdown-trigger')
@@ -123,7 +122,7 @@ for (const mode of modesInBrowser('standard')) {
       assert.equal(new URL(page.url()).searchParams.get('error'), 'access_denied')
     })
 
-    it('allows when Enter is pressed in a checkbox', async () => {
+    it('approves on Enter in a checkbox', async () => {
       const page = await newPage()
       await page.goto(`${base}/oauth/authorize?${request({ scope: 'openid profile' })}`)
       await signIn(page)
@@ -133,18 +132,18 @@ for (const mode of modesInBrowser('standard')) {
 
     if (mode !== 'standard') return
 
-    it('finds the session of a request that another site posts', async () => {
+    it('recognizes the session in a cross-site POST to /oauth/authorize', async () => {
       const page = await newPage()
       await page.goto(`${base}/login`)
       await signIn(page)
       await page.goto(`${site}/post?${request({ scope: 'openid email', prompt: 'none' })}`)
       await page.click('#go')
-      assert.equal(new URL(page.url()).searchParams.get('error'), 'consent_required', 'who is there was known')
+      assert.equal(new URL(page.url()).searchParams.get('error'), 'consent_required', 'the session was recognized')
       await page.goto(`${base}/home`)
       assert.equal(page.url(), `${base}/home`)
     })
 
-    it('asks before a logout that another site posts', async () => {
+    it('asks for confirmation of a cross-site POST to /logout.do', async () => {
       const page = await newPage()
       await page.goto(`${base}/login`)
       await signIn(page)

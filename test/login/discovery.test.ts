@@ -37,7 +37,7 @@ const bootstrap = {
 const STAFF = { ...AUTO_REQUEST, client_id: 'staff', redirect_uri: 'https://staff.example/cb' }
 
 for (const mode of MODES) {
-  describe(`finding the provider, in ${mode}`, () => {
+  describe(`Provider discovery in ${mode}`, () => {
     const STAFF_NAME = mode === 'uaa' ? 'Staff' : '<bdi>Staff</bdi>'
     let server: TestServer
     before(async () => {
@@ -48,7 +48,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** Sets the zone's settings for what follows. */
+    /** Replaces the discovery settings of the zone. */
     async function configure(config: ZoneConfig): Promise<void> {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
@@ -71,16 +71,16 @@ for (const mode of MODES) {
     const login = (query: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
       server.send('/login', { query })
 
-    describe('the sign-in page', () => {
+    describe('GET /login', () => {
       before(() => configure({ idpDiscoveryEnabled: true }))
 
       // Covers page idp_discovery: email page
       // Covers Zone config in effect: idpDiscoveryEnabled
-      it('asks for the address first', async () => {
+      it('asks for the email address first', async () => {
         const { status, text } = await login()
         assert.equal(status, 200)
         assert.match(text, /<form action="\/login\/idp_discovery" method="post"/)
-        // UAA's; here the label says it.
+        // UAA's; in standard the label says it.
         const placeholder = mode === 'uaa' ? ' placeholder="Email or Username"' : ''
         assert.match(text, new RegExp(`<input id="email" type="text" name="email"${placeholder} autocomplete`))
         assert.match(text, /<input class="button" type="submit" name="commit" value="Next">/)
@@ -88,7 +88,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(text, /login\.do|saml-login-link|type="password"/)
       })
 
-      it('names the application, and fills in the name that is known', async () => {
+      it('shows the name of the application, and the address from the query', async () => {
         const browser = server.browser()
         await authorize(browser, STAFF)
         const { text } = await browser.send('/login', { query: { email: 'pat@corp.example' } })
@@ -98,7 +98,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /login: discoveryPerformed; email
-      it('is the usual one after discovery, with the address filled in', async () => {
+      it('shows the password form with the address after discovery', async () => {
         const { text } = await login({ discoveryPerformed: 'true', email: 'pat@nowhere.example' })
         assert.match(text, /login\.do/)
         assert.match(text, /name="username" value="pat@nowhere\.example"/)
@@ -110,20 +110,20 @@ for (const mode of MODES) {
         assert.match(text, /name="username" value="pat"/)
       })
 
-      it('is the usual one when something failed', async () => {
+      it('shows the password form with an error', async () => {
         const { text } = await login({ error: 'login_failure' })
         assert.match(text, /login\.do/)
         assert.match(text, /class="alert/)
       })
 
-      it('takes no other word for discovery', async () => {
+      it('accepts only discoveryPerformed=true', async () => {
         for (const discoveryPerformed of ['', 'false', 'TRUE', '1']) {
           assert.match((await login({ discoveryPerformed })).text, /idp_discovery/)
         }
       })
 
       // Covers provider selection GET /login: default provider
-      it('goes to the default provider once discovery is done', async () => {
+      it('redirects to the default provider after discovery', async () => {
         await configure({ idpDiscoveryEnabled: true, defaultIdentityProvider: 'bank' })
         assert.match((await login()).text, /idp_discovery/)
         const { host } = (await login({ discoveryPerformed: 'true' })).location()
@@ -137,7 +137,7 @@ for (const mode of MODES) {
 
       // Covers POST /login/idp_discovery: answer: password page
       // Covers page idp_discovery: password page
-      it('asks for the password of an account of ours', async () => {
+      it('asks for the password of an internal account', async () => {
         const browser = server.browser()
         const { status, text } = await discover({ email: 'marissa@here.example' }, browser)
         assert.equal(status, 200)
@@ -163,7 +163,7 @@ for (const mode of MODES) {
         // Covers POST /login/idp_discovery: email; answer: redirect upstream
         // Partly covers identity provider common config: emailDomain
         // Partly covers config of type uaa: emailDomain
-        it(`goes to the provider of ${email.trim()}, and passes ${name} on`, async () => {
+        it(`redirects to the provider of ${email.trim()} with login_hint ${name}`, async () => {
           const answer = await discover({ email, ...(username && { username }) })
           assert.equal(answer.status, 302)
           assert.equal(answer.location().host, host)
@@ -173,41 +173,41 @@ for (const mode of MODES) {
 
       const returns: readonly { name: string; form: Readonly<Record<string, string>>; query: string }[] = [
         { name: 'an address of several providers', form: { email: 'a@both.example' }, query: 'email=a%40both.example' },
-        { name: 'an address of none', form: { email: 'a@x.example' }, query: 'email=a%40x.example' },
+        { name: 'an address of no provider', form: { email: 'a@x.example' }, query: 'email=a%40x.example' },
         {
-          name: 'an address of one that is switched off',
+          name: 'an address of an inactive provider',
           form: { email: 'a@off.example' },
           query: 'email=a%40off.example',
         },
         { name: 'a name without a domain', form: { email: 'marissa' }, query: 'email=marissa' },
         // Covers POST /login/idp_discovery: username; login_hint
         {
-          name: 'everything that was given',
+          name: 'all parameters',
           form: { email: 'a@x.example', username: 'a&b', login_hint: '{"origin":"corp"}' },
           query: 'email=a%40x.example&username=a%26b&login_hint=%7B%22origin%22%3A%22corp%22%7D',
         },
         // Covers POST /login/idp_discovery: skipDiscovery
         {
-          name: 'an address whose discovery is to be skipped',
+          name: 'an external address with skipDiscovery',
           form: { email: 'a@corp.example', skipDiscovery: 'true' },
           query: 'email=a%40corp.example',
         },
         {
-          name: 'our own address whose discovery is to be skipped',
+          name: 'an internal address with skipDiscovery',
           form: { email: 'a@here.example', skipDiscovery: '1' },
           query: 'email=a%40here.example',
         },
       ]
       for (const { name, form, query } of returns) {
         // Covers POST /login/idp_discovery: answer: back to the login page
-        it(`goes back with ${name}`, async () => {
+        it(`redirects to /login with ${name}`, async () => {
           const answer = await discover(form)
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], `http://localhost:8080/login?discoveryPerformed=true&${query}`)
         })
       }
 
-      it('keeps to what the client allows', async () => {
+      it('considers only providers that the client allows', async () => {
         const browser = server.browser()
         await authorize(browser, STAFF)
         const barred = await discover({ email: 'pat@corp.example' }, browser)
@@ -220,7 +220,7 @@ for (const mode of MODES) {
         assert.ok(text.includes(`Sign in to continue to ${STAFF_NAME}`))
       })
 
-      it('continues to where the page leads', async () => {
+      it('keeps form_redirect_uri if it is on this server', async () => {
         const browser = server.browser()
         const place = 'http://localhost:8080/home?x=1'
         await discover({ email: 'a@x.example', form_redirect_uri: place }, browser)
@@ -230,7 +230,7 @@ for (const mode of MODES) {
         assert.equal(hiddenFields((await evil.send('/login')).text)['form_redirect_uri'], undefined)
       })
 
-      it('returns to the target of its own tab, whatever other tabs requested since', async () => {
+      it('returns to the target of its own tab after requests of other tabs', async () => {
         await configure({ idpDiscoveryEnabled: true })
         const browser = server.browser()
         await authorize(browser, STAFF)
@@ -244,9 +244,9 @@ for (const mode of MODES) {
 
       const refusals: readonly { name: string; form: Readonly<Record<string, string>> }[] = [
         { name: 'no address', form: {} },
-        { name: 'a huge address', form: { email: `${'a'.repeat(300)}@corp.example` } },
-        { name: 'a huge user name', form: { email: 'a', username: 'a'.repeat(256) } },
-        { name: 'a huge hint', form: { email: 'a', login_hint: 'a'.repeat(256) } },
+        { name: 'an address that is too long', form: { email: `${'a'.repeat(300)}@corp.example` } },
+        { name: 'a user name that is too long', form: { email: 'a', username: 'a'.repeat(256) } },
+        { name: 'a login_hint that is too long', form: { email: 'a', login_hint: 'a'.repeat(256) } },
       ]
       for (const { name, form } of refusals) {
         it(`refuses ${name}`, async () => {
@@ -256,7 +256,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('escapes what it repeats', async () => {
+      it('escapes the address', async () => {
         const { text } = await discover({ email: '"><script>@here.example' })
         assert.match(text, /value="&quot;&gt;&lt;script&gt;@here\.example"/)
       })
@@ -266,7 +266,7 @@ for (const mode of MODES) {
       before(() => configure({ accountChooserEnabled: true }))
 
       // Covers GET /login: otherAccountSignIn
-      it('is offered where accounts are chosen and none is remembered', async () => {
+      it('is offered if the account chooser is enabled and no account is saved', async () => {
         for (const query of [{}, { otherAccountSignIn: 'true' }]) {
           const { text } = await login(query)
           assert.equal(text.match(/<form action="\/origin-chooser" method="post"/g)?.length, 1)
@@ -277,7 +277,7 @@ for (const mode of MODES) {
       })
 
       // Covers page idp_discovery: origin page
-      it('offers the default where there is one', async () => {
+      it('offers the default provider', async () => {
         await configure({ accountChooserEnabled: true, defaultIdentityProvider: 'bank' })
         const { text } = await login()
         assert.equal(text.match(/<form action="\/origin-chooser" method="post"/g)?.length, 2)
@@ -289,7 +289,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /origin-chooser: login_hint
-      it('leads to the provider of the origin', async () => {
+      it('redirects to the provider of the origin', async () => {
         const answer = await post('/origin-chooser', { login_hint: 'corp' })
         const location =
           'http://localhost:8080/login?discoveryPerformed=true&login_hint=%7B%22origin%22%3A%22corp%22%7D'
@@ -306,7 +306,7 @@ for (const mode of MODES) {
         assert.match((await server.send(pathname + search)).text, /does not exist here|hint is invalid/)
       })
 
-      it('treats a missing one as empty, and refuses a huge one', async () => {
+      it('treats a missing login_hint as empty, and refuses one that is too long', async () => {
         const location = 'http://localhost:8080/login?discoveryPerformed=true'
         assert.equal((await post('/origin-chooser', {})).headers['location'], location)
         assert.equal((await post('/origin-chooser', { login_hint: 'a'.repeat(256) })).status, 400)

@@ -9,7 +9,7 @@ const JSON_ONLY = { accept: 'application/json' }
 const MALICIOUS = 'The request was rejected because it contained a potentially malicious character.'
 
 for (const mode of MODES) {
-  describe(`the error pages in ${mode}`, () => {
+  describe(`Error pages in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode })
@@ -40,7 +40,7 @@ for (const mode of MODES) {
       { path: '/error429', about: 429, code: 'too_many_requests' },
     ]
     for (const { path, about, code, status = 200 } of pages) {
-      it(`has ${path}, as a page for people with any Accept, and touches no session`, async () => {
+      it(`serve ${path} as HTML for any Accept, without cookies`, async () => {
         for (const headers of [HTML, {}, { accept: '*/*' }]) {
           const answer = await server.send(path, { headers })
           assert.equal(answer.status, status)
@@ -54,7 +54,7 @@ for (const mode of MODES) {
         }
       })
 
-      it(`has ${path}, as JSON for programs`, async () => {
+      it(`serve ${path} as JSON`, async () => {
         const answer = await server.send(path, { headers: JSON_ONLY })
         assert.equal(answer.status, status)
         assert.match(String(answer.headers['content-type']), /^application\/json/)
@@ -66,11 +66,11 @@ for (const mode of MODES) {
       })
     }
 
-    it('shows on /rejected what was wrong', async () => {
+    it('show the reason on /rejected', async () => {
       assert.ok((await server.send('/rejected', { headers: HTML })).text.includes(MALICIOUS))
     })
 
-    it('shows nothing of the query', async () => {
+    it('show nothing from the query', async () => {
       for (const { path } of pages) {
         const [bare = ''] = path.split('?')
         const answer = await server.send(bare, { query: { error: 'planted', error_message: '<script>planted' } })
@@ -78,7 +78,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are there by GET only', async () => {
+    it('accept GET only', async () => {
       for (const { path } of pages) {
         const answer = await server.send(path, { form: { a: 'b' }, headers: HTML })
         assert.equal(answer.status, 405, path)
@@ -86,19 +86,19 @@ for (const mode of MODES) {
       }
     })
 
-    it('have the words that clients look for in uaa on every other error too (P4)', async () => {
+    it('have UAA’s heading on every other error in uaa (P4)', async () => {
       const answer = await server.send('/oauth/authorize', {
         query: { client_id: 'nobody', prompt: 'x' },
         headers: HTML,
       })
-      const signedOut =
+      const unknownZone =
         mode === 'uaa' ? await server.send('/login', { host: 'nowhere.localhost:8080', headers: HTML }) : answer
-      assert.ok(signedOut.status >= 400)
-      assert.equal(signedOut.text.includes('<h2>Uh oh. Something went amiss.</h2>'), mode === 'uaa')
+      assert.ok(unknownZone.status >= 400)
+      assert.equal(unknownZone.text.includes('<h2>Uh oh. Something went amiss.</h2>'), mode === 'uaa')
     })
   })
 
-  describe(`what is turned away before any route, in ${mode}`, () => {
+  describe(`Requests refused before routing in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode })
@@ -110,7 +110,7 @@ for (const mode of MODES) {
 
     for (const path of ['/', '/login', '/oauth/token', '/error', '/nowhere', '/login;x']) {
       // Covers every endpoint: rule: TRACE is refused
-      it(`answers TRACE ${path} with 405, what is allowed, and never with HTML`, async () => {
+      it(`answer TRACE ${path} with 405, Allow and JSON`, async () => {
         const answer = await server.send(path, { method: 'TRACE', headers: { ...HTML, cookie: 'a=secret' } })
         assert.equal(answer.status, 405)
         assert.match(String(answer.headers['allow']), /^GET, HEAD, POST/)
@@ -123,7 +123,7 @@ for (const mode of MODES) {
 
     for (const path of ['/login;endpoint=x', '/login%3Bx', '/login%3bx', '/;', '/oauth/token;a=b', '/resources/;x']) {
       // Covers every endpoint: rule: semicolon in a path
-      it(`takes a semicolon in ${path} for malicious in uaa, and for an unknown path in standard`, async () => {
+      it(`answer 400 in uaa and 404 in standard to the semicolon in ${path}`, async () => {
         const page = await server.send(path, { headers: HTML })
         const program = await server.send(path, { headers: JSON_ONLY })
         if (mode === 'standard') {
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('accepts a semicolon in a query as it is', async () => {
+    it('do not include a semicolon in the query', async () => {
       assert.equal((await server.send('/login?a=b;c=d')).status, 200)
       assert.equal((await server.send('/healthz?;%3b')).status, 200)
     })

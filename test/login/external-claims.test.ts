@@ -1,4 +1,4 @@
-// What becomes of the claims of a user who signs in at another provider.
+// Mapping of upstream claims to roles and user_attributes.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -14,7 +14,7 @@ type Claims = Readonly<Record<string, unknown>>
 const REDIRECT_URI = 'https://claims.example/cb'
 
 for (const mode of MODES) {
-  describe(`claims of another provider, in ${mode}`, () => {
+  describe(`Claims of an upstream provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -58,7 +58,7 @@ for (const mode of MODES) {
       return browser
     }
 
-    /** The tokens for somebody who is signed in. */
+    /** Requests tokens in the session of the browser. */
     async function tokensOf(browser: Browser): Promise<{ idToken: Claims; accessToken: string; refreshToken: string }> {
       const query = { response_type: 'code', client_id: 'claims', redirect_uri: REDIRECT_URI }
       const answer = await browser.send('/oauth/authorize', { query })
@@ -77,7 +77,7 @@ for (const mode of MODES) {
     }
 
     // Partly covers attributeMappings: user.attribute.<name>
-    it('puts mapped groups and attributes into roles and user_attributes, and follows the next sign-in', async () => {
+    it('are mapped to roles and user_attributes, and updated at each sign-in', async () => {
       const { idToken, accessToken } = await tokensOf(
         await signIn({ groups: ['CN=Staff', 'writers', 'unmapped'], cc: ['X1', 7] }),
       )

@@ -1,4 +1,4 @@
-// How this server proves itself at the token endpoint of another provider.
+// How this server authenticates at the token endpoint of an upstream provider.
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -53,7 +53,7 @@ const RECORDS: Readonly<Record<string, Config>> = {
 }
 
 for (const mode of MODES) {
-  describe(`client authentication at another provider, in ${mode}`, () => {
+  describe(`Client authentication at an upstream provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -80,7 +80,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Signs in at the provider; what it was asked, and where the browser was sent then. */
+    /** Signs in at the provider; returns the token request and the answer to the browser. */
     async function signIn(origin: string): Promise<{ answer: TestAnswer; form: URLSearchParams; basic: string }> {
       const answer = await signInUpstream(server.browser(), upstream, { origin })
       const [asked] = upstream.requests
@@ -90,7 +90,7 @@ for (const mode of MODES) {
       answer.status === 302 && !String(answer.headers['location']).includes('/oauth_error')
 
     // Covers oidc and oauth provider config: relyingPartySecret; authMethod
-    it('sends the secret as authMethod says, whatever clientAuthInBody', async () => {
+    it('sends the secret by authMethod, regardless of clientAuthInBody', async () => {
       const basic = await signIn('basic')
       assert.ok(isSignedIn(basic))
       assert.match(basic.basic, /^Basic /)
@@ -101,7 +101,7 @@ for (const mode of MODES) {
       assert.deepEqual([post.basic, post.form.get('client_secret')], ['', SECRET.relyingPartySecret])
     })
 
-    it('says only its name with none', async () => {
+    it('sends only client_id with authMethod none', async () => {
       const none = await signIn('none')
       assert.ok(isSignedIn(none))
       assert.deepEqual([none.basic, none.form.get('client_id')], ['', RELYING_PARTY])
@@ -110,7 +110,7 @@ for (const mode of MODES) {
     })
 
     // Covers oidc and oauth provider config: jwtClientAuthentication
-    it('signs with the key of the zone, which it publishes, a new assertion each time', async () => {
+    it('signs a new assertion with the published key of the zone each time', async () => {
       const signed = await signIn('zone')
       assert.ok(isSignedIn(signed))
       const { form, basic } = signed
@@ -136,13 +136,13 @@ for (const mode of MODES) {
       assert.notEqual(decodeJwt(again.form.get('client_assertion') ?? '').jti, jti)
     })
 
-    it('names the audience of the record, on the host of the token endpoint', async () => {
+    it('uses the configured audience on the host of the token endpoint', async () => {
       const { form } = await signIn('issuer')
       assert.equal(decodeJwt(form.get('client_assertion') ?? '').aud, upstream.url)
     })
 
     // Covers token exchange at the OIDC provider: client_assertion
-    it('signs with a key of the record', async () => {
+    it('signs with a key of the provider record', async () => {
       const assertion = (await signIn('rsa')).form.get('client_assertion') ?? ''
       const { payload, protectedHeader } = await jwtVerify(assertion, rsa.publicKey, { currentDate: clock.now() })
       assert.deepEqual(protectedHeader, { alg: 'RS256', typ: 'JWT', kid: 'ours' })
@@ -156,13 +156,13 @@ for (const mode of MODES) {
     })
 
     for (const origin of ['weak', 'reference', 'wrong', 'uncertain', 'elsewhere', 'impostor', 'substitute', 'gone']) {
-      it(`signs no user in with a key that is ${origin}, and sends nothing`, async () => {
+      it(`refuses sign-in and sends no request with the unusable record ${origin}`, async () => {
         assert.ok(!isSignedIn(await signIn(origin)))
         assert.equal(upstream.requests.length, 0)
       })
     }
 
-    it('proves itself in the same way with a password that it passes on', async () => {
+    it('authenticates in the same way for the password grant', async () => {
       upstream.answer = () => upstream.usual({ nonce: undefined })
       for (const [origin, field] of [
         ['zone', 'client_assertion'],

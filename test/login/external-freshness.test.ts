@@ -1,4 +1,4 @@
-// When and how strongly a user signed in at another provider, and what the client asked of that.
+// auth_time and acr of a sign-in at an upstream provider, and max_age, prompt and acr_values of the client.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -17,7 +17,7 @@ const REDIRECT_URI = 'https://fresh.example/cb'
 const REQUEST = { response_type: 'code', client_id: 'fresh', redirect_uri: REDIRECT_URI, scope: 'openid' }
 
 for (const mode of MODES) {
-  describe(`a sign-in at another provider, its time and class, in ${mode}`, () => {
+  describe(`Sign-in at an upstream provider, auth_time and acr, in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -62,7 +62,7 @@ for (const mode of MODES) {
 
     const now = (): number => epochSeconds(clock.now())
 
-    /** Follows redirects of this server; the last answer, which leads elsewhere or is a page. */
+    /** Follows redirects within this server; returns the first other answer. */
     async function follow(browser: Browser, first: TestAnswer): Promise<TestAnswer> {
       let answer = first
       for (let hop = 0; hop < 6; hop += 1) {
@@ -81,7 +81,7 @@ for (const mode of MODES) {
       return location.searchParams
     }
 
-    /** Comes back from the provider; the first answer. */
+    /** Returns from the provider; the first answer. */
     function returnFrom(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
       upstream.nonce = asked.get('nonce') ?? ''
       upstream.answer = () => upstream.usual(claims)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
       return browser.send('/login/callback/corp', { query })
     }
 
-    /** The same, and follows it; the last answer. */
+    /** Returns from the provider and follows redirects; the last answer. */
     async function comeBack(browser: Browser, asked: URLSearchParams, claims: Claims): Promise<TestAnswer> {
       return follow(browser, await returnFrom(browser, asked, claims))
     }
@@ -110,7 +110,7 @@ for (const mode of MODES) {
     // Covers refresh token: acr
     // Partly covers shadow users: amr and acr of the source
     // Covers compatibility: tokens and userinfo: T2 acr
-    it('has the classes of the provider in the ID token, also after a refresh', async () => {
+    it('returns the acr of the provider in the ID token, also after a refresh', async () => {
       const browser = server.browser()
       const answer = await comeBack(browser, await ask(browser), { acr: 'urn:mfa', amr: ['otp'] })
       const { idToken, refreshToken } = await redeem(answer)
@@ -122,13 +122,13 @@ for (const mode of MODES) {
       assert.deepEqual(decodeJwt<Claims>(refreshed.id_token)['acr'], want)
     })
 
-    it('has level 1 where the provider names no class, and none in uaa', async () => {
+    it('returns acr 1 if the provider sends none, and no acr in uaa', async () => {
       const browser = server.browser()
       const { idToken } = await redeem(await comeBack(browser, await ask(browser), {}))
       assert.equal(idToken['acr'], mode === 'standard' ? '1' : undefined)
     })
 
-    it('was made when the provider says, in standard; the logon is now', async () => {
+    it('uses auth_time of the provider in standard; the last logon is now', async () => {
       const browser = server.browser()
       const before = now() - 3600
       const { idToken } = await redeem(await comeBack(browser, await ask(browser), { auth_time: before }))
@@ -137,14 +137,14 @@ for (const mode of MODES) {
       assert.deepEqual(user?.lastLogonAt, clock.now())
     })
 
-    it('was made at an unknown time where the provider does not say, which in uaa is that of the return', async () => {
+    it('omits auth_time if the provider does; in uaa it is the time of the return', async () => {
       const browser = server.browser()
       const { idToken, accessToken } = await redeem(await comeBack(browser, await ask(browser), {}))
       const want = mode === 'standard' ? undefined : now()
       assert.deepEqual([idToken['auth_time'], accessToken['auth_time']], [want, want])
     })
 
-    it('takes what is for the provider with it, in standard', async () => {
+    it('passes acr_values, ui_locales, login_hint and max_age to the provider in standard', async () => {
       const query = { acr_values: 'urn:mfa', ui_locales: 'de', login_hint: 'pat@corp.example', max_age: '300' }
       const asked = await ask(server.browser(), query)
       const reported = ['acr_values', 'ui_locales', 'login_hint', 'max_age'].map(name => asked.get(name))
@@ -153,13 +153,13 @@ for (const mode of MODES) {
     })
 
     for (const hint of [JSON.stringify({ origin: 'corp' }), 'corp', 'corp.example']) {
-      it(`does not repeat to the provider that ${hint} meant it`, async () => {
+      it(`does not pass the provider’s own login_hint ${hint}`, async () => {
         assert.equal((await ask(server.browser(), { login_hint: hint })).get('login_hint'), null)
       })
     }
 
     if (mode === 'standard') {
-      it('is demanded of the provider with prompt=login, also without a session here', async () => {
+      it('requires re-authentication at the provider for prompt=login, even without a session', async () => {
         const browser = server.browser()
         const asked = await ask(browser, { prompt: 'login' })
         assert.equal(asked.get('prompt'), 'login')
@@ -169,17 +169,17 @@ for (const mode of MODES) {
       })
 
       for (const [name, claims] of [
-        ['a moment ago', () => ({ auth_time: now() - 5 })],
-        ['at an unknown time', () => ({})],
+        ['5 seconds ago', () => ({ auth_time: now() - 5 })],
+        ['unknown', () => ({})],
       ] as const) {
-        it(`meets prompt=login when it was made ${name}`, async () => {
+        it(`accepts prompt=login for auth_time ${name}`, async () => {
           const browser = server.browser()
           const { idToken } = await redeem(await comeBack(browser, await ask(browser, { prompt: 'login' }), claims()))
           assert.ok(now() - Number(idToken['auth_time']) <= 5)
         })
       }
 
-      it('meets max_age when the provider says so', async () => {
+      it('accepts a sign-in within max_age', async () => {
         const browser = server.browser()
         const at = now() - 200
         const { idToken } = await redeem(
@@ -189,10 +189,10 @@ for (const mode of MODES) {
       })
 
       for (const [name, claims] of [
-        ['was made too long ago', () => ({ auth_time: now() - 400 })],
-        ['was made at an unknown time', () => ({})],
+        ['older than that', () => ({ auth_time: now() - 400 })],
+        ['unknown', () => ({})],
       ] as const) {
-        it(`does not meet max_age when it ${name}`, async () => {
+        it(`refuses max_age for auth_time ${name}`, async () => {
           const browser = server.browser()
           const refused = await comeBack(browser, await ask(browser, { max_age: '300' }), claims())
           assert.equal(refused.status, 403)
@@ -202,7 +202,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('meets no max_age when it was made at an unknown time, until the provider is asked for another', async () => {
+      it('requires a new sign-in for max_age if auth_time is unknown', async () => {
         const browser = server.browser()
         await comeBack(browser, await ask(browser), {})
         const silent = { ...REQUEST, prompt: 'none', max_age: '60' }
@@ -222,8 +222,8 @@ for (const mode of MODES) {
         [{ prompt: 'login' }, {}],
         [{ max_age: '300' }, {}],
       ] satisfies (readonly [Strings, Claims])[]) {
-        const named = `${JSON.stringify(demand)} of a pushed request that began before, but has ${JSON.stringify(other)}`
-        it(`is asked for again if it does not meet ${named}`, async () => {
+        const named = `${JSON.stringify(demand)} of an earlier pushed request: ${JSON.stringify(other)}`
+        it(`asks the provider again if the session does not meet ${named}`, async () => {
           const browser = server.browser()
           const form = { ...REQUEST, ...demand }
           const { request_uri: uri = '' } = (
@@ -234,7 +234,7 @@ for (const mode of MODES) {
           const leads = (await returnFrom(browser, first.searchParams, { auth_time: now() })).location()
           await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login' } })
           clock.advance(10)
-          // Another tab asks for less, and the provider does not ask the user again.
+          // Another tab requests less, and the provider does not re-authenticate the user.
           await comeBack(browser, await ask(browser), other)
           const asked = (await follow(browser, await browser.send(leads.pathname + leads.search))).location()
           assert.equal(asked.origin, upstream.url, asked.href)
@@ -244,7 +244,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is asked for again once its session is older than max_age, and then continues', async () => {
+      it('asks the provider again if the session is older than max_age, then continues', async () => {
         const browser = server.browser()
         await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
         const asked = await ask(browser, { max_age: '300' })
@@ -253,7 +253,7 @@ for (const mode of MODES) {
         assert.equal(idToken['auth_time'], now())
       })
     } else {
-      it('counts from the return for max_age, whether or not the provider says when it was', async () => {
+      it('counts max_age from the return, regardless of auth_time', async () => {
         for (const claims of [{}, { auth_time: now() - 3600 }]) {
           const browser = server.browser()
           await comeBack(browser, await ask(browser), claims)
@@ -264,7 +264,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('continues with max_age and prompt=login, however long ago it was', async () => {
+      it('accepts max_age and prompt=login, regardless of auth_time', async () => {
         for (const query of [{ prompt: 'login' }, { max_age: '0' }] satisfies Strings[]) {
           const browser = server.browser()
           await comeBack(browser, await ask(browser), { auth_time: now() - 3600 })
@@ -275,7 +275,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('has the class of a provider that checked a password passed on', async () => {
+    it('returns the acr of the provider for the password grant', async () => {
       upstream.answer = () => upstream.usual({ nonce: undefined, acr: 'urn:pwd' })
       const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: '{"origin":"corp"}' }
       const answer = await server.token({ ...form, scope: 'openid' }, { basic: ['app', 'app-secret'] })

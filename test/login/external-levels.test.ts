@@ -1,4 +1,4 @@
-// The level of a sign-in at another provider: what the provider names counts only by the mapping of its record.
+// The level of a sign-in at an upstream provider: its classes count only by the acrMapping of the record.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -15,7 +15,7 @@ import { signInUpstream, startUpstream, upstreamRecord } from '../support/upstre
 const acrMapping = { 'urn:two': '2', gold: 'phr', 'urn:hardware': 'phrh', 'urn:weak': '1', 'urn:strong': '2' }
 
 for (const mode of MODES) {
-  describe(`the level of a sign-in at another provider, ${mode}`, () => {
+  describe(`acr of a sign-in at an upstream provider in ${mode}`, () => {
     const clock = createTestClock()
     const isStandard = mode === 'standard'
     let upstream: Upstream
@@ -48,11 +48,11 @@ for (const mode of MODES) {
       await other.stop()
     })
 
-    /** As the claim has it in this mode. */
+    /** The form of the claim in this mode. */
     const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
 
-    /** What the ID and the access token of the session tell. */
+    /** The acr of the ID and the access token of the session. */
     async function classIn(browser: Browser): Promise<unknown> {
       const code = (await authorize(browser, AUTO_REQUEST)).location().searchParams.get('code') ?? ''
       const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       { origin: 'plain', acr: 'urn:two', want: ['urn:two'] },
     ]
     for (const { origin, acr, want } of cases) {
-      it(`is ${JSON.stringify(want)} for ${JSON.stringify(acr)} of the ${origin} one`, async () => {
+      it(`is ${JSON.stringify(want)} for ${JSON.stringify(acr)} of the ${origin} provider`, async () => {
         const browser = server.browser()
         const claims = { acr, amr: ['mfa', 'hwk'] }
         await signInUpstream(browser, origin === 'plain' ? other : upstream, { origin, claims })
@@ -106,7 +106,7 @@ for (const mode of MODES) {
       })
     }
 
-    describe('as an application asks for it', () => {
+    describe('requested by an application', () => {
       const asks: readonly (readonly [origin: string, asked: string, reported: string | null])[] = [
         ['mapped', '2', 'urn:two gold urn:hardware urn:strong'],
         ['mapped', 'phr', 'gold urn:hardware'],
@@ -116,7 +116,7 @@ for (const mode of MODES) {
         ['plain', 'urn:x 2', 'urn:x'],
       ]
       for (const [origin, asked, want] of asks) {
-        it(`asks the ${origin} provider for ${want ?? 'nothing'} where the application asks for ${asked}, in standard`, async () => {
+        it(`sends ${want ?? 'no acr_values'} to the ${origin} provider for acr_values=${asked}, in standard`, async () => {
           const ask = async () => {
             const browser = server.browser()
             await authorize(browser, { ...AUTO_REQUEST, acr_values: asked })
@@ -129,7 +129,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('asks the provider for the default of the client where the request says nothing, in standard', async () => {
+      it('sends the default_acr_values of the client to the provider, in standard', async () => {
         await changeClient(server, 'auto', { defaultAcrValues: ['phr'] })
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
@@ -144,7 +144,7 @@ for (const mode of MODES) {
         ['phr', '/second_factor'],
         [undefined, '/second_factor'],
       ] as const) {
-        it(`is ${acr === 'gold' ? 'met' : 'not met'} by the class ${acr ?? 'that is not named'}`, async () => {
+        it(`is ${acr === 'gold' ? 'met' : 'not met'} by the class ${acr ?? 'undefined'}`, async () => {
           const browser = server.browser()
           const request = { ...AUTO_REQUEST, acr_values: '2' }
           await authorize(browser, request)
@@ -154,7 +154,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is met for a zone that requires a factor by the same classes', async () => {
+      it('meets the required second factor of a zone by mapped classes only', async () => {
         await setPolicy(server, { requirement: 'required' })
         for (const [acr, want] of [
           ['gold', 'code'],
@@ -169,7 +169,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('is that of the mapping where the provider checks a password that was passed on', async () => {
+    it('is mapped for the password grant, too', async () => {
       const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: '{"origin":"mapped"}' }
       for (const [acr, want] of [
         ['gold', ['phr', 'gold']],
@@ -181,7 +181,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is passed on as the provider names it by a zone without second factors', async () => {
+    it('is the class of the provider in a zone without second factors', async () => {
       await setPolicy(server, { requirement: 'off' })
       for (const acr of ['gold', 'phr', '1']) {
         const browser = server.browser()

@@ -1,4 +1,4 @@
-// Answers of other providers that come through the browser with tokens (OpenID Connect Core §3.2 and §3.3).
+// Upstream responses with tokens on the front channel (OpenID Connect Core §3.2 and §3.3).
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -17,7 +17,7 @@ const half = (text: string): string => hash('sha256', text, 'buffer').subarray(0
 const POSTED_AGAIN = { posted_again: 'true' }
 
 for (const mode of MODES) {
-  describe(`answers with tokens, in ${mode}`, () => {
+  describe(`Upstream implicit and hybrid flow in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -51,7 +51,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Goes to the provider; what it is asked for. */
+    /** Starts a sign-in; returns the parameters that the provider gets. */
     async function begin(origin: string): Promise<{ browser: Browser; asked: URLSearchParams; state: string }> {
       const browser = server.browser()
       const { searchParams: asked } = (await browser.send(`/login/external/${origin}`)).location()
@@ -66,7 +66,7 @@ for (const mode of MODES) {
       String((await browser.send('/profile')).headers['location'] ?? '') === ''
 
     // Covers redirect to the OIDC provider: response_type
-    it('asks for them, without a challenge where there is no code', async () => {
+    it('sends response_type, and code_challenge only if a code is requested', async () => {
       const { asked } = await begin('implicit')
       assert.deepEqual([asked.get('response_type'), asked.get('code_challenge')], ['id_token', null])
       assert.ok(asked.get('nonce'))
@@ -74,12 +74,12 @@ for (const mode of MODES) {
       assert.ok((await begin('hybrid')).asked.get('code_challenge'))
     })
 
-    it('has them posted where the provider can', async () => {
+    it('requests form_post if the provider supports it', async () => {
       assert.equal((await begin('posting')).asked.get('response_mode'), 'form_post')
     })
 
     // Covers page login_implicit: reposts the fragment
-    it('posts what is in the fragment back by a script', async () => {
+    it('posts the fragment back by a script', async () => {
       const { browser, state } = await begin('implicit')
       const page = await browser.send('/login/callback/implicit')
       assert.equal(page.status, 200)
@@ -91,11 +91,11 @@ for (const mode of MODES) {
     })
 
     // Covers any /login/callback/{origin}: id_token
-    it('accepts a form of the provider, without a token in any URL', async () => {
+    it('accepts form_post, without a token in any URL', async () => {
       const { browser, state } = await begin('posting')
       // Its metadata announces `iss`, which is in the token already.
       const form = { state, id_token: await token() }
-      // As another site posts it: without cookies.
+      // A cross-site POST carries no cookies.
       const page = await server.send('/login/callback/posting', { form })
       assert.equal(page.status, 200)
       assert.equal(page.headers['location'], undefined)
@@ -105,14 +105,14 @@ for (const mode of MODES) {
     })
 
     // Covers any /login/callback/{origin}: access_token
-    it('accepts an access token beside the ID token that has its hash', async () => {
+    it('accepts an access token that matches at_hash', async () => {
       const { browser, state } = await begin('both')
       const form = { state, id_token: await token({ at_hash: half('at') }), access_token: 'at' }
       assert.equal((await post(browser, 'both', form)).status, 302)
       assert.ok(await isSignedIn(browser))
     })
 
-    it('redeems the code beside an ID token that has its hash', async () => {
+    it('redeems a code that matches c_hash', async () => {
       const { browser, state } = await begin('hybrid')
       const form = { state, id_token: await token({ c_hash: half('c') }), code: 'c' }
       assert.equal((await post(browser, 'hybrid', form)).status, 302)
@@ -128,7 +128,7 @@ for (const mode of MODES) {
       { name: 'another issuer', origin: 'implicit', form: async () => ({ id_token: await token({ iss: 'x' }) }) },
       { name: 'another audience', origin: 'implicit', form: async () => ({ id_token: await token({ aud: 'x' }) }) },
       { name: 'no sub', origin: 'implicit', form: async () => ({ id_token: await token({ sub: undefined }) }) },
-      { name: 'an end that is past', origin: 'implicit', form: async () => ({ id_token: await token({ exp: 1 }) }) },
+      { name: 'an expired token', origin: 'implicit', form: async () => ({ id_token: await token({ exp: 1 }) }) },
       { name: 'an unknown key', origin: 'implicit', form: async () => ({ id_token: await token({}, { kid: 'x' }) }) },
       {
         name: 'no signature',
@@ -141,24 +141,24 @@ for (const mode of MODES) {
         }),
       },
       {
-        name: 'an access token without its hash',
+        name: 'an access token without at_hash',
         origin: 'both',
         form: async () => ({ id_token: await token(), access_token: 'at' }),
       },
       {
-        name: 'an access token with the hash of another',
+        name: 'an access token that does not match at_hash',
         origin: 'both',
         form: async () => ({ id_token: await token({ at_hash: half('other') }), access_token: 'at' }),
       },
-      { name: 'a code without its hash', origin: 'hybrid', form: async () => ({ id_token: await token(), code: 'c' }) },
+      { name: 'a code without c_hash', origin: 'hybrid', form: async () => ({ id_token: await token(), code: 'c' }) },
       {
-        name: 'a code with the hash of another',
+        name: 'a code that does not match c_hash',
         origin: 'hybrid',
         form: async () => ({ id_token: await token({ c_hash: half('d') }), code: 'c' }),
       },
-      { name: 'a code alone where both were asked for', origin: 'hybrid', form: async () => ({ code: 'c' }) },
+      { name: 'a code without the requested ID token', origin: 'hybrid', form: async () => ({ code: 'c' }) },
       {
-        name: 'an ID token alone where both were asked for',
+        name: 'an ID token without the requested code',
         origin: 'hybrid',
         form: async () => ({ id_token: await token({ c_hash: half('') }) }),
       },
@@ -168,21 +168,21 @@ for (const mode of MODES) {
         form: async () => ({ id_token: await token({ sub: 'other', c_hash: half('c') }), code: 'c' }),
       },
       {
-        name: 'an answer of another issuer',
+        name: 'iss of another issuer',
         origin: 'posting',
         form: async () => ({ id_token: await token(), iss: 'x' }),
       },
       { name: 'an error', origin: 'implicit', form: async () => ({ error: 'access_denied', id_token: await token() }) },
     ]
     for (const { name, origin, form } of refusals) {
-      it(`signs no user in with ${name}`, async () => {
+      it(`refuses sign-in with ${name}`, async () => {
         const { browser, state } = await begin(origin)
         await post(browser, origin, { state, ...(await form()) })
         assert.ok(!(await isSignedIn(browser)))
       })
     }
 
-    it('accepts an answer once, of this browser, this provider and this state', async () => {
+    it('accepts a response once, bound to browser, provider and state', async () => {
       const { browser, state } = await begin('implicit')
       const form = { state, id_token: await token() }
       const stranger = server.browser()

@@ -1,4 +1,4 @@
-// Claims that an ID token lacks, from the userinfo endpoint of the provider (OpenID Connect Core §5.3).
+// Claims missing from the ID token, from the provider's userinfo endpoint (OpenID Connect Core §5.3).
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { User } from '../../src/model/users/user.ts'
@@ -14,7 +14,7 @@ type Claims = Readonly<Record<string, unknown>>
 const NAMES = { given_name: 'Pat', family_name: 'Doe' }
 
 for (const mode of MODES) {
-  describe(`userinfo of another provider, in ${mode}`, () => {
+  describe(`Userinfo of an upstream provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -37,7 +37,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Signs in; the account, unless that was refused. */
+    /** Signs in; returns the account, or undefined if refused. */
     async function signIn(origin: string, claims: Claims, userinfo: Upstream['userinfo']): Promise<User | undefined> {
       const browser = server.browser()
       upstream.userinfo = userinfo
@@ -46,13 +46,13 @@ for (const mode of MODES) {
       return isSignedIn ? server.store.users.findByExternalId('svc', origin, String(claims['sub'])) : undefined
     }
 
-    it('is not asked where the ID token has what is needed', async () => {
+    it('is not requested if the ID token has all claims', async () => {
       assert.ok(await signIn('corp', { sub: 'complete', ...NAMES }, { body: { sub: 'complete', given_name: 'X' } }))
       assert.deepEqual(upstream.userinfoTokens, [])
     })
 
     // Covers oidc and oauth provider config: userInfoUrl
-    it('completes the ID token in standard, which takes precedence', async () => {
+    it('supplements the ID token in standard, without overriding it', async () => {
       const reported = { sub: 's1', ...NAMES, email: 'other@corp.example', email_verified: true, amr: ['hwk'] }
       const user = await signIn('corp', { sub: 's1' }, { body: reported })
       if (mode === 'uaa') {
@@ -68,7 +68,7 @@ for (const mode of MODES) {
 
     if (mode === 'uaa') return
 
-    it('verifies the address that it names, but no other', async () => {
+    it('verifies only its own address', async () => {
       const reported = { ...NAMES, email: 'pat@corp.example', email_verified: true }
       assert.equal((await signIn('corp', { sub: 's2' }, { body: { sub: 's2', ...reported } }))?.verified, true)
       const none = { sub: 's3', email: undefined, email_verified: true }
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       assert.equal((await signIn('corp', none, { body: unverified }))?.verified, false)
     })
 
-    it('verifies no other address by the claim that the record maps', async () => {
+    it('verifies only the address of the same source by a mapped claim', async () => {
       const reported = { sub: 's7', ...NAMES, email: 'other@corp.example', checked: true }
       assert.equal((await signIn('checked', { sub: 's7' }, { body: reported }))?.verified, false)
       const own = { sub: 's8', email: 'pat@corp.example', checked: true }
@@ -88,12 +88,12 @@ for (const mode of MODES) {
       )
     })
 
-    it('supplies what the record maps', async () => {
+    it('supplies mapped claims', async () => {
       const user = await signIn('mapped', { sub: 's4', ...NAMES }, { body: { sub: 's4', team: 'blue' } })
       assert.deepEqual(user?.profile?.custom, { team: ['blue'] })
     })
 
-    it('signs no user in where it describes another one', async () => {
+    it('must have the same sub as the ID token', async () => {
       assert.equal(await signIn('corp', { sub: 's5' }, { body: { sub: 'other', ...NAMES } }), undefined)
       assert.equal(await signIn('corp', { sub: 's5' }, { body: NAMES }), undefined)
     })
@@ -101,12 +101,12 @@ for (const mode of MODES) {
     const failures: readonly { name: string; userinfo: Upstream['userinfo'] }[] = [
       { name: 'an error', userinfo: { status: 500, body: {} } },
       { name: 'a refusal', userinfo: { status: 403, body: {} } },
-      { name: 'no JSON', userinfo: { body: '<html>' } },
-      { name: 'a signed answer', userinfo: { type: 'application/jwt', body: 'e30.e30.x' } },
-      { name: 'a huge answer', userinfo: { body: { sub: 's6', given_name: 'x'.repeat(100_000) } } },
+      { name: 'a response that is not JSON', userinfo: { body: '<html>' } },
+      { name: 'a signed response', userinfo: { type: 'application/jwt', body: 'e30.e30.x' } },
+      { name: 'a response that is too long', userinfo: { body: { sub: 's6', given_name: 'x'.repeat(100_000) } } },
     ]
     for (const [index, { name, userinfo }] of failures.entries()) {
-      it(`goes without the usual claims, but not without mapped ones, at ${name}`, async () => {
+      it(`is optional for standard claims but required for mapped ones, at ${name}`, async () => {
         assert.ok(await signIn('corp', { sub: `f${index}` }, userinfo))
         assert.equal(await signIn('mapped', { sub: `f${index}`, ...NAMES }, userinfo), undefined)
       })

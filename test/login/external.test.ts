@@ -15,7 +15,7 @@ import { startUpstream } from '../support/upstream.ts'
 
 const SECRET = 'relying-party secret: 100% & more'
 
-/** The member of the provider's records that a test changes. */
+/** Settings of the provider record that a test changes. */
 type Change = Readonly<Record<string, unknown>>
 
 const record = (upstream: Upstream, originKey: string, config: Change = {}) => ({
@@ -88,7 +88,7 @@ const bootstrapWith = (upstream: Upstream) => ({
   ),
 })
 
-/** Writes what no record may say past the rules that refuse it: the sign-in must not use it either. */
+/** Stores settings that validation would refuse: sign-in must ignore them, too. */
 async function storeInvalidSettings(server: TestServer): Promise<void> {
   const additionalAuthzParameters = { acr_values: 'high', nonce: 'mine', client_id: 'mine', state: 'mine', odd: 7 }
   for (const [origin, config] of [
@@ -101,14 +101,14 @@ async function storeInvalidSettings(server: TestServer): Promise<void> {
   }
 }
 
-/** The parameters that the browser is sent away with. */
+/** The query parameters of the redirect. */
 const sentTo = (answer: TestAnswer): URLSearchParams => {
   assert.equal(answer.status, 302, answer.text)
   return answer.location().searchParams
 }
 
 for (const mode of MODES) {
-  describe(`signing in at another provider, in ${mode}`, () => {
+  describe(`Sign-in at an OIDC provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -127,7 +127,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Goes away to the provider; the usual answer will fit. */
+    /** Starts a sign-in, and sets the nonce of the provider's next answer. */
     async function leave(browser: Browser, origin = 'corp'): Promise<URLSearchParams> {
       const sent = sentTo(await browser.send(`/login/external/${origin}`))
       upstream.nonce = sent.get('nonce') ?? ''
@@ -142,14 +142,14 @@ for (const mode of MODES) {
 
     const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
-    /** What a failure is answered: in uaa always by leading to its page. */
+    /** The status of a failure: in uaa always a redirect to the error page. */
     const failed = (status: number): number => (mode === 'uaa' ? 302 : status)
     const START = `http://localhost:8080${mode === 'uaa' ? '/home' : '/'}`
 
-    /** A page that says why, and nobody signed in. */
+    /** Asserts an error page with the reason, and no session. */
     async function assertRefused(browser: Browser, answer: TestAnswer, status: number, words: RegExp): Promise<void> {
       if (mode === 'uaa') {
-        // UAA: the same page for every failure, which says nothing of it.
+        // UAA: the same page for every failure, without a reason.
         assert.deepEqual([answer.status, answer.headers['location']], [302, 'http://localhost:8080/oauth_error'])
         const page = await browser.send('/oauth_error')
         assert.equal(page.status, 200)
@@ -166,13 +166,13 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     }
 
-    describe('the way there', () => {
+    describe('GET /login/external/{origin}', () => {
       // Covers configuration file: bootstrap.identity_providers[]: type oidc1.0
       // Partly covers GET /login: page: OAuth and OIDC links
       // Covers provider selection GET /login: unreachable discovery hides the link
       // Covers oidc and oauth provider config: linkText; showLinkText
-      it('has a link on the sign-in page for each provider that can be used and shows one, in order', async () => {
-        await server.send('/login/external/lost') // which finds out that it cannot be used
+      it('is linked on the sign-in page for each usable provider with showLinkText, in order', async () => {
+        await server.send('/login/external/lost') // fails discovery
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="([^"]*)">(?:<bdi>)?([^<]+)</g)]
         assert.deepEqual(
@@ -190,7 +190,7 @@ for (const mode of MODES) {
         assert.match(text, /login\.do/)
       })
 
-      it('shows no link to a client that does not allow it', async () => {
+      it('is not linked if the client does not allow the provider', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, client_id: 'ours', redirect_uri: 'https://ours.example/cb' })
         const { text } = await browser.send('/login')
@@ -200,7 +200,7 @@ for (const mode of MODES) {
 
       // Covers oidc and oauth provider config: authUrl
       // Covers redirect to the OIDC provider: client_id; redirect_uri
-      it('requests a code, with unguessable state, nonce and challenge', async () => {
+      it('requests a code with random state, nonce and code_challenge', async () => {
         const answer = await server.browser().send('/login/external/corp')
         const { origin, pathname, searchParams } = answer.location()
         assert.equal(origin + pathname, `${upstream.url}/authorize`)
@@ -217,7 +217,7 @@ for (const mode of MODES) {
         assert.equal(new Set([state, nonce, challenge]).size, 3)
       })
 
-      it('keeps what it has to know in a cookie for the way back only, which reveals nothing', async () => {
+      it('keeps its state in a sealed cookie for the callback path only', async () => {
         const cookies = setCookies(await server.browser().send('/login/external/corp'))
         const name = Object.keys(cookies).find(each => each.startsWith('svc-sign-in-')) ?? ''
         assert.match(
@@ -227,7 +227,7 @@ for (const mode of MODES) {
       })
 
       // Covers redirect to the OIDC provider: state; nonce
-      it('differs each time', async () => {
+      it('creates new state, nonce and code_challenge each time', async () => {
         const browser = server.browser()
         const [first, second] = [await leave(browser), await leave(browser)]
         for (const name of ['state', 'nonce', 'code_challenge']) assert.notEqual(first.get(name), second.get(name))
@@ -236,7 +236,7 @@ for (const mode of MODES) {
       // Covers oidc and oauth provider config: scopes
       // Partly covers oidc and oauth provider config: additionalAuthzParameters
       // Covers redirect to the OIDC provider: scope; additional parameters
-      it('adds what the record adds, but nothing of the protocol’s own', async () => {
+      it('adds additionalAuthzParameters, but overrides no parameter of the protocol', async () => {
         const sent = await leave(server.browser(), 'more')
         assert.equal(sent.get('acr_values'), 'high')
         assert.equal(sent.get('client_id'), RELYING_PARTY)
@@ -248,7 +248,7 @@ for (const mode of MODES) {
 
       // Covers provider selection GET /login: userPropagationParameter
       // Covers oidc and oauth provider config: userPropagationParameter
-      it('sends the known user name if the provider wants it', async () => {
+      it('sends the user name in userPropagationParameter', async () => {
         const query = { username: 'pat@corp.example' }
         const sent = async (origin: string, name: string) =>
           sentTo(await server.browser().send(`/login/external/${origin}`, { query })).get(name)
@@ -258,12 +258,12 @@ for (const mode of MODES) {
       })
 
       // Covers oidc and oauth provider config: pkce
-      it('omits PKCE if the record says so, but never without a secret', async () => {
+      it('omits PKCE with pkce=false, but never without a client secret', async () => {
         assert.equal((await leave(server.browser(), 'body')).has('code_challenge'), false)
         assert.equal((await leave(server.browser(), 'bare')).has('code_challenge'), true)
       })
 
-      it('asks for a new sign-in there when one was demanded here', async () => {
+      it('passes prompt=login on in standard', async () => {
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
         await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
@@ -271,7 +271,7 @@ for (const mode of MODES) {
       })
 
       for (const origin of ['nowhere', 'svc', 'off', 'old', 'lost', 'script', 'tokens', '%00', '..%2F..%2Flogin']) {
-        it(`is none to ${origin}`, async () => {
+        it(`answers idp_not_found for the origin ${origin}`, async () => {
           const answer = await server.browser().send(`/login/external/${origin}`)
           assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=idp_not_found')
         })
@@ -279,7 +279,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: login_hint; `login_hint` as an e-mail domain
       // Covers GET /login: login_hint
-      it('goes straight to the provider of a hint', async () => {
+      it('is the redirect target of a login_hint', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, login_hint: JSON.stringify({ origin: 'corp' }) })
         assert.match(String((await browser.send('/login')).headers['location']), /\/authorize\?tenant=1&client_id=/)
@@ -287,7 +287,7 @@ for (const mode of MODES) {
         assert.equal(sentTo(hinted).get('login_hint'), mode === 'standard' ? 'pat@corp.example' : null)
       })
 
-      it('ends on the sign-in page where the provider of a hint cannot be used', async () => {
+      it('redirects to the sign-in page if the provider of a login_hint is unusable', async () => {
         const answer = await server
           .browser()
           .send('/login', { query: { login_hint: JSON.stringify({ origin: 'lost' }) } })
@@ -295,12 +295,12 @@ for (const mode of MODES) {
       })
     })
 
-    describe('the way back', () => {
+    describe('GET /login/callback/{origin}', () => {
       // Covers any /login/callback/{origin}: code
-      it('signs in a user of the provider, under a new session, and continues', async () => {
+      it('signs the user in with a new session id, and continues the request', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
-        const planted = browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
+        const earlier = browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
         const sent = await leave(browser)
         upstream.answer = () => upstream.usual({ given_name: 'Pat', amr: ['otp'] })
         const answer = await back(browser, { code: 'a code', state: sent.get('state') ?? '' })
@@ -309,7 +309,7 @@ for (const mode of MODES) {
           String(answer.headers['location']),
           /^http:\/\/localhost:8080\/oauth\/authorize\?response_type=code&client_id=auto/,
         )
-        assert.notEqual(browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID'), planted)
+        assert.notEqual(browser.cookies.get(mode === 'standard' ? 'svc-session' : 'JSESSIONID'), earlier)
         assert.equal(
           [...browser.cookies.keys()].some(name => name.startsWith('svc-sign-in-')),
           false,
@@ -341,7 +341,7 @@ for (const mode of MODES) {
       // Covers oidc and oauth provider config: tokenUrl; relyingPartyId
       // Covers redirect to the OIDC provider: code_challenge
       // Covers token exchange at the OIDC provider: Basic; code_verifier
-      it('redeems the code from server to server', async () => {
+      it('redeems the code at the token endpoint with PKCE and Basic authentication', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         await back(browser, { code: 'a +&code', state: sent.get('state') ?? '' })
@@ -365,9 +365,9 @@ for (const mode of MODES) {
       const authentications = [
         // Covers oidc and oauth provider config: clientAuthInBody
         // Covers token exchange at the OIDC provider: body
-        { origin: 'body', wants: 'in the body', secret: SECRET, header: false, verifier: false },
-        { origin: 'bare', wants: 'not at all, but by PKCE', secret: null, header: false, verifier: true },
-        { origin: 'found', wants: 'by Basic', secret: null, header: true, verifier: true },
+        { origin: 'body', wants: 'with the secret in the body', secret: SECRET, header: false, verifier: false },
+        { origin: 'bare', wants: 'only with PKCE', secret: null, header: false, verifier: true },
+        { origin: 'found', wants: 'with Basic', secret: null, header: true, verifier: true },
       ]
       for (const { origin, wants, secret, header, verifier } of authentications) {
         it(`authenticates at ${origin} ${wants}`, async () => {
@@ -383,7 +383,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('continues eight tabs each to its own target, whichever comes back first; a ninth replaces the oldest', async () => {
+      it('continues up to eight tabs, each to its own target', async () => {
         const browser = server.browser()
         const away = async (tab: number) => {
           const query = { form_redirect_uri: `http://localhost:8080/home?tab=${tab}` }
@@ -401,7 +401,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('tells users whose account was deactivated to ask their administrator, and the log why', async () => {
+      it('refuses a deactivated account, and logs the reason', async () => {
         const browser = server.browser()
         await back(browser, { code: 'c', state: (await leave(browser)).get('state') ?? '' })
         const user = (await server.store.users.findByName('svc', 'corp', 'pat')) ?? assert.fail()
@@ -415,7 +415,7 @@ for (const mode of MODES) {
         await server.store.users.update('svc', { ...user, active: true })
       })
 
-      it('keeps a long request in the session', async () => {
+      it('keeps a long target in the session', async () => {
         const browser = server.browser()
         const place = `/home?x=${'y'.repeat(3000)}`
         const query = { form_redirect_uri: `http://localhost:8080${place}` }
@@ -426,7 +426,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], `http://localhost:8080${place}`)
       })
 
-      it('leads nowhere else', async () => {
+      it('ignores a target on another host', async () => {
         const browser = server.browser()
         const query = { form_redirect_uri: 'https://evil.example/' }
         const sent = sentTo(await browser.send('/login/external/corp', { query }))
@@ -435,7 +435,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], START)
       })
 
-      it('accepts a posted response by redirecting to it', async () => {
+      it('redirects a posted response to itself', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         const state = sent.get('state') ?? ''
@@ -446,7 +446,7 @@ for (const mode of MODES) {
         assert.ok(await isSignedIn(browser))
       })
 
-      it('takes a posted answer that is too long for a URL by having it posted again from here, once', async () => {
+      it('posts a response again from its own page if it is too long for a URL', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         const code = 'c'.repeat(9000)
@@ -463,7 +463,7 @@ for (const mode of MODES) {
         assert.ok(await isSignedIn(browser))
       })
 
-      it('accepts the issuer beside the code if it is correct', async () => {
+      it('accepts a correct iss parameter', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '', iss: upstream.url })
@@ -471,7 +471,7 @@ for (const mode of MODES) {
       })
 
       // Partly covers identity provider common config: addShadowUserOnLogin
-      it('makes no account where accounts are made beforehand', async () => {
+      it('creates no account with addShadowUserOnLogin=false', async () => {
         const browser = server.browser()
         const sent = await leave(browser, 'closed')
         const answer = await back(browser, { code: 'c', state: sent.get('state') ?? '' }, 'closed')
@@ -479,11 +479,11 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a state', () => {
+    describe('state', () => {
       const lost = /started in another browser, has expired or is already complete/
 
       // Covers any /login/callback/{origin}: state
-      it('is good once', async () => {
+      it('can be used once', async () => {
         const browser = server.browser()
         const sent = await leave(browser)
         const query = { code: 'c', state: sent.get('state') ?? '' }
@@ -495,7 +495,7 @@ for (const mode of MODES) {
         assert.equal(upstream.requests.length, 1)
       })
 
-      it('is good once when the provider declined, or when two come at the same moment', async () => {
+      it('can be used once after an error, and concurrently', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         const cookies = Object.fromEntries(browser.cookies)
@@ -519,7 +519,7 @@ for (const mode of MODES) {
         assert.equal(replayed.status, failed(400))
       })
 
-      it('lets a user who has signed in meanwhile continue', async () => {
+      it('offers to continue after a repeated response', async () => {
         const browser = server.browser()
         const query = { code: 'c', state: (await leave(browser)).get('state') ?? '' }
         await back(browser, query)
@@ -536,24 +536,24 @@ for (const mode of MODES) {
         assert.equal(
           (await back(browser, { code: 'c', state: early })).status,
           failed(502),
-          'it is taken, and then the nonce is wrong',
+          'the state is accepted, but the nonce is wrong',
         )
         const late = (await leave(browser)).get('state') ?? ''
         clock.advance(600)
         await assertRefused(browser, await back(browser, { code: 'c', state: late }), 400, lost)
       })
 
-      it('ends with its session', async () => {
+      it('is bound to the session', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
         await assertRefused(browser, await back(browser, { code: 'c', state }), 400, lost)
       })
 
-      describe('of another tab, after a sign-in,', () => {
+      describe('of another tab after a sign-in', () => {
         const cookie = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
 
-        /** Leaves for the provider with a request of the client. */
+        /** Starts a sign-in for an authorization request of the client. */
         const leaving = async (browser: Browser, client: string, more = {}) => {
           const asked = await authorize(browser, { ...requestOf(client), ...more })
           const page = await browser.send(asked.location().pathname)
@@ -562,14 +562,14 @@ for (const mode of MODES) {
           return { nonce: sent.get('nonce') ?? '', query: { code: 'c', state: sent.get('state') ?? '' } }
         }
 
-        /** Comes back from the provider, which says that it is this user. */
+        /** Returns from the provider as this user. */
         const comeBack = (browser: Browser, { nonce, query }: Awaited<ReturnType<typeof leaving>>, sub = 'up-1') => {
           upstream.nonce = nonce
           upstream.answer = () => upstream.usual({ sub })
           return back(browser, query)
         }
 
-        it('leads on for the same user, unless the sign-in had to be a new one', async () => {
+        it('continues for the same user, unless prompt=login was requested', async () => {
           const browser = server.browser()
           const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
           const forced = await leaving(browser, 'wild', { prompt: 'login' })
@@ -578,14 +578,14 @@ for (const mode of MODES) {
           const events = server.events.length
           assert.match(String((await comeBack(browser, second)).headers['location']), /client_id=partly&/)
           const answer = await comeBack(browser, forced)
-          // UAA: without a session, prompt=login demands no more than a sign-in.
+          // UAA: without a session, prompt=login requires no more than a sign-in.
           if (mode === 'uaa') assert.match(String(answer.headers['location']), /client_id=wild&/)
           else assert.equal(answer.status, 400)
           assert.equal(browser.cookies.get(cookie), session)
           assert.equal(server.events.length, events)
         })
 
-        it('leads on to requests of any length, each tab to its own', async () => {
+        it('continues long requests, each in its own tab', async () => {
           const browser = server.browser()
           const state = 's'.repeat(1600)
           const tabs = [
@@ -600,7 +600,7 @@ for (const mode of MODES) {
           }
         })
 
-        it('is not ended by long requests of others in its network', async () => {
+        it('is not evicted by long requests from the same network', async () => {
           const browser = server.browser()
           const tab = await leaving(browser, 'auto')
           const other = server.browser()
@@ -623,7 +623,7 @@ for (const mode of MODES) {
           },
         ]
         for (const { name, comeSecond } of others) {
-          it(`asks with which account to continue, for ${name}`, async () => {
+          it(`asks which account to use, for ${name}`, async () => {
             const browser = server.browser()
             const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
             await comeBack(browser, first)
@@ -632,11 +632,11 @@ for (const mode of MODES) {
             assert.equal(page.status, 200)
             assert.match(page.text, /You are signed in as <strong><bdi>up-1<\/bdi>/)
             assert.equal(browser.cookies.get(cookie), session)
-            const goesOn = unescaped(/id="this_account" href="([^"]+)"/.exec(page.text)?.[1] ?? '')
-            assert.match(goesOn, /^http:\/\/localhost:8080\/oauth\/authorize\?.*client_id=partly&/)
+            const target = unescaped(/id="this_account" href="([^"]+)"/.exec(page.text)?.[1] ?? '')
+            assert.match(target, /^http:\/\/localhost:8080\/oauth\/authorize\?.*client_id=partly&/)
             assert.match(page.text, /id="other_account" href="\/login"/)
             const signIn = await browser.send('/login')
-            assert.equal(hiddenFields(signIn.text)['form_redirect_uri'] ?? goesOn, goesOn)
+            assert.equal(hiddenFields(signIn.text)['form_redirect_uri'] ?? target, target)
             const again = sentTo(await browser.send('/login/external/corp'))
             assert.equal(again.get('prompt'), 'login')
             const switched = await comeBack(
@@ -649,7 +649,7 @@ for (const mode of MODES) {
           })
         }
 
-        it('sends no code if the record is changed meanwhile', async () => {
+        it('sends no code if the provider record has changed', async () => {
           const browser = server.browser()
           const [first, second] = [await leaving(browser, 'auto'), await leaving(browser, 'partly')]
           await comeBack(browser, first)
@@ -664,7 +664,7 @@ for (const mode of MODES) {
           assert.equal(upstream.requests.length, asked)
         })
 
-        it('is refused in a session from before it began', async () => {
+        it('is refused in an older session', async () => {
           const [browser, other] = [server.browser(), server.browser()]
           await browser.signIn('marissa', 'koala')
           clock.advance(1)
@@ -673,7 +673,7 @@ for (const mode of MODES) {
           assert.equal((await back(browser, { code: 'c', state })).status, failed(400))
         })
 
-        it('asks with which account to continue where the user signed in elsewhere', async () => {
+        it('asks which account to use after a sign-in with another account', async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
           await browser.signIn('marissa', 'koala')
@@ -684,7 +684,7 @@ for (const mode of MODES) {
         })
       })
 
-      const strangers: readonly {
+      const mismatches: readonly {
         name: string
         come: (state: string, cookies: Record<string, string>) => Promise<TestAnswer>
       }[] = [
@@ -712,7 +712,7 @@ for (const mode of MODES) {
           come: (state, cookies) => server.send('/login/callback/nowhere', { query: { code: 'c', state }, cookies }),
         },
         {
-          name: 'a browser without a state',
+          name: 'a response without a state',
           come: (_, cookies) => server.send('/login/callback/corp', { query: { code: 'c' }, cookies }),
         },
         {
@@ -720,26 +720,26 @@ for (const mode of MODES) {
           come: (_, cookies) => server.send('/login/callback/corp', { query: { code: 'c', state: '' }, cookies }),
         },
         {
-          name: 'a state twice',
+          name: 'a repeated state',
           come: (state, cookies) =>
             server.send(`/login/callback/corp?code=c&state=${state}&state=${state}`, { cookies }),
         },
         {
-          name: 'a code twice',
+          name: 'a repeated code',
           come: (state, cookies) => server.send(`/login/callback/corp?code=c&code=d&state=${state}`, { cookies }),
         },
         {
-          name: 'a longer state',
+          name: 'a state with an extra character',
           come: (state, cookies) =>
             server.send('/login/callback/corp', { query: { code: 'c', state: `${state}x` }, cookies }),
         },
         {
-          name: 'a huge state',
+          name: 'a state that is too long',
           come: (state, cookies) =>
             server.send('/login/callback/corp', { query: { code: 'c', state: state.repeat(200) }, cookies }),
         },
         {
-          name: 'a cookie that was altered',
+          name: 'an altered cookie',
           come: (state, cookies) =>
             server.send('/login/callback/corp', {
               query: { code: 'c', state },
@@ -762,9 +762,9 @@ for (const mode of MODES) {
             }),
         },
       ]
-      for (const { name, come } of strangers) {
+      for (const { name, come } of mismatches) {
         // Covers any /login/callback/{origin}: error: wrong state
-        it(`is refused to ${name}, and stays good for its own`, async () => {
+        it(`is refused for ${name}, and stays valid`, async () => {
           const browser = server.browser()
           const sent = await leave(browser)
           const state = sent.get('state') ?? ''
@@ -773,14 +773,14 @@ for (const mode of MODES) {
           if (mode === 'uaa') assert.match(String(answer.headers['location']), /\/oauth_error$/)
           else assert.match(String(answer.headers['content-type']), /^text\/html/)
           assert.equal(answer.cookies['svc-session'] ?? answer.cookies['JSESSIONID'], undefined)
-          assert.equal(upstream.requests.length, 0, 'the provider is not even asked')
+          assert.equal(upstream.requests.length, 0, 'no request to the provider')
           upstream.nonce = sent.get('nonce') ?? ''
           assert.equal((await back(browser, { code: 'c', state })).status, 302)
         })
       }
     })
 
-    describe('the response of the provider', () => {
+    describe('Response of the provider', () => {
       const declined: readonly [error: string, status: number, words: RegExp, code?: string][] = [
         ['access_denied', 403, /The sign-in at Corp & Sons was cancelled or refused/, 'access_denied'],
         ['temporarily_unavailable', 502, /has a problem at the moment/, 'temporarily_unavailable'],
@@ -792,7 +792,7 @@ for (const mode of MODES) {
       ]
       for (const [error, status, words, code] of declined) {
         // Covers any /login/callback/{origin}: error
-        it(`is explained on the page: ${error || 'an empty error'}`, async () => {
+        it(`shows a message for the error ${error || '(empty)'}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
           const answer = await back(browser, { error, error_description: '<b>evil</b> text', state })
@@ -803,7 +803,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is no success when there is an error beside the code', async () => {
+      it('is refused with both an error and a code', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         await assertRefused(
@@ -822,7 +822,7 @@ for (const mode of MODES) {
         { name: 'an error of another issuer', query: { error: 'access_denied', iss: CORP } },
       ]
       for (const { name, query } of answers) {
-        it(`is not believed with ${name}`, async () => {
+        it(`is refused with ${name}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
           await assertRefused(browser, await back(browser, { ...query, state }), 502, untrusted)
@@ -830,7 +830,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is refused without the issuer that its metadata promises', async () => {
+      it('is refused without the iss that the metadata announces', async () => {
         const browser = server.browser()
         const state = (await leave(browser, 'found')).get('state') ?? ''
         await assertRefused(
@@ -843,31 +843,34 @@ for (const mode of MODES) {
 
       const hash = digest('upstream-access')
       const half = Buffer.from(hash, 'base64url').subarray(0, 16).toString('base64url')
-      const lies: readonly { name: string; tell: () => Promise<TokenAnswer>; words?: RegExp }[] = [
+      const invalid: readonly { name: string; respond: () => Promise<TokenAnswer>; words?: RegExp }[] = [
         // Covers token exchange at the OIDC provider: nonce
         // Covers unsafe behaviour: upstream nonce, state and error are checked
-        { name: 'another nonce', tell: () => upstream.usual({ nonce: 'x'.repeat(43) }) },
-        { name: 'no nonce', tell: () => upstream.usual({ nonce: undefined }) },
-        { name: 'a list of nonces', tell: () => upstream.usual({ nonce: [upstream.nonce] }) },
+        { name: 'another nonce', respond: () => upstream.usual({ nonce: 'x'.repeat(43) }) },
+        { name: 'no nonce', respond: () => upstream.usual({ nonce: undefined }) },
+        { name: 'a list of nonces', respond: () => upstream.usual({ nonce: [upstream.nonce] }) },
         // Covers token exchange at the OIDC provider: audience
-        { name: 'another audience', tell: () => upstream.usual({ aud: 'somebody-else' }) },
-        { name: 'no audience', tell: () => upstream.usual({ aud: undefined }) },
-        { name: 'several audiences and no party', tell: () => upstream.usual({ aud: [RELYING_PARTY, 'other'] }) },
-        { name: 'another party', tell: () => upstream.usual({ azp: 'other' }) },
+        { name: 'another audience', respond: () => upstream.usual({ aud: 'somebody-else' }) },
+        { name: 'no audience', respond: () => upstream.usual({ aud: undefined }) },
+        { name: 'several audiences without azp', respond: () => upstream.usual({ aud: [RELYING_PARTY, 'other'] }) },
+        { name: 'another azp', respond: () => upstream.usual({ azp: 'other' }) },
         // Covers token exchange at the OIDC provider: issuer
-        { name: 'another issuer', tell: () => upstream.usual({ iss: CORP }) },
-        { name: 'no issuer', tell: () => upstream.usual({ iss: undefined }) },
+        { name: 'another issuer', respond: () => upstream.usual({ iss: CORP }) },
+        { name: 'no issuer', respond: () => upstream.usual({ iss: undefined }) },
         // Covers token exchange at the OIDC provider: expiry
-        { name: 'an end that is past', tell: () => upstream.usual({ exp: 1 }) },
-        { name: 'no end', tell: () => upstream.usual({ exp: undefined }) },
-        { name: 'a beginning that has not come', tell: () => upstream.usual({ nbf: 9e9 }) },
-        { name: 'another access token’s hash', tell: () => upstream.usual({ at_hash: half.replace(/^./, '_') }) },
-        { name: 'the whole hash', tell: () => upstream.usual({ at_hash: hash }) },
-        // Covers token exchange at the OIDC provider: JWKS signature
-        { name: 'an unknown key id', tell: () => upstream.usual({}, { kid: 'corp-2' }) },
+        { name: 'a past exp', respond: () => upstream.usual({ exp: 1 }) },
+        { name: 'no exp', respond: () => upstream.usual({ exp: undefined }) },
+        { name: 'a future nbf', respond: () => upstream.usual({ nbf: 9e9 }) },
         {
-          name: 'its own key in the header',
-          tell: async () => {
+          name: 'at_hash of another access token',
+          respond: () => upstream.usual({ at_hash: half.replace(/^./, '_') }),
+        },
+        { name: 'at_hash of full length', respond: () => upstream.usual({ at_hash: hash }) },
+        // Covers token exchange at the OIDC provider: JWKS signature
+        { name: 'an unknown key id', respond: () => upstream.usual({}, { kid: 'corp-2' }) },
+        {
+          name: 'an embedded jwk',
+          respond: async () => {
             const other = await createOidcProvider(clock)
             const claims = { iss: upstream.url, nonce: upstream.nonce }
             return { body: { id_token: await other.token(claims, { jwk: other.jwk }) } }
@@ -875,7 +878,7 @@ for (const mode of MODES) {
         },
         {
           name: 'no signature',
-          tell: async () => ({
+          respond: async () => ({
             body: {
               id_token: unsigned(
                 { alg: 'none' },
@@ -885,8 +888,8 @@ for (const mode of MODES) {
           }),
         },
         {
-          name: 'its public key as a secret',
-          tell: async () => ({
+          name: 'HS256 with the public key as a secret',
+          respond: async () => ({
             body: {
               id_token: await new SignJWT({
                 iss: upstream.url,
@@ -900,24 +903,24 @@ for (const mode of MODES) {
             },
           }),
         },
-        { name: 'no ID token', tell: async () => ({ body: { access_token: 'x' } }) },
-        { name: 'a number for an ID token', tell: async () => ({ body: { id_token: 7 } }) },
-        { name: 'a text that is not a token', tell: async () => ({ body: { id_token: 'a.b.c' } }) },
+        { name: 'no ID token', respond: async () => ({ body: { access_token: 'x' } }) },
+        { name: 'a number as the ID token', respond: async () => ({ body: { id_token: 7 } }) },
+        { name: 'a malformed ID token', respond: async () => ({ body: { id_token: 'a.b.c' } }) },
         {
-          name: 'a refusal of the code',
-          tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>x</b>' } }),
+          name: 'invalid_grant',
+          respond: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>x</b>' } }),
         },
-        { name: 'a refusal of the client', tell: async () => ({ status: 401, body: 'no' }) },
+        { name: 'status 401', respond: async () => ({ status: 401, body: 'no' }) },
         {
-          name: 'success with another status',
-          tell: async () => ({ ...(await upstream.usual()), status: 201 }),
+          name: 'status 201',
+          respond: async () => ({ ...(await upstream.usual()), status: 201 }),
         },
       ]
-      for (const { name, tell } of lies) {
-        it(`is not believed with ${name}`, async () => {
+      for (const { name, respond } of invalid) {
+        it(`is refused with ${name}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
-          upstream.answer = tell
+          upstream.answer = respond
           const before = server.events.length
           await assertRefused(browser, await back(browser, { code: 'c', state }), 502, untrusted)
           assert.deepEqual(
@@ -927,28 +930,28 @@ for (const mode of MODES) {
         })
       }
 
-      const faults: readonly { name: string; tell: () => Promise<TokenAnswer> }[] = [
-        { name: 'breaks', tell: async () => ({ status: 503, body: {} }) },
-        { name: 'says no JSON', tell: async () => ({ body: '<html>' }) },
-        { name: 'says a list', tell: async () => ({ body: [] }) },
-        { name: 'says too much', tell: async () => ({ body: { id_token: 'x'.repeat(100_000) } }) },
-        { name: 'hangs up', tell: async () => response => void response.destroy() },
+      const faults: readonly { name: string; respond: () => Promise<TokenAnswer> }[] = [
+        { name: 'fails with 503', respond: async () => ({ status: 503, body: {} }) },
+        { name: 'returns no JSON', respond: async () => ({ body: '<html>' }) },
+        { name: 'returns an array', respond: async () => ({ body: [] }) },
+        { name: 'returns too much data', respond: async () => ({ body: { id_token: 'x'.repeat(100_000) } }) },
+        { name: 'closes the connection', respond: async () => response => void response.destroy() },
         {
-          name: 'hangs up in the middle',
-          tell: async () => response =>
+          name: 'closes the connection within the body',
+          respond: async () => response =>
             void response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy()),
         },
         {
-          name: 'leads elsewhere',
-          tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
+          name: 'redirects',
+          respond: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
         },
       ]
-      for (const { name, tell } of faults) {
+      for (const { name, respond } of faults) {
         // Partly covers any /login/callback/{origin}: error: any failure
-        it(`is waited for once when it ${name}`, async () => {
+        it(`is requested once if the provider ${name}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
-          upstream.answer = tell
+          upstream.answer = respond
           await assertRefused(
             browser,
             await back(browser, { code: 'c', state }),
@@ -959,7 +962,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('must be a name that can be one', async () => {
+      it('is refused without a usable user name', async () => {
         const browser = server.browser()
         const state = (await leave(browser)).get('state') ?? ''
         upstream.answer = () => upstream.usual({ sub: 7 })
@@ -971,15 +974,15 @@ for (const mode of MODES) {
         )
       })
 
-      const truths: readonly { name: string; claims: Change }[] = [
-        { name: 'the hash of the access token', claims: { at_hash: half } },
+      const valid: readonly { name: string; claims: Change }[] = [
+        { name: 'at_hash of the access token', claims: { at_hash: half } },
         {
-          name: 'itself among several audiences, as the party',
+          name: 'several audiences and azp',
           claims: { aud: ['other', RELYING_PARTY], azp: RELYING_PARTY },
         },
       ]
-      for (const { name, claims } of truths) {
-        it(`is believed with ${name}`, async () => {
+      for (const { name, claims } of valid) {
+        it(`is accepted with ${name}`, async () => {
           const browser = server.browser()
           const state = (await leave(browser)).get('state') ?? ''
           upstream.answer = () => upstream.usual(claims)
@@ -988,7 +991,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('ends with the provider: a disabled one accepts no response', async () => {
+    it('refuses a response of a provider disabled meanwhile', async () => {
       const browser = server.browser()
       const state = (await leave(browser, 'body')).get('state') ?? ''
       const provider = await server.store.providers.findByOrigin('svc', 'body')
@@ -1004,13 +1007,13 @@ for (const mode of MODES) {
       await server.store.providers.update('svc', provider)
     })
 
-    it('keeps the secret sealed in the database', async () => {
+    it('encrypts the client secret in the database', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'corp')
       assert.match(String(provider?.config['relyingPartySecret']), /^v2\./)
     })
   })
 
-  describe(`a zone of this server as the provider of another, in ${mode}`, () => {
+  describe(`Zone as OIDC provider of another zone in ${mode}`, () => {
     let server: TestServer
     let port: number
     before(async () => {
@@ -1060,7 +1063,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('signs its users in: application, sign-in page, zone, and back to the application', async () => {
+    it('signs its users in to an application of the other zone', async () => {
       const [browser, atZone] = [server.browser(), server.browser(`z1.localhost:${port}`)]
       await authorize(browser, AUTO_REQUEST)
       const page = await browser.send('/login')

@@ -12,7 +12,7 @@ describe('GET / and /home', () => {
   for (const path of ['/', '/home']) {
     // Covers GET /: same as `/home`
     // Covers GET /home: page for signed-in users; navigation with user name and sign out
-    it(`greets who is signed in at ${path}`, () =>
+    it(`greets the signed-in user at ${path}`, () =>
       withServer({ config }, async server => {
         const answer = await (await signedIn(server)).send(path)
         assert.equal(answer.status, 200)
@@ -22,7 +22,7 @@ describe('GET / and /home', () => {
       }))
 
     // Covers GET /home: tiles of clients with a launch URL
-    it(`shows the applications that want to be found at ${path}, and no others`, () =>
+    it(`shows the clients with showOnHomePage at ${path}`, () =>
       withServer({ config }, async server => {
         const describeAs = (clientId: string, description: Partial<ClientDescription>) => {
           const whole = { showOnHomePage: true, appIcon: '', ...description }
@@ -46,7 +46,7 @@ describe('GET / and /home', () => {
       }))
 
     // Covers denied page: JSON caller gets 403; not signed in goes to the login page
-    it(`asks anonymous visitors to sign in at ${path}, and a program gets 403`, () =>
+    it(`redirects anonymous visitors at ${path} to sign-in, and answers JSON callers 403`, () =>
       withServer({ config }, async server => {
         const answer = await server.send(path)
         assert.equal(answer.status, 302)
@@ -57,7 +57,7 @@ describe('GET / and /home', () => {
       }))
   }
 
-  it('sends users to where an application begins a sign-in, with iss and target_link_uri; in uaa to its launch URL', async () => {
+  it('links initiate_login_uri with iss and target_link_uri in standard, and the launch URL in uaa', async () => {
     for (const mode of MODES) {
       const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
@@ -72,7 +72,7 @@ describe('GET / and /home', () => {
         const want = { x: '1', iss: 'http://localhost:8080', target_link_uri: description.appLaunchUrl }
         if (mode === 'standard') assert.deepEqual(Object.fromEntries(url.searchParams), want)
         else assert.equal(url.href, description.appLaunchUrl)
-        assert.ok(!text.includes('auto.example'), 'no administrator put it there')
+        assert.ok(!text.includes('auto.example'), 'not described as a tile')
         assert.doesNotMatch(url.href, /marissa/)
       } finally {
         await server.stop()
@@ -89,7 +89,7 @@ describe('GET / and /home', () => {
   for (const [homeRedirect, want] of redirects) {
     // Covers GET /home: homeRedirect of the zone
     // Covers Zone config in effect: links.homeRedirect
-    it(`${want === undefined ? 'stays' : 'leads elsewhere'} when the zone says ${homeRedirect}`, () =>
+    it(`${want === undefined ? 'ignores' : 'follows'} homeRedirect=${homeRedirect}`, () =>
       withServer({ config: { ...config, zone_config: { links: { homeRedirect } } } }, async server => {
         const answer = await (await signedIn(server)).send('/home')
         assert.equal(answer.status, want === undefined ? 200 : 302)
@@ -98,7 +98,7 @@ describe('GET / and /home', () => {
   }
 })
 
-describe('the links of the whole server', () => {
+describe('Global links', () => {
   const links = {
     global: {
       signup: 'https://portal.example/new?zone={zone.id}',
@@ -134,13 +134,13 @@ describe('the links of the whole server', () => {
       withServer({ config: { base_url: base, links, bootstrap: { ...authorizeBootstrap, identity_zones } } }, test)
     const pages = [
       {
-        of: 'a zone that says nothing',
+        of: 'a zone without links',
         id: 'plain',
         want: ['https://portal.example/new?zone=plain', `${path}/forgot/plain`],
       },
-      { of: 'a zone that says something', id: 'own', want: ['https://own.example/new', `${path}/forgot/own`] },
-      { of: 'a zone that switched them off', id: 'off', want: [undefined, undefined] },
-      { of: 'a zone whose accounts are kept elsewhere', id: 'managed', want: [undefined, undefined] },
+      { of: 'a zone with links', id: 'own', want: ['https://own.example/new', `${path}/forgot/own`] },
+      { of: 'a zone with selfServiceLinksEnabled=false', id: 'off', want: [undefined, undefined] },
+      { of: 'a zone without internal user management', id: 'managed', want: [undefined, undefined] },
     ]
     for (const { of, id, want } of pages) {
       // Covers layout and branding: global self-service links
@@ -171,7 +171,7 @@ describe('the links of the whole server', () => {
   }
 
   // Covers GET /home: global homeRedirect
-  it('lead home in a zone that says nothing else', () =>
+  it('redirect /home in a zone without homeRedirect', () =>
     withServer({ config: { links, bootstrap: { ...authorizeBootstrap, identity_zones } } }, async server => {
       for (const [id, want] of [
         ['plain', 'https://plain.apps.example/'],
@@ -188,7 +188,7 @@ describe('the links of the whole server', () => {
 describe('GET /zone.css', () => {
   // Covers layout and branding: banner.backgroundColor
   // Covers static files: /zone.css
-  it('has the zone’s colours, and is linked from its pages', () =>
+  it('returns the colours of the zone, and is linked from its pages', () =>
     withServer(
       { config: { ...config, zone_config: { branding: { banner: { text: 'Hi', backgroundColor: '#123456' } } } } },
       async server => {
@@ -200,18 +200,18 @@ describe('GET /zone.css', () => {
       },
     ))
 
-  it('is not there in a zone without colours', () =>
+  it('answers 404 in a zone without colours', () =>
     withServer({ config }, async server => {
       assert.equal((await server.send('/zone.css')).status, 404)
       assert.doesNotMatch((await server.send('/login')).text, /zone\.css/)
     }))
 })
 
-describe('an unknown path', () => {
+describe('Unknown path', () => {
   for (const mode of MODES) {
     // Covers every endpoint: rule: unknown path
     // Covers compatibility: metadata: M7 unknown path
-    it(`is a 404, or the sign-in page as in UAA, in ${mode}`, async () => {
+    it(`answers 404 in standard and redirects to sign-in in uaa (${mode})`, async () => {
       const server = await startServer({ mode })
       try {
         for (const path of ['/nowhere', '/login//', '/LOGIN', '/oauth/authorize//', '/home/x']) {

@@ -1,4 +1,4 @@
-// The sign-in page with users of a directory: a real one, OpenLDAP's slapd.
+// Sign-in of LDAP users with a real directory (slapd).
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hiddenFields } from '../support/forms.ts'
@@ -17,7 +17,7 @@ before(async () => {
 after(() => slapd.stop())
 
 for (const mode of MODES) {
-  describe(`the sign-in page with a directory, in ${mode}`, () => {
+  describe(`Sign-in page with an LDAP provider in ${mode}`, () => {
     let api: LdapServer
     before(async () => {
       api = await startLdapServer(mode, { ...SEARCH, baseUrl: slapd.url })
@@ -40,12 +40,12 @@ for (const mode of MODES) {
       assert.ok(internal)
       await api.server.store.providers.update('svc', { ...internal, active })
     }
-    const landsAt = (answer: TestAnswer): string =>
+    const statusAndTarget = (answer: TestAnswer): string =>
       `${answer.status} ${answer.location().pathname}${answer.location().search}`
 
-    it('signs in a user of the directory, records one logon, and keeps the session', async () => {
+    it('signs a directory user in, and records one logon', async () => {
       const browser = api.server.browser()
-      assert.equal(landsAt(await signIn(browser, { username: 'loner' })), '302 /')
+      assert.equal(statusAndTarget(await signIn(browser, { username: 'loner' })), '302 /')
       assert.equal((await browser.send('/login')).location().pathname, '/home')
       const user = await api.account('loner')
       assert.deepEqual(
@@ -56,38 +56,41 @@ for (const mode of MODES) {
 
     // In uaa each of them counts toward the lockout of the internal account, as after a wrong password (C14).
     const times = mode === 'uaa' ? 1 : 6
-    it('signs in a user of the directory although somebody signed up with the same name', async () => {
+    it('signs a directory user in despite an unconfirmed sign-up with the same user name', async () => {
       await api.configure({ ...SEARCH, baseUrl: slapd.url, userSearchFilter: '(|(cn={0})(mail={0}))' })
       const name = 'loner@example.org'
       await signUpWith(api.server.browser(), name)
       await linkTo(api.server, name)
       for (let time = 0; time < times; time += 1) {
-        assert.equal(landsAt(await signIn(api.server.browser(), { username: name })), '302 /')
+        assert.equal(statusAndTarget(await signIn(api.server.browser(), { username: name })), '302 /')
       }
       assert.ok(await api.server.store.users.findByName('svc', 'svc', name))
       await api.configure({ ...SEARCH, baseUrl: slapd.url })
     })
 
     // Covers POST /login.do: login_hint; rule: LDAP after internal
-    it('asks the directory alone by a hint, and the internal accounts first without one', async () => {
+    it('checks only the directory with a login_hint, else internal accounts first', async () => {
       const internal = await api.server.store.users.findByName('svc', 'svc', 'marissa')
-      assert.equal(landsAt(await signIn(api.server.browser(), { username: 'marissa', password: 'koala' })), '302 /')
+      assert.equal(
+        statusAndTarget(await signIn(api.server.browser(), { username: 'marissa', password: 'koala' })),
+        '302 /',
+      )
       const hinted = api.server.browser()
       const page = `/login?${new URLSearchParams({ login_hint: LDAP_HINT }).toString()}`
       assert.equal(hiddenFields((await hinted.send(page)).text)['login_hint'], LDAP_HINT)
-      assert.equal(landsAt(await signIn(hinted, { username: 'marissa' }, page)), '302 /')
+      assert.equal(statusAndTarget(await signIn(hinted, { username: 'marissa' }, page)), '302 /')
       assert.notEqual((await api.account('marissa'))?.id, internal?.id)
       const wrong = await signIn(api.server.browser(), {
         username: 'marissa',
         password: 'koala',
         login_hint: LDAP_HINT,
       })
-      assert.equal(landsAt(wrong), '302 /login?error=login_failure')
+      assert.equal(statusAndTarget(wrong), '302 /login?error=login_failure')
       const both = await signIn(api.server.browser(), { username: 'marissa' })
-      assert.equal(landsAt(both), mode === 'uaa' ? '302 /' : '302 /login?error=login_failure')
+      assert.equal(statusAndTarget(both), mode === 'uaa' ? '302 /' : '302 /login?error=login_failure')
     })
 
-    it('says the same to a wrong password, an unknown name and a directory that is away', async () => {
+    it('returns the same error for a wrong password, an unknown user and an unreachable directory', async () => {
       const answers = [
         await signIn(api.server.browser(), { username: 'loner', password: 'x' }),
         await signIn(api.server.browser(), { username: 'nobody' }),
@@ -96,23 +99,23 @@ for (const mode of MODES) {
       await api.configure({ ...SEARCH, baseUrl: 'ldap://localhost:1' })
       answers.push(await signIn(api.server.browser(), { username: 'loner' }))
       await api.configure({ ...SEARCH, baseUrl: slapd.url })
-      for (const answer of answers) assert.equal(landsAt(answer), '302 /login?error=login_failure')
+      for (const answer of answers) assert.equal(statusAndTarget(answer), '302 /login?error=login_failure')
     })
 
     // Covers POST /login.do: error: account_not_precreated
-    it('says on the page that an administrator must make the account', async () => {
+    it('reports that the account must be pre-created', async () => {
       await api.configure({ ...SEARCH, baseUrl: slapd.url, addShadowUserOnLogin: false })
       const browser = api.server.browser()
       const answer = await signIn(browser, { username: 'twin-a' })
       await api.configure({ ...SEARCH, baseUrl: slapd.url })
-      assert.equal(landsAt(answer), '302 /login?error=account_not_precreated')
+      assert.equal(statusAndTarget(answer), '302 /login?error=account_not_precreated')
       const { text } = await browser.send('/login?error=account_not_precreated')
       const words = mode === 'uaa' ? 'must be pre-created' : 'There is no account for you here yet'
       assert.ok(text.includes(words), text)
     })
 
     // Covers GET /login: page: form only for uaa or ldap
-    it('has the form where the directory is the only provider', async () => {
+    it('shows the form if the directory is the only provider', async () => {
       await setInternal(false)
       const browser = api.server.browser()
       const { text } = await browser.send('/login')
@@ -120,18 +123,18 @@ for (const mode of MODES) {
       const internal = await signIn(api.server.browser(), { username: 'joel', password: 'wombat' })
       await setInternal(true)
       assert.match(text, /<input id="username"/)
-      assert.equal(landsAt(answer), '302 /')
-      assert.equal(landsAt(internal), '302 /login?error=login_failure')
+      assert.equal(statusAndTarget(answer), '302 /')
+      assert.equal(statusAndTarget(internal), '302 /login?error=login_failure')
     })
 
-    it('checks a password for programs', async () => {
+    it('checks passwords at /authenticate', async () => {
       const form = { username: 'twin-b', password: PASSWORD }
       const answer = await api.server.send('/authenticate', { form })
       assert.deepEqual([answer.status, answer.json()['username']], [200, 'twin-b'])
       assert.equal((await api.server.send('/authenticate', { form: { ...form, password: 'x' } })).status, 401)
     })
 
-    it('counts wrong passwords as those of other users, so that a network cannot go on guessing', async () => {
+    it('rate-limits wrong passwords', async () => {
       let status = 0
       for (let guess = 0; guess < 200 && status !== 429; guess += 1) {
         status = (await api.grant('nobody', { password: `x${guess}` })).status

@@ -16,7 +16,7 @@ const bootstrap = {
   ],
 }
 
-/** Posts the sign-in form of a page that was just opened, with some fields changed. */
+/** Opens the sign-in page and posts its form, with some fields changed. */
 async function post(
   browser: Browser,
   change: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ for (const mode of MODES) {
   const isStandard = mode === 'standard'
   const session = isStandard ? 'svc-session' : 'JSESSIONID'
 
-  describe(`signing in, in ${mode}`, () => {
+  describe(`Sign-in in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -58,7 +58,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(text, /passcode|class="alert/)
       })
 
-      it('makes no session of its own', async () => {
+      it('creates no session', async () => {
         const names = Object.keys(setCookies(await server.browser().send('/login')))
         assert.deepEqual(names.toSorted(), ['X-Svc-Csrf', 'svc-visitor'])
       })
@@ -108,7 +108,7 @@ for (const mode of MODES) {
       ]
       for (const { query, text, kind = 'error' } of messages) {
         // Covers GET /login: page: alert
-        it(`reports what ${query} means`, async () => {
+        it(`shows the message for ${query}`, async () => {
           const page = await server.send(`/login?${query}`)
           assert.equal(page.status, 200)
           assert.match(page.text, new RegExp(`<div id="message" class="alert alert-${kind}"`))
@@ -126,7 +126,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /login: form_redirect_uri
-      it('hands on a place of our own, and no other', async () => {
+      it('keeps form_redirect_uri only for its own host', async () => {
         const field = async (place: string) =>
           hiddenFields((await server.send('/login', { query: { form_redirect_uri: place } })).text)['form_redirect_uri']
         assert.equal(await field('http://localhost:8080/home?x=1'), 'http://localhost:8080/home?x=1')
@@ -140,14 +140,14 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
-      it('shows a signed-in user why the sign-in of another user failed, or sends them home as in UAA', async () => {
+      it('shows an error to a signed-in user in standard, and redirects home in uaa', async () => {
         const answer = await (await signedIn(server)).send('/login', { query: { error: 'login_failure' } })
         if (mode === 'standard') return assert.match(answer.text, /class="alert alert-error"/)
         assert.equal(answer.headers['location'], 'http://localhost:8080/home')
       })
 
       // Covers GET /login Accept: application/json: same document as `/info`; rule: never redirects
-      it('answers a program what /info answers, signed in or not', async () => {
+      it('returns the document of /info as JSON, with and without a session', async () => {
         const headers = { accept: 'application/json' }
         const info = (await server.send('/info')).json()
         for (const browser of [server.browser(), await signedIn(server)]) {
@@ -174,7 +174,7 @@ for (const mode of MODES) {
 
       // Covers GET /login: origin
       // Partly covers oidc and oauth provider config: prompts
-      it('takes the fields of the form from the provider that origin names, where that has its own', async () => {
+      it('shows the prompts of the provider in `origin`', async () => {
         const corp = await server.store.providers.findByOrigin('svc', 'svc')
         assert.ok(corp)
         const prompts = [
@@ -205,7 +205,7 @@ for (const mode of MODES) {
         for (const origin of ['pages', 'off', 'nowhere', '']) assert.deepEqual(await labels(origin), usual)
       })
 
-      it('has no link to sign up for clients that do not allow accounts of ours', async () => {
+      it('omits the sign-up link if the client does not allow the internal provider', async () => {
         const zone = await server.store.zones.find('svc')
         assert.ok(zone)
         await server.store.zones.update({
@@ -219,7 +219,7 @@ for (const mode of MODES) {
         await server.store.zones.update(zone)
       })
 
-      it('offers no form to clients that allow no provider with passwords', async () => {
+      it('omits the form if the client allows no provider with passwords', async () => {
         const browser = server.browser()
         await authorize(browser, requestOf('ldaponly'))
         const { text } = await browser.send('/login')
@@ -230,7 +230,7 @@ for (const mode of MODES) {
       // Covers GET /login: page: `login_hint` field
       // Covers GET /login error codes: invalid_login_hint
       // Partly covers saved request: `login_hint` of the saved request
-      it('takes the origin of a login hint, fills in other text, and says when the origin is none', async () => {
+      it('accepts a login_hint with an origin or a user name, and reports an unknown origin', async () => {
         const hinted = async (login_hint: string) => {
           const browser = server.browser()
           await authorize(browser, { ...AUTO_REQUEST, login_hint })
@@ -247,7 +247,7 @@ for (const mode of MODES) {
         )
         const other = await hinted('joel@example.org')
         if (isStandard) assert.match(other, /name="username" value="joel@example\.org"/)
-        else assert.doesNotMatch(other, /joel@/, 'it can only be a domain')
+        else assert.doesNotMatch(other, /joel@/, 'only a domain is supported')
       })
     })
 
@@ -256,9 +256,9 @@ for (const mode of MODES) {
       // Covers session cookie: new id at login
       // Covers cookie X-<Service>-Csrf: replaced at login
       // Covers cookie Current-User: value; Path; readable by script; SameSite=Strict; Max-Age; set at login
-      it('signs in, with a new session, anti-forgery value and Current-User', async () => {
+      it('creates a session, a new anti-forgery token and Current-User', async () => {
         const browser = server.browser()
-        await browser.send(`/home?${'x'.repeat(3000)}`) // more than a cookie holds waits in a session
+        await browser.send(`/home?${'x'.repeat(3000)}`) // too long for a cookie, so it is saved in a session
         const anonymous = browser.cookies.get(session)
         const csrf = browser.csrf
         const answer = await post(browser)
@@ -283,8 +283,8 @@ for (const mode of MODES) {
         assert.ok(anonymous)
         assert.notEqual(browser.cookies.get(session), anonymous)
         assert.notEqual(browser.csrf, csrf)
-        const planted = await server.send('/home', { cookies: { [session]: anonymous } })
-        assert.equal(planted.status, 302, 'the id of before the sign-in is worth nothing')
+        const earlier = await server.send('/home', { cookies: { [session]: anonymous } })
+        assert.equal(earlier.status, 302, 'the earlier session id is invalid')
       })
 
       // Covers POST /login.do: rule: user name in any case
@@ -296,7 +296,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /login.do: rule: target is the saved request
-      it('leads to the page that was asked for', async () => {
+      it('redirects to the requested page', async () => {
         const browser = server.browser()
         const asked = await browser.send('/home?x=1')
         assert.equal(asked.status, 302)
@@ -305,25 +305,25 @@ for (const mode of MODES) {
       })
 
       // Covers POST /login.do: rule: target is /
-      it('leads to / when nothing was asked for', async () => {
+      it('redirects to / without a saved request', async () => {
         assert.equal((await post(server.browser())).headers['location'], 'http://localhost:8080/')
       })
 
       const places: readonly { name: string; place: string; want?: string }[] = [
         // Covers POST /login.do: rule: target is `form_redirect_uri` of the own host
         {
-          name: 'one of our own pages',
+          name: 'a page on its own host',
           place: 'http://localhost:8080/home?x=1#y',
           want: 'http://localhost:8080/home?x=1#y',
         },
         // Covers POST /login.do: form_redirect_uri
         // Partly covers unsafe behaviour: RelayState and `form_redirect_uri` only to own hosts
         { name: 'another host', place: 'https://evil.example/' },
-        { name: 'a host behind ours', place: 'http://localhost:8080.evil.example/' },
-        { name: 'us as a user', place: 'http://localhost:8080@evil.example/' },
-        { name: 'a user of ours', place: 'http://x@localhost:8080/' },
-        { name: 'another port of ours', place: 'http://localhost:9090/' },
-        { name: 'another scheme of ours', place: 'https://localhost:8080/' },
+        { name: 'its host as a subdomain of another', place: 'http://localhost:8080.evil.example/' },
+        { name: 'its host as userinfo', place: 'http://localhost:8080@evil.example/' },
+        { name: 'its host with userinfo', place: 'http://x@localhost:8080/' },
+        { name: 'another port', place: 'http://localhost:9090/' },
+        { name: 'another scheme', place: 'https://localhost:8080/' },
         { name: 'another zone', place: 'http://z1.localhost:8080/' },
         { name: 'two slashes', place: 'http://localhost:8080//evil.example/' },
         { name: 'a host without a scheme', place: '//evil.example/' },
@@ -332,13 +332,16 @@ for (const mode of MODES) {
         { name: 'a backslash before the host', place: '\\\\evil.example' },
         { name: 'a line break', place: 'http://localhost:8080/\r\nX: y' },
         { name: 'a tab', place: 'http://localhost:8080/\t/evil.example' },
-        { name: 'a script', place: 'javascript:alert(1)' },
-        { name: 'a document', place: 'data:text/html,x' },
-        { name: 'nothing', place: '' },
-        { name: 'the logout', place: 'http://localhost:8080/logout.do?redirect=http%3A%2F%2Flocalhost%3A8080%2Fhome' },
+        { name: 'a javascript: URL', place: 'javascript:alert(1)' },
+        { name: 'a data: URL', place: 'data:text/html,x' },
+        { name: 'an empty string', place: '' },
+        {
+          name: 'the logout endpoint',
+          place: 'http://localhost:8080/logout.do?redirect=http%3A%2F%2Flocalhost%3A8080%2Fhome',
+        },
       ]
       for (const { name, place, want = 'http://localhost:8080/' } of places) {
-        it(`${want === place ? 'leads' : 'never leads'} to ${name}`, async () => {
+        it(`${want === place ? 'redirects' : 'does not redirect'} to ${name}`, async () => {
           assert.equal((await post(server.browser(), { form_redirect_uri: place })).headers['location'], want)
         })
       }
@@ -364,9 +367,13 @@ for (const mode of MODES) {
           code: 'login_failure',
         },
         { name: 'the password of another zone', change: { password: 'z1-koala' }, code: 'login_failure' },
-        { name: 'a login hint of no provider', change: { login_hint: '{"origin":"nowhere"}' }, code: 'login_failure' },
-        { name: 'a user name that would be a query', change: { username: "' or 1=1 --" }, code: 'login_failure' },
-        { name: 'a very long password', change: { password: 'x'.repeat(10_000) }, code: 'login_failure' },
+        {
+          name: 'a login_hint with an unknown origin',
+          change: { login_hint: '{"origin":"nowhere"}' },
+          code: 'login_failure',
+        },
+        { name: 'a user name with SQL', change: { username: "' or 1=1 --" }, code: 'login_failure' },
+        { name: 'a password of 10,000 characters', change: { password: 'x'.repeat(10_000) }, code: 'login_failure' },
       ]
       for (const { name, change, code } of refusals) {
         // Covers POST /login.do: rule: failure clears Current-User
@@ -379,14 +386,14 @@ for (const mode of MODES) {
           assert.deepEqual(cookies, { 'Current-User': 'Current-User=; Max-Age=0; Path=/; SameSite=Strict' })
           const name = change['username'] ?? 'marissa'
           const attributes = '; Max-Age=60; Path=/login; HttpOnly; SameSite=Lax'
-          // UAA: forgets the name (row P3).
+          // UAA: does not keep the name (row P3).
           const isKept = isStandard && name !== ''
           assert.equal(typed, isKept ? `Typed-Name=${encodeURIComponent(name)}${attributes}` : undefined)
           assert.equal((await browser.send('/home')).status, 302)
         })
       }
 
-      it('keeps the name of a failed sign-in for the next page only, and in no address', async () => {
+      it('keeps the user name of a failed sign-in for the next page only, in no URL', async () => {
         const browser = server.browser()
         const answer = await post(browser, { username: 'Marissa "M"', password: 'wrong' })
         const failed = await browser.send('/login?error=login_failure')
@@ -395,11 +402,11 @@ for (const mode of MODES) {
         assert.doesNotMatch(`${String(answer.headers['location'])} ${failed.text}`, /(?:href|action)="[^"]*Marissa/i)
         assert.doesNotMatch((await browser.send('/login?error=login_failure')).text, /Marissa/)
         await post(browser, { username: 'Marissa "M"', password: 'wrong' })
-        assert.doesNotMatch((await browser.send('/login')).text, /Marissa/, 'nothing failed there')
+        assert.doesNotMatch((await browser.send('/login')).text, /Marissa/, 'no failure on this page')
       })
 
       for (const name of ['x'.repeat(256), 'a\u0007b', '   ']) {
-        it(`does not keep ${JSON.stringify(name.slice(0, 10))}, nor believe a cookie that has it`, async () => {
+        it(`neither keeps ${JSON.stringify(name.slice(0, 10))} nor accepts it in a cookie`, async () => {
           const answer = await post(server.browser(), { username: name, password: 'wrong' })
           assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=login_failure')
           assert.equal(setCookies(answer)['Typed-Name'], undefined)
@@ -409,7 +416,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('shows a planted name as text', async () => {
+      it('escapes the name in the cookie', async () => {
         const cookies = { 'Typed-Name': encodeURIComponent('"><script>alert(1)</script>') }
         const { text } = await server.send('/login?error=login_failure', { cookies })
         assert.doesNotMatch(text, /<script>/)
@@ -418,7 +425,7 @@ for (const mode of MODES) {
 
       // Covers POST /login.do: error: password change goes to `/force_password_change`
       // Covers account state: passwordChangeRequired at login
-      it('sends who has to change the password there, signed in', async () => {
+      it('redirects to a pending password change', async () => {
         await changeUser(server, 'joel', { passwordChangeRequired: true })
         const browser = server.browser()
         const page = 'http://localhost:8080/force_password_change'
@@ -431,7 +438,7 @@ for (const mode of MODES) {
 
       // Covers POST /login.do: error: account_locked
       // Covers lockout: a locked account refuses the right password
-      it('locks an account after five wrong passwords, for five minutes, right passwords too', async () => {
+      it('locks an account for five minutes after five wrong passwords', async () => {
         const browser = server.browser()
         const locked = mode === 'standard' ? '?error=login_failure' : '?error=account_locked' // C12
         const attempt = async (password: string) =>
@@ -446,13 +453,13 @@ for (const mode of MODES) {
       })
 
       // Covers lockout: unknown users are never locked
-      it('does not lock an account by unknown names, nor other accounts', async () => {
+      it('does not lock unknown user names or other accounts', async () => {
         for (let count = 1; count <= 6; count += 1) await post(server.browser(), { username: 'nemo' })
         assert.equal((await post(server.browser(), { username: 'nemo' })).location().search, '?error=login_failure')
         assert.equal((await post(server.browser())).location().search, '')
       })
 
-      it('refuses clients’ users whose provider is not allowed', async () => {
+      it('refuses users of a provider that the client does not allow', async () => {
         const browser = server.browser()
         await authorize(browser, requestOf('ldaponly'))
         const csrf = browser.csrf
@@ -472,16 +479,16 @@ for (const mode of MODES) {
         change?: Readonly<Record<string, string>>
         headers?: Record<string, string>
       }[] = [
-        { name: 'without the anti-forgery value', change: { 'X-Svc-Csrf': '' } },
-        { name: 'with another value', change: { 'X-Svc-Csrf': 'A'.repeat(22) } },
+        { name: 'without the anti-forgery token', change: { 'X-Svc-Csrf': '' } },
+        { name: 'with a wrong anti-forgery token', change: { 'X-Svc-Csrf': 'A'.repeat(22) } },
         { name: 'from another origin', headers: { origin: 'https://evil.example' } },
-        { name: 'from a neighbouring host', headers: { origin: 'http://evil.localhost:8080' } },
+        { name: 'from a sibling host', headers: { origin: 'http://evil.localhost:8080' } },
         // Covers denied page: CSRF wrong and signed in is 403
         {
-          name: 'that a browser says is of another site',
+          name: 'with Sec-Fetch-Site: cross-site',
           headers: { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:8080' },
         },
-        { name: 'that a browser says is of a neighbouring host', headers: { 'sec-fetch-site': 'same-site' } },
+        { name: 'with Sec-Fetch-Site: same-site', headers: { 'sec-fetch-site': 'same-site' } },
       ]
       for (const { name, change = {}, headers = {} } of forgeries) {
         it(`refuses a form ${name}`, async () => {
@@ -520,7 +527,7 @@ for (const mode of MODES) {
         { origin: 'null', 'sec-fetch-site': 'same-origin' },
         { 'sec-fetch-site': 'none' },
       ]) {
-        it(`accepts a form of our own page with ${JSON.stringify(headers)}`, async () => {
+        it(`accepts a same-origin form with ${JSON.stringify(headers)}`, async () => {
           assert.equal((await post(server.browser(), {}, headers)).headers['location'], 'http://localhost:8080/')
         })
       }
@@ -536,7 +543,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'http://localhost:8080/')
       })
 
-      it('refuses a forged form of a program with 403', async () => {
+      it('answers 403 to a JSON caller without an anti-forgery token', async () => {
         for (const browser of [server.browser(), await signedIn(server)]) {
           const answer = await browser.send('/login.do', {
             form: { username: 'marissa' },
@@ -547,7 +554,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('signs another user in where one is signed in already', async () => {
+      it('replaces the session of another user', async () => {
         const browser = await signedIn(server)
         const before = browser.cookies.get(session)
         await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })
@@ -565,8 +572,8 @@ for (const mode of MODES) {
       })
     })
 
-    describe('another zone', () => {
-      it('has users and sessions of its own', async () => {
+    describe('of another zone', () => {
+      it('uses the users and sessions of that zone', async () => {
         const browser = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
         assert.match((await browser.send('/home')).text, /<bdi>marissa</)
         const id = browser.cookies.get(session) ?? ''
@@ -578,7 +585,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('is named on its pages', async () => {
+      it('shows the name of the zone', async () => {
         const { text } = await server.send('/login', { host: Z1_HOST })
         assert.match(text, isStandard ? /<title>Sign in · Zone one<\/title>/ : /<h1>Welcome to Zone one!<\/h1>/)
       })
@@ -586,11 +593,11 @@ for (const mode of MODES) {
   })
 }
 
-describe('the sign-in form of a zone', () => {
+describe('Sign-in form of a zone', () => {
   // Covers GET /login: page: create account and reset password links
   // Covers layout and branding: self-service links of the zone; {zone.id} and {zone.subdomain} in links
   // Covers Zone config in effect: prompts
-  it('has the zone’s prompts and links, with their variables filled in', async () => {
+  it('shows the prompts and links of the zone, with variables replaced', async () => {
     const server = await startServer({
       config: {
         bootstrap,
@@ -618,7 +625,7 @@ describe('the sign-in form of a zone', () => {
   })
 
   // Partly covers configuration file: bootstrap.identity_providers[]: config.disableInternalUserManagement
-  it('has no links if its accounts are managed elsewhere', async () => {
+  it('has no links if internal user management is disabled', async () => {
     const identity_providers = [
       { originKey: 'svc', type: 'svc', name: 'svc', config: { disableInternalUserManagement: true } },
     ]
@@ -650,7 +657,7 @@ describe('the sign-in form of a zone', () => {
 
   // Covers layout and branding: selfServiceLinksEnabled
   // Covers Zone config in effect: links.selfService.selfServiceLinksEnabled
-  it('has no links when the zone switched them off', async () => {
+  it('has no links with selfServiceLinksEnabled=false', async () => {
     const selfService = { selfServiceLinksEnabled: false, signup: 'https://portal.example/new', passwd: '/forgot' }
     const server = await startServer({ config: { bootstrap, zone_config: { links: { selfService } } } })
     try {

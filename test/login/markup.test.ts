@@ -5,12 +5,12 @@ import { MODES, changeUser } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
-/** What would run, or break out of an attribute, if it reached a page as it is. */
+/** Would run as script, or break out of an attribute, without escaping. */
 const EVIL = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\`</textarea><!--`
-/** A text of the same place that cannot do harm. */
+/** The text of the comparison page. */
 const HARMLESS = 'harmless'
 
-/** Names that a client, a group, a user and a zone chose. */
+/** Configures `text` as the name of a client, a group and a user. */
 const bootstrap = (text: string) => ({
   ...authorizeBootstrap,
   groups: [{ displayName: 'cloud.read', description: text }],
@@ -41,7 +41,7 @@ const config = (text: string) => ({
 
 type Visit = (server: TestServer, text: string) => Promise<TestAnswer>
 
-/** Signs in somebody with this name. Directories have such names; our own configuration takes none. */
+/** Signs in the user of this name. Directories allow such names; our configuration does not. */
 const named = (server: TestServer, text: string): Promise<Browser> => signedIn(server, text, 'evil-name')
 
 const pages: readonly { name: string; visit: Visit }[] = [
@@ -60,7 +60,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
     visit: (server, text) => server.send('/login', { query: { [parameter]: text } }),
   })),
   {
-    name: 'the sign-in page, our own address with markup in its query',
+    name: 'the sign-in page, a local form_redirect_uri with markup',
     visit: (server, text) =>
       server.send('/login', {
         query: { form_redirect_uri: `http://localhost:8080/home?${text.replaceAll(' ', '/')}` },
@@ -75,7 +75,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
     },
   })),
   {
-    name: 'the sign-in page of a request, names of parameters',
+    name: 'the sign-in page of a request, parameter names',
     visit: async (server, text) => {
       const browser = server.browser()
       await authorize(browser, { ...APP_REQUEST, [text]: text })
@@ -83,7 +83,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
     },
   },
   {
-    name: 'the sign-in page of a page with markup in its address',
+    name: 'the sign-in page after a URL with markup',
     visit: async (server, text) => {
       const browser = server.browser()
       await browser.send(`/home?${encodeURIComponent(text)}`)
@@ -96,7 +96,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
       authorize(await named(server, text), { ...APP_REQUEST, scope: 'openid', [parameter]: text }),
   })),
   {
-    name: 'the approval page, words of a group',
+    name: 'the approval page, a group description',
     visit: async (server, text) =>
       authorize(await signedIn(server), { ...APP_REQUEST, scope: 'cloud.read', [text]: text }),
   },
@@ -105,7 +105,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
     visit: async (server, text) => authorize(await named(server, text), { ...AUTO_REQUEST, [parameter]: text }),
   })),
   {
-    name: 'the page that offers another account',
+    name: 'the page for choosing another account',
     visit: async (server, text) =>
       authorize(await named(server, text), { ...requestOf('ldaponly'), state: text, [text]: text }),
   },
@@ -120,7 +120,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
   },
   ...['post_logout_redirect_uri', 'client_id', 'state', 'id_token_hint', 'magic', 'confirmed', 'X-Svc-Csrf'].map(
     (parameter): { name: string; visit: Visit } => ({
-      name: `the question before a logout, ${parameter}`,
+      name: `the logout confirmation, ${parameter}`,
       visit: async (server, text) => (await named(server, text)).send('/logout.do', { query: { [parameter]: text } }),
     }),
   ),
@@ -138,7 +138,7 @@ const pages: readonly { name: string; visit: Visit }[] = [
 const count = (text: string, character: string): number => text.split(character).length - 1
 
 for (const mode of MODES) {
-  describe(`markup in what a page shows, in ${mode}`, () => {
+  describe(`Markup in page input in ${mode}`, () => {
     let evil: TestServer
     let harmless: TestServer
     before(async () => {
@@ -154,7 +154,7 @@ for (const mode of MODES) {
 
     for (const { name, visit } of pages) {
       // Covers unsafe behaviour: errors are escaped, only known message keys
-      it(`stays text on ${name}`, async () => {
+      it(`is escaped on ${name}`, async () => {
         const [page, other] = [await visit(evil, EVIL), await visit(harmless, HARMLESS)]
         assert.equal(page.status, other.status)
         assert.doesNotMatch(
@@ -167,8 +167,8 @@ for (const mode of MODES) {
           return
         }
         assert.match(String(page.headers['content-type']), /^text\/html/)
-        assert.match(other.text, /harmless/, 'the page shows something of it')
-        // Attributes that a text may bring or not, such as the field for a pre-filled name, are the same on both pages.
+        assert.match(other.text, /harmless/, 'the page shows the text')
+        // Optional attributes, such as the value of a pre-filled name, are the same on both pages.
         for (const character of ['<', '"', '>']) {
           assert.equal(count(page.text, character), count(other.text, character), `${character} on ${name}`)
         }
@@ -177,8 +177,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('markup in JSON errors', () => {
-  it('stays inside the JSON', async () => {
+describe('Markup in JSON', () => {
+  it('is returned as application/json with nosniff', async () => {
     const server = await startServer({ config: config(EVIL) })
     try {
       const headers = { accept: 'application/json' }

@@ -1,4 +1,4 @@
-// Signing in at a provider of OAuth 2.0 without OpenID Connect, which a fake of GitHub plays.
+// Sign-in at an OAuth 2.0 provider without OpenID Connect, a fake GitHub.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
@@ -28,14 +28,14 @@ const CLIENTS = [
 const ISSUER = 'https://tokens.example'
 const FORM = { 'content-type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
 
-/** Answers with a body of a type. */
+/** Answers with this body and these headers. */
 const typed =
   (body: string | Buffer, headers: Readonly<Record<string, string>>, status = 200): GithubAnswer =>
   response =>
     void response.writeHead(status, headers).end(body)
 
 for (const mode of MODES) {
-  describe(`signing in at an OAuth 2.0 provider, in ${mode}`, () => {
+  describe(`Sign-in at an OAuth 2.0 provider in ${mode}`, () => {
     const clock = createTestClock()
     const uaa = mode === 'uaa'
     let github: Github
@@ -100,7 +100,7 @@ for (const mode of MODES) {
       return answer.location()
     }
 
-    /** Goes there, agrees and comes back. */
+    /** Starts a sign-in, approves it at the provider and returns. */
     async function signIn(origin = 'github', browser = server.browser()): Promise<TestAnswer> {
       const query = github.agree(await leave(browser, origin))
       return browser.send(`/login/callback/${origin}`, { query })
@@ -109,7 +109,7 @@ for (const mode of MODES) {
     const userOf = (origin: string, externalId: string) =>
       server.store.users.findByExternalId('svc', origin, externalId)
 
-    /** Nobody is signed in; in uaa the page says nothing about why. */
+    /** Asserts an error and no session; in uaa without a reason. */
     async function assertRefused(answer: TestAnswer, status: number, words: RegExp): Promise<void> {
       assert.equal(answer.cookies['Current-User'] ?? '', '')
       if (uaa) {
@@ -122,8 +122,8 @@ for (const mode of MODES) {
     const UNVERIFIED = /The sign-in data from \w+ could not be verified/
     const NO_ANSWER = /GitHub did not respond correctly/
 
-    describe('the way there', () => {
-      it('has a link on the sign-in page only if the record is complete and asks for a code', async () => {
+    describe('GET /login/external/{origin}', () => {
+      it('is linked on the sign-in page only for complete records with responseType=code', async () => {
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link[^"]*" href="\/login\/external\/([^"]*)"/g)]
         const origins = new Set(links.map(([, origin]) => origin))
@@ -132,13 +132,13 @@ for (const mode of MODES) {
       })
 
       for (const origin of ['blind', 'homeless', 'token', 'id_token', 'code-token', 'signed_request']) {
-        it(`is none to ${origin}`, async () => {
+        it(`answers idp_not_found for the origin ${origin}`, async () => {
           const answer = await server.send(`/login/external/${origin}`)
           assert.equal(answer.headers['location'], 'http://localhost:8080/login?error=idp_not_found')
         })
       }
 
-      it('requests a code with state and challenge, and only the scopes of the record', async () => {
+      it('requests a code with state, code_challenge and the configured scopes', async () => {
         const { origin, pathname, searchParams } = await leave(server.browser())
         assert.equal(origin + pathname, `${github.url}/login/oauth/authorize`)
         const { state, code_challenge: challenge, ...rest } = Object.fromEntries(searchParams)
@@ -152,15 +152,15 @@ for (const mode of MODES) {
         for (const value of [state, challenge]) assert.match(value ?? '', /^[\w-]{43}$/)
       })
 
-      it('names no scope if the record has none', async () =>
+      it('omits scope if none is configured', async () =>
         assert.equal((await leave(server.browser(), 'issuer')).searchParams.has('scope'), false))
 
-      it('omits PKCE if the record says so, but never without a secret', async () => {
+      it('omits PKCE with pkce=false, but never without a client secret', async () => {
         assert.equal((await leave(server.browser(), 'basic')).searchParams.has('code_challenge'), false)
         assert.equal((await leave(server.browser(), 'public')).searchParams.has('code_challenge'), true)
       })
 
-      it('leads there from the domain of an address, with the name in the parameter of the record', async () => {
+      it('is the redirect target of a login_hint, and sends userPropagationParameter', async () => {
         const browser = server.browser()
         const answer = await browser.send('/login', { query: { login_hint: 'mona@git.example' } })
         const { pathname, searchParams } = answer.location()
@@ -171,9 +171,9 @@ for (const mode of MODES) {
       })
     })
 
-    describe('the way back', () => {
+    describe('GET /login/callback/{origin}', () => {
       // Covers configuration file: bootstrap.identity_providers[]: type oauth2.0
-      it('signs the user in, by their number, under the name of the mapping', async () => {
+      it('signs the user in by id, with the mapped user name', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const answer = await signIn('github', browser)
@@ -195,7 +195,7 @@ for (const mode of MODES) {
 
       // Covers oidc and oauth provider config: checkTokenUrl
       // Covers token exchange at the OIDC provider: userinfo for oauth2.0
-      it('redeems the code and asks who it is, from server to server', async () => {
+      it('redeems the code and requests the userinfo', async () => {
         const browser = server.browser()
         const address = await leave(browser)
         const { code, state } = github.agree(address)
@@ -218,27 +218,27 @@ for (const mode of MODES) {
         )
       })
 
-      it('authenticates by Basic unless the record wants it in the body', async () => {
+      it('authenticates with Basic if clientAuthInBody=false', async () => {
         assert.equal((await signIn('basic')).headers['location'], START)
         const [token] = github.requests
         assert.match(token?.headers.authorization ?? '', /^Basic /)
         assert.equal(token?.form.has('client_secret'), false)
       })
 
-      it('is the same account when the user takes another name there', async () => {
+      it('keeps the account if the user name changes at the provider', async () => {
         await signIn()
         const before = await userOf('github', '583231')
         github.person = { ...OCTOCAT, login: 'monalisa' }
         assert.equal((await signIn()).headers['location'], START)
         const renamed = await userOf('github', '583231')
-        assert.deepEqual([renamed?.id, renamed?.userName], [before?.id, 'octocat'], 'a name alone writes nothing')
+        assert.deepEqual([renamed?.id, renamed?.userName], [before?.id, 'octocat'], 'a new name alone is not stored')
         github.person = { ...OCTOCAT, login: 'monalisa', email: 'mona@git.example' }
         await signIn()
         const changed = await userOf('github', '583231')
         assert.deepEqual([changed?.id, changed?.userName, changed?.email], [before?.id, 'monalisa', 'mona@git.example'])
       })
 
-      it('reads tokens that come as a form', async () => {
+      it('accepts a form-encoded token response', async () => {
         const browser = server.browser()
         const query = github.agree(await leave(browser))
         github.answers.token = typed('access_token=abc&scope=a%2Cb&token_type=bearer', FORM)
@@ -247,7 +247,7 @@ for (const mode of MODES) {
         assert.equal(github.requests.at(-1)?.headers.authorization, 'Bearer abc')
       })
 
-      it('takes the identifier for the name where no mapping names another', async () => {
+      it('uses the identifier as the user name without a mapping', async () => {
         await signIn('plain')
         assert.equal((await userOf('plain', '583231'))?.userName, '583231')
         await signIn('number')
@@ -268,7 +268,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('takes neither methods nor times of a sign-in from a description', async () => {
+      it('ignores amr, acr and auth_time in userinfo', async () => {
         github.person = { id: 31, login: 'late', amr: ['hwk'], acr: 'gold', auth_time: 1 }
         const browser = server.browser()
         await signIn('github', browser)
@@ -284,7 +284,7 @@ for (const mode of MODES) {
         assert.notEqual(claims.auth_time, 1)
       })
 
-      it('cannot say when a user signed in, so it is not enough for an application that requests max_age', async () => {
+      it('refuses max_age in standard, for lack of auth_time', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
         const answer = await signIn('github', browser)
@@ -293,7 +293,7 @@ for (const mode of MODES) {
       })
 
       if (!uaa) {
-        it('does not meet max_age by coming back from a new sign-in, which it may have ignored', async () => {
+        it('refuses max_age even after prompt=login', async () => {
           const browser = server.browser()
           await signIn('github', browser)
           await authorize(browser, { ...AUTO_REQUEST, max_age: '3600' })
@@ -301,7 +301,7 @@ for (const mode of MODES) {
           await assertRefused(await signIn('github', browser), 403, /Your provider did not ask you to sign in again/)
         })
 
-        it('meets prompt=login by coming back, but gives no auth_time and meets no max_age', async () => {
+        it('accepts prompt=login, without auth_time and max_age', async () => {
           const browser = server.browser()
           const form = { ...AUTO_REQUEST, prompt: 'login' }
           const pushed = await server.send('/oauth/par', { form, basic: AUTO })
@@ -316,7 +316,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('may change factors after a new sign-in there, which nothing can confirm', async () => {
+      it('lets the user change factors after a new sign-in', async () => {
         const zone = await server.store.zones.find('svc')
         assert.ok(zone)
         await setPolicy(server, { requirement: 'optional' })
@@ -329,19 +329,19 @@ for (const mode of MODES) {
         await server.store.zones.update({ ...zone, version: zone.version + 1 })
       })
 
-      it('is asked for a new sign-in where the application demands one', async () => {
+      it('sends prompt=login to the provider in standard', async () => {
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
         await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
         assert.equal((await leave(browser)).searchParams.get('prompt'), uaa ? null : 'login')
       })
 
-      it('makes no account where accounts are made beforehand', async () => {
+      it('creates no account with addShadowUserOnLogin=false', async () => {
         await assertRefused(await signIn('closed'), 403, /The user account must be pre-created/)
         assert.equal(await userOf('closed', '583231'), undefined)
       })
 
-      it('accepts the issuer beside the code if it is that of the record, and any if it has none', async () => {
+      it('checks iss against the issuer of the record, and accepts any without one', async () => {
         const cases: readonly [origin: string, iss: string, fits: boolean][] = [
           ['issuer', ISSUER, true],
           ['issuer', 'https://other.example', false],
@@ -361,7 +361,7 @@ for (const mode of MODES) {
         ['access_denied', 403],
         ['application_suspended', 502],
       ] as const) {
-        it(`shows that the provider said ${error}, and asks for no token`, async () => {
+        it(`reports ${error}, and requests no token`, async () => {
           const browser = server.browser()
           const { state } = github.agree(await leave(browser))
           const query = { error, error_description: '<b>evil</b>', state, code: 'c' }
@@ -373,21 +373,26 @@ for (const mode of MODES) {
       }
     })
 
-    describe('the identifier', () => {
+    describe('identifier', () => {
       const given: readonly { name: string; origin?: string; person: object; want: string | undefined }[] = [
         { name: 'is sub', person: { sub: 'abc-1', login: 'x' }, want: 'abc-1' },
         { name: 'is a string in id', person: { id: 'A1b', login: 'x' }, want: 'A1b' },
-        { name: 'is id where sub is null', person: { sub: null, id: 17, login: 'x' }, want: '17' },
-        { name: 'is sub where id says the same', person: { sub: '18', id: 18, login: 'x' }, want: '18' },
+        { name: 'is id if sub is null', person: { sub: null, id: 17, login: 'x' }, want: '17' },
+        { name: 'is sub if id is equal', person: { sub: '18', id: 18, login: 'x' }, want: '18' },
         {
-          name: 'is the claim that the record names',
+          name: 'is the claim in attributeMappings.external_id',
           origin: 'node',
           person: { ...OCTOCAT, sub: '1', node_id: 'MDQ6' },
           want: 'MDQ6',
         },
         { name: 'is missing', person: { login: 'x', email: 'x@git.example' }, want: undefined },
-        { name: 'is missing in the claim that the record names', origin: 'node', person: OCTOCAT, want: undefined },
-        { name: 'is a list of claims', origin: 'list', person: OCTOCAT, want: undefined },
+        {
+          name: 'is not in the claim of attributeMappings.external_id',
+          origin: 'node',
+          person: OCTOCAT,
+          want: undefined,
+        },
+        { name: 'is mapped to a list of claims', origin: 'list', person: OCTOCAT, want: undefined },
         { name: 'differs in sub and id', person: { sub: '19', id: 20, login: 'x' }, want: undefined },
         { name: 'is 2^53', person: { id: 2 ** 53, login: 'x' }, want: undefined },
         { name: 'is a fraction', person: { id: 1.5, login: 'x' }, want: undefined },
@@ -399,7 +404,7 @@ for (const mode of MODES) {
         { name: 'is empty', person: { sub: '', id: 1, login: 'x' }, want: undefined },
       ]
       for (const { name, origin = 'github', person, want } of given) {
-        it(`${want === undefined ? 'is none if it ' : ''}${name}`, async () => {
+        it(`${want === undefined ? 'is refused if it ' : ''}${name}`, async () => {
           github.person = person
           const before = server.events.length
           const answer = await signIn(origin)
@@ -417,33 +422,33 @@ for (const mode of MODES) {
       }
 
       for (const [name, sub] of [
-        ['too long', 'x'.repeat(256)],
-        ['a character that databases do not keep', 'a\u0000b'],
+        ['256 characters', 'x'.repeat(256)],
+        ['a NUL character', 'a\u0000b'],
       ] as const) {
-        it(`is none if it has ${name}`, async () => {
+        it(`is refused if it has ${name}`, async () => {
           github.person = { sub, login: 'x' }
           await assertRefused(await signIn(), 403, /has no subject|Unable to map claim/)
         })
       }
 
-      it('does not replace a name that the mapping misses', async () => {
+      it('does not replace a missing mapped user name', async () => {
         github.person = { id: 41, login: 41 }
         await assertRefused(await signIn(), 403, /Unable to map claim to a username/)
       })
     })
 
-    describe('what the endpoints answer', () => {
+    describe('response of the provider', () => {
       const TOKEN = { access_token: 'abc', token_type: 'bearer' }
       const tokens: readonly { name: string; answer: GithubAnswer; words: RegExp }[] = [
         { name: 'an error with status 200', answer: { body: { error: 'bad_verification_code' } }, words: UNVERIFIED },
         {
-          name: 'an error as a form',
+          name: 'a form-encoded error',
           answer: typed('error=bad_verification_code&access_token=abc', FORM),
           words: UNVERIFIED,
         },
-        { name: 'a refusal', answer: { status: 400, body: { error: 'invalid_grant' } }, words: UNVERIFIED },
+        { name: 'invalid_grant', answer: { status: 400, body: { error: 'invalid_grant' } }, words: UNVERIFIED },
         { name: 'no access token', answer: { body: { token_type: 'bearer' } }, words: NO_ANSWER },
-        { name: 'a number for an access token', answer: { body: { ...TOKEN, access_token: 7 } }, words: NO_ANSWER },
+        { name: 'a number as the access token', answer: { body: { ...TOKEN, access_token: 7 } }, words: NO_ANSWER },
         { name: 'an empty access token', answer: { body: { ...TOKEN, access_token: '' } }, words: NO_ANSWER },
         {
           name: 'a token with a line break',
@@ -452,15 +457,19 @@ for (const mode of MODES) {
         },
         { name: 'a token of another type', answer: { body: { ...TOKEN, token_type: 'DPoP' } }, words: UNVERIFIED },
         {
-          name: 'a form that repeats a field',
+          name: 'a form with a repeated field',
           answer: typed('access_token=a&access_token=b', FORM),
           words: NO_ANSWER,
         },
-        { name: 'a form that says JSON', answer: { body: 'access_token=abc&token_type=bearer' }, words: NO_ANSWER },
+        {
+          name: 'a form with a JSON content type',
+          answer: { body: 'access_token=abc&token_type=bearer' },
+          words: NO_ANSWER,
+        },
         { name: 'status 503', answer: { status: 503, body: {} }, words: NO_ANSWER },
       ]
       for (const { name, answer, words } of tokens) {
-        it(`sign no user in with ${name} for a token`, async () => {
+        it(`is refused from the token endpoint with ${name}`, async () => {
           github.answers.token = answer
           await assertRefused(await signIn(), 502, words)
           assert.equal(github.requests.filter(({ path }) => path === '/user').length, 0)
@@ -469,28 +478,28 @@ for (const mode of MODES) {
 
       const latin = Buffer.concat([Buffer.from('{"login":"x","sub":"a'), Buffer.from([0xe9]), Buffer.from('"}')])
       const users: readonly { name: string; answer: GithubAnswer }[] = [
-        { name: 'a refusal of the token', answer: { status: 401, body: OCTOCAT } },
+        { name: 'status 401', answer: { status: 401, body: OCTOCAT } },
         { name: 'status 201', answer: { status: 201, body: OCTOCAT } },
         { name: 'status 500', answer: { status: 500, body: OCTOCAT } },
         { name: 'no JSON', answer: { body: '<html>' } },
-        { name: 'a list', answer: { body: [OCTOCAT] } },
+        { name: 'an array', answer: { body: [OCTOCAT] } },
         { name: 'null', answer: { body: null } },
-        { name: 'nothing', answer: { body: '' } },
-        { name: 'a signed description', answer: typed('a.b.c', { 'content-type': 'application/jwt' }) },
+        { name: 'an empty body', answer: { body: '' } },
+        { name: 'a signed response', answer: typed('a.b.c', { 'content-type': 'application/jwt' }) },
         { name: 'Latin-1', answer: typed(latin, { 'content-type': 'application/json' }) },
-        { name: 'too much', answer: { body: { ...OCTOCAT, bio: 'x'.repeat(100_000) } } },
+        { name: 'too much data', answer: { body: { ...OCTOCAT, bio: 'x'.repeat(100_000) } } },
         { name: 'a redirect', answer: typed('', { location: '/user' }, 302) },
-        { name: 'a hang-up', answer: response => void response.destroy() },
+        { name: 'a closed connection', answer: response => void response.destroy() },
       ]
       for (const { name, answer } of users) {
-        it(`sign no user in with ${name} for a user`, async () => {
+        it(`is refused from the userinfo endpoint with ${name}`, async () => {
           github.answers.user = answer
           await assertRefused(await signIn(), 502, NO_ANSWER)
           assert.equal(github.requests.filter(({ path }) => path === '/user').length, 1)
         })
       }
 
-      it('bring no markup into pages', async () => {
+      it('is escaped on pages', async () => {
         github.person = { id: 51, login: '<script>alert(1)</script>', name: '"><img src=x onerror=alert(1)>' }
         const browser = server.browser()
         await signIn('github', browser)
@@ -500,11 +509,11 @@ for (const mode of MODES) {
       })
     })
 
-    describe('what a provider says', () => {
+    describe('provider', () => {
       const membershipsOf = async (userId: string): Promise<readonly string[]> =>
         (await server.store.groups.namesOfUser('svc', userId)).filter(name => /^(?:app|svc)\./.test(name))
 
-      it('makes mapped groups and attributes of mapped members, and follows the next sign-in', async () => {
+      it('sets mapped groups, and updates them at each sign-in', async () => {
         github.person = { ...OCTOCAT, teams: ['Acme/Staff', 'svc.admin'], company: '@acme' }
         await signIn('teams')
         const { id } = (await userOf('teams', '583231')) ?? assert.fail()
@@ -514,7 +523,7 @@ for (const mode of MODES) {
         assert.deepEqual(await membershipsOf(id), [])
       })
 
-      it('accepts an invitation only with email_verified for the address that was invited', async () => {
+      it('accepts an invitation only with email_verified for the invited address', async () => {
         const { access_token: bearer } = (
           await server.token({ grant_type: 'client_credentials' }, { basic: ['inviter', 'secret'] })
         ).json<{ access_token: string }>()
@@ -543,7 +552,7 @@ for (const mode of MODES) {
         assert.equal((await userOf('github', '61'))?.verified, true)
       })
 
-      it('is not asked for passwords, and its tokens are no assertions', async () => {
+      it('is supported neither by the password nor by the JWT bearer grant', async () => {
         const provider = (await server.store.providers.findByOrigin('svc', 'signed')) ?? assert.fail()
         const config = { ...provider.config, passwordGrantEnabled: true }
         await server.store.providers.update('svc', { ...provider, config })
@@ -559,13 +568,13 @@ for (const mode of MODES) {
       })
     })
 
-    describe('an access token that is a signed JWT', () => {
+    describe('signed JWT access token', () => {
       const given = async (claims: Readonly<Record<string, unknown>> = {}): Promise<GithubAnswer> => {
         const token = await signer.token({ iss: ISSUER, aud: OUR_ID, sub: 'signed-1', ...claims })
         return { body: { access_token: token, token_type: 'Bearer' } }
       }
 
-      it('has the level that the record has for its class', async () => {
+      it('has the level that acrMapping assigns to its acr', async () => {
         for (const [acr, want] of [
           ['gold', '2'],
           ['2', '1'],
@@ -593,19 +602,19 @@ for (const mode of MODES) {
         )
       })
 
-      it('names the token endpoint as its issuer where the record names none', async () => {
+      it('must have the token endpoint as iss if no issuer is configured', async () => {
         github.answers.token = await given({ iss: `${github.url}/login/oauth/access_token` })
         assert.equal((await signIn('unnamed')).headers['location'], START)
         github.answers.token = await given()
         await assertRefused(await signIn('unnamed'), 502, UNVERIFIED)
       })
 
-      const lies: readonly { name: string; token: () => Promise<unknown> }[] = [
+      const invalid: readonly { name: string; token: () => Promise<unknown> }[] = [
         { name: 'another client', token: () => signer.token({ iss: ISSUER, aud: 'other' }) },
         { name: 'no audience', token: () => signer.token({ iss: ISSUER, aud: undefined }) },
         { name: 'another issuer', token: () => signer.token({ aud: OUR_ID }) },
-        { name: 'a past end', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: 1 }) },
-        { name: 'no end', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: undefined }) },
+        { name: 'a past exp', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: 1 }) },
+        { name: 'no exp', token: () => signer.token({ iss: ISSUER, aud: OUR_ID, exp: undefined }) },
         {
           name: 'another key',
           token: async () => (await createOidcProvider(clock)).token({ iss: ISSUER, aud: OUR_ID }),
@@ -615,16 +624,16 @@ for (const mode of MODES) {
           token: async () => unsigned({ alg: 'none' }, { iss: ISSUER, aud: OUR_ID, sub: 'x', exp: 9e9 }),
         },
         {
-          name: 'its public key as a secret',
+          name: 'HS256 with the public key as a secret',
           token: () =>
             new SignJWT({ iss: ISSUER, aud: OUR_ID, sub: 'x', exp: 9e9 })
               .setProtectedHeader({ alg: 'HS256' })
               .sign(publicKeyAsSecret(signer)),
         },
-        { name: 'no structure', token: async () => 'opaque' },
+        { name: 'an opaque value', token: async () => 'opaque' },
       ]
-      for (const { name, token } of lies) {
-        it(`signs no user in with ${name}`, async () => {
+      for (const { name, token } of invalid) {
+        it(`is refused with ${name}`, async () => {
           github.answers.token = { body: { access_token: await token(), token_type: 'Bearer' } }
           await assertRefused(await signIn('signed'), 502, UNVERIFIED)
         })

@@ -9,7 +9,7 @@ import type { TestServer } from '../support/server.ts'
 
 const random = createRandom()
 
-describe('/outbox', () => {
+describe('GET /outbox', () => {
   let server: TestServer
 
   before(async () => {
@@ -38,19 +38,19 @@ describe('/outbox', () => {
     assert.match(String(headers['cache-control']), /no-store/)
   })
 
-  it('is not for a page of another site by DNS rebinding', async () => {
+  it('refuses an unknown host, against DNS rebinding', async () => {
     assert.equal((await server.send('/outbox', { host: 'evil.example:8080' })).status, 404)
   })
 
-  it('is in the playground only', async () => {
+  it('exists only in the playground', async () => {
     const other = await startServer()
     assert.notEqual((await other.send('/outbox')).status, 200)
     await other.stop()
   })
 })
 
-describe('the log without a mail server', () => {
-  it('names the recipient, the subject and the link of a mail', () => {
+describe('`createMailLog`', () => {
+  it('logs recipient, subject and link of a mail', () => {
     const lines: string[] = []
     createMailLog(line => lines.push(line))({
       from: 'Example',

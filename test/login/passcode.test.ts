@@ -16,7 +16,7 @@ const GROUPED = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){4}[0-9A-HJKMNP-TV-Z]{4}$/
 const valueIn = (mode: string): RegExp => (mode === 'uaa' ? /^[A-Za-z0-9_-]{32}$/ : GROUPED)
 const JSON_ONLY = { accept: 'application/json' }
 
-/** The code on a page; undefined when it shows none. */
+/** The code on a page, if any. */
 const shownOn = (page: string): string | undefined => {
   const text = /<samp id="passcode"[^>]*>((?:<\/?span>|<wbr>|[^<])*)<\/samp>/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
   return text === undefined ? undefined : unescaped(text)
@@ -42,7 +42,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /passcode: response: HTML page
-    it('shows a code on a page that works without script and is never kept', async () => {
+    it('shows a code without scripts, with no-store', async () => {
       const answer = await (await signedIn(server)).send('/passcode', { headers: { accept: 'text/html' } })
       assert.equal(answer.status, 200)
       assert.match(String(answer.headers['content-type']), /^text\/html/)
@@ -61,7 +61,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /passcode: response: JSON string
-    it('answers a program with a bare JSON string, never kept', async () => {
+    it('returns a bare JSON string, with no-store', async () => {
       const answer = await (await signedIn(server)).send('/passcode', { headers: JSON_ONLY })
       assert.equal(answer.status, 200)
       assert.match(String(answer.headers['content-type']), /^application\/json/)
@@ -70,17 +70,17 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, answer.json<string>()))
     })
 
-    it('makes another code each time, of every character that it may have', async () => {
+    it('returns a new random code each time', async () => {
       const browser = await signedIn(server)
       const codes: string[] = []
       for (let index = 0; index < 50; index += 1) codes.push(await fetchCode(browser))
       assert.equal(new Set(codes).size, 50)
       const characters = mode === 'uaa' ? 64 : 33 // 32 and the separator
-      assert.equal(new Set(codes.join('')).size, characters, 'of a thousand characters and more')
+      assert.equal(new Set(codes.join('')).size, characters, 'all characters of the alphabet')
       server.clock.advance(60)
     })
 
-    it('accepts a code in other letters and without separators where it is one to type', async () => {
+    it('ignores case and separators of a code in standard', async () => {
       const retyped = (await fetchCode(await signedIn(server))).toLowerCase().replaceAll('-', ' ')
       const answer = await redeem(server, retyped)
       assert.equal(answer.status, mode === 'uaa' ? 401 : 200)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /passcode: rule: 32 characters, 5 minutes, one use
-    it('keeps a digest with its end in five minutes, and never the code', async () => {
+    it('stores only a digest, for five minutes', async () => {
       const browser = await signedIn(server)
       const passcode = await fetchCode(browser)
       const { id: userId, passwordRevision } = await userNamed(server, 'marissa')
@@ -109,7 +109,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /passcode: rule: anonymous goes to the login page
-    it('redirects anonymous users to sign-in, and then back', async () => {
+    it('redirects anonymous users to sign-in, and back', async () => {
       const browser = server.browser()
       const answer = await browser.send('/passcode?from=cli')
       assert.equal(answer.status, 302)
@@ -120,20 +120,20 @@ for (const mode of MODES) {
       assert.match(shownOn((await browser.send('/passcode?from=cli')).text) ?? '', VALUE)
     })
 
-    it('refuses a program that is not signed in, with a session that is only on the way, or after signing out', async () => {
-      const onTheWay = server.browser()
-      await onTheWay.send('/passcode')
+    it('refuses JSON callers without a signed-in session', async () => {
+      const anonymous = server.browser()
+      await anonymous.send('/passcode')
       const out = await signedIn(server)
       await out.send('/logout.do', { form: { 'X-Svc-Csrf': out.csrf } })
-      for (const browser of [server.browser(), onTheWay, out]) {
+      for (const browser of [server.browser(), anonymous, out]) {
         const answer = await browser.send('/passcode', { headers: JSON_ONLY })
-        // UAA: sent to sign in like a user (row M7).
+        // UAA: redirected to sign-in (row M7).
         if (mode === 'uaa') assert.equal(answer.headers['location'], 'http://localhost:8080/login')
         else assert.deepEqual(answer.json(), { error: 'Full authentication is required to access this resource' })
       }
     })
 
-    it('has nothing for tokens', async () => {
+    it('refuses bearer tokens', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const { access_token: bearer } = tokensOf(await server.token(form, { basic: APP }))
       assert.equal(
@@ -143,7 +143,7 @@ for (const mode of MODES) {
     })
 
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
-      it(`makes none for ${method}`, async () => {
+      it(`creates no code for ${method}`, async () => {
         const browser = await signedIn(server)
         const passcode = await fetchCode(browser)
         const answer = await browser.send('/passcode', { method, headers: JSON_ONLY })
@@ -155,15 +155,15 @@ for (const mode of MODES) {
 
     const foreign: readonly { name: string; headers: Readonly<Record<string, string>> }[] = [
       { name: 'a link of another site', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' } },
-      { name: 'a neighbouring host', headers: { 'sec-fetch-site': 'same-site' } },
-      { name: 'a picture of another site', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' } },
+      { name: 'a sibling host', headers: { 'sec-fetch-site': 'same-site' } },
+      { name: 'an image on another site', headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' } },
       { name: 'a prefetch', headers: { 'sec-purpose': 'prefetch', 'sec-fetch-site': 'same-origin' } },
       { name: 'a prerender', headers: { 'sec-purpose': 'prefetch;prerender', 'sec-fetch-site': 'none' } },
-      { name: 'a prefetch as it used to be', headers: { purpose: 'prefetch' } },
-      { name: 'a site of another kind', headers: { 'sec-fetch-site': 'elsewhere' } },
+      { name: 'a prefetch with the old header', headers: { purpose: 'prefetch' } },
+      { name: 'an unknown Sec-Fetch-Site', headers: { 'sec-fetch-site': 'elsewhere' } },
     ]
     for (const { name, headers } of foreign) {
-      it(`neither makes a code nor voids one for ${name}`, async () => {
+      it(`neither creates nor invalidates a code for ${name}`, async () => {
         const browser = await signedIn(server)
         const passcode = await fetchCode(browser)
         const page = await browser.send('/passcode', { headers: { accept: 'text/html', ...headers } })
@@ -178,20 +178,20 @@ for (const mode of MODES) {
     }
 
     for (const site of ['same-origin', 'none']) {
-      it(`makes one for a browser that says ${site}`, async () => {
+      it(`creates a code with Sec-Fetch-Site: ${site}`, async () => {
         const answer = await (await signedIn(server)).send('/passcode', { headers: { 'sec-fetch-site': site } })
         assert.match(shownOn(answer.text) ?? '', VALUE)
       })
     }
 
-    it('gives each user a code of their own', async () => {
+    it('returns a separate code for each user', async () => {
       const marissa = await fetchCode(await signedIn(server))
       const joel = await fetchCode(await signedIn(server, 'joel', 'wombat'))
       tokensOf(await redeem(server, marissa))
       tokensOf(await redeem(server, joel))
     })
 
-    it('makes sixty in a minute for one user and answers 429 after that, which voids nothing', async () => {
+    it('answers 429 after sixty codes in a minute, and keeps the last code valid', async () => {
       server.clock.advance(60)
       const browser = await signedIn(server)
       let passcode = ''
@@ -216,8 +216,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('GET /passcode below a path', () => {
-  it('links to itself and its script there', async () => {
+describe('GET /passcode with a path in the base URL', () => {
+  it('links to itself and its script below the path', async () => {
     const server = await startServer({ config: { base_url: 'http://localhost:8080/uaa' } })
     try {
       const browser = server.browser()
@@ -233,7 +233,7 @@ describe('GET /passcode below a path', () => {
   })
 })
 
-describe('the passcode page in a browser', () => {
+describe('GET /passcode in a browser', () => {
   let server: TestServer
   let other: Site
   let chromium: Chromium
@@ -257,7 +257,7 @@ describe('the passcode page in a browser', () => {
     await server.stop()
   })
 
-  /** A page on which somebody is signed in and was led to a code. */
+  /** Signs in, and opens the page with a code. */
   const withCode = async (options: BrowserContextOptions = {}): Promise<Page> => {
     const context = await chromium.newContext(options)
     const page = await context.newPage()
@@ -270,7 +270,7 @@ describe('the passcode page in a browser', () => {
     return page
   }
 
-  it('leads from the sign-in to the code, and the button copies it', async () => {
+  it('shows the code after sign-in, and copies it with the button', async () => {
     const page = await withCode({ permissions: ['clipboard-read', 'clipboard-write'] })
     const passcode = await page.innerText('#passcode')
     await page.click('#copybutton')
@@ -283,7 +283,7 @@ describe('the passcode page in a browser', () => {
     await page.context().close()
   })
 
-  it('copies without a clipboard too, as over plain http: what is selected', async () => {
+  it('selects the code if there is no clipboard API', async () => {
     const page = await withCode()
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.click('#copybutton')
@@ -292,7 +292,7 @@ describe('the passcode page in a browser', () => {
     await page.context().close()
   })
 
-  it('shows the code without script, selected by a click, and no button that would do nothing', async () => {
+  it('shows the code without scripts and without a button, and selects it by a click', async () => {
     const page = await withCode({ javaScriptEnabled: false })
     assert.equal(await page.isVisible('#copybutton'), false)
     assert.equal(await page.isVisible('#passcode'), true)
@@ -303,7 +303,7 @@ describe('the passcode page in a browser', () => {
     await scripted.context().close()
   })
 
-  it('asks who comes from another site, whose pictures void nothing either', async () => {
+  it('asks for confirmation of a cross-site navigation, and ignores images', async () => {
     const page = await withCode()
     const first = await page.innerText('#passcode')
     await page.goto(`${elsewhere}/`)

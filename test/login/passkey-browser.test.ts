@@ -1,4 +1,4 @@
-// Passkeys on the sign-in page as a user uses them, with a real browser and its virtual authenticator.
+// Passkeys on the sign-in page, in a real browser with a virtual authenticator.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -20,7 +20,7 @@ const looks: readonly (readonly [string, BrowserContextOptions])[] = [320, 1280]
   ),
 )
 
-describe('a passkey in a browser', () => {
+describe('Passkey sign-in in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -56,11 +56,11 @@ describe('a passkey in a browser', () => {
     await page.waitForURL(url => !url.pathname.endsWith('/login')) // and its script has run
   }
 
-  /** A browser that offers no passkeys by itself: the virtual user would take them before the button is pressed. */
+  /** Disables passkey autofill, which the virtual user would accept before the button is pressed. */
   const withoutAutofill = (page: Page): Promise<unknown> =>
     page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
 
-  /** A passkey made at the first sign-in; then nobody is signed in, and nobody touches the authenticator. */
+  /** Creates a passkey at the first sign-in, ends the session and makes the authenticator unresponsive. */
   async function enrolled(page: Page, prefix = ''): Promise<VirtualAuthenticator> {
     const authenticator = await addVirtualAuthenticator(page)
     await typePassword(page, `${prefix}/profile`)
@@ -72,7 +72,7 @@ describe('a passkey in a browser', () => {
     return authenticator
   }
 
-  it('signs in by the button and continues to the application, at the level of a passkey', async () => {
+  it('signs in with the button and continues the request, with acr phr', async () => {
     const page = await open()
     await withoutAutofill(page)
     const authenticator = await enrolled(page)
@@ -89,7 +89,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('steps up a sign-in by password when an application asks for it', async () => {
+  it('steps up a password sign-in to the requested acr', async () => {
     const page = await open()
     await setPolicy(server, { requirement: 'required' })
     const authenticator = await enrolled(page)
@@ -108,7 +108,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('reports that it was not used, stays on the page with what was typed, and can be tried again', async () => {
+  it('reports a failed attempt, keeps the typed name, and allows another', async () => {
     const page = await open()
     await withoutAutofill(page)
     const authenticator = await enrolled(page)
@@ -120,14 +120,14 @@ describe('a passkey in a browser', () => {
     await page.getByRole('button', BUTTON).click()
     await page.getByText('No passkey was used. Try again, or sign in another way.').waitFor()
     assert.equal(await page.inputValue('#username'), 'marissa')
-    assert.equal(server.events.length, events, 'nothing was sent')
+    assert.equal(server.events.length, events, 'no request was sent')
     await authenticator.verifies(true)
     await page.getByRole('button', BUTTON).click()
     await page.waitForURL(url => url.pathname !== '/login')
     await page.context().close()
   })
 
-  it('is asked for with a new challenge before the old one ends, and not while the page is hidden', async () => {
+  it('requests a new challenge before the old one expires', async () => {
     const page = await open()
     await enrolled(page)
     await page.clock.install()
@@ -148,7 +148,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('leads on from an older tab, and from a page that is too old', async () => {
+  it('reports an outdated page, and continues after sign-in in another tab', async () => {
     const page = await open()
     await withoutAutofill(page)
     await enrolled(page)
@@ -167,7 +167,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('of a zone is refused in another zone, though the browser offers it there', async () => {
+  it('refuses a passkey of another zone', async () => {
     const page = await open()
     for (const zone of ['x', 'y']) {
       const found = await server.store.zones.find(zone)
@@ -189,7 +189,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('is refused after it was removed', async () => {
+  it('refuses a removed passkey', async () => {
     const page = await open()
     await withoutAutofill(page)
     const authenticator = await enrolled(page)
@@ -201,7 +201,7 @@ describe('a passkey in a browser', () => {
     await page.context().close()
   })
 
-  it('is not offered where there is no script', async () => {
+  it('is hidden without scripts', async () => {
     const page = await open({ javaScriptEnabled: false })
     await page.goto(`${base}/login`)
     assert.equal(await page.locator('form[data-passkey]').isVisible(), false)
@@ -209,7 +209,7 @@ describe('a passkey in a browser', () => {
   })
 
   for (const [name, options] of looks) {
-    it(`has a place on the sign-in page (${name}) that breaks no rule of accessibility`, async () => {
+    it(`is accessible (${name})`, async () => {
       const page = await open({ ...options, reducedMotion: 'reduce' })
       await addVirtualAuthenticator(page)
       await page.goto(`${base}/login`)

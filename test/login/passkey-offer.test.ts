@@ -1,4 +1,4 @@
-// The offer of a passkey after a sign-in with a password: once for each user, where it can be taken.
+// The offer of a passkey after a password sign-in, once per user.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { APP_REQUEST, authorizeBootstrap } from '../support/authorize.ts'
@@ -17,7 +17,7 @@ const device = createAuthenticator(BASE)
 const locationOf = ({ headers }: TestAnswer): string => String(headers['location'])
 
 for (const mode of MODES) {
-  describe(`the offer of a passkey, in ${mode}`, () => {
+  describe(`Passkey offer in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -32,14 +32,14 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** Signs in as a browser whose device can make a passkey. */
+    /** Signs in with a browser that supports passkeys. */
     async function signIn(userName = 'marissa', password = 'koala', more: object = { can_passkey: 'true' }) {
       const { text } = await browser.send('/login')
       return browser.send('/login.do', { form: { ...hiddenFields(text), username: userName, password, ...more } })
     }
 
-    // Covers any /profile/security/offer: rule: may be declined for good
-    it('comes where the device can make one, and continues when it is declined, permanently', async () => {
+    // Covers any /profile/security/offer: rule: can be declined permanently
+    it('is shown if the browser supports passkeys, and never again once declined', async () => {
       await browser.send(AUTHORIZE)
       assert.equal(locationOf(await signIn()), OFFER)
       const page = await browser.send('/profile/security/offer')
@@ -50,10 +50,10 @@ for (const mode of MODES) {
       browser = server.browser()
       assert.equal(locationOf(await signIn()), `${BASE}/`)
       assert.equal(locationOf(await browser.send('/profile/security/offer')), `${BASE}/`)
-      assert.equal((await userNamed(server, 'joel')).factors, undefined, 'for this person')
+      assert.equal((await userNamed(server, 'joel')).factors, undefined, 'for this user only')
     })
 
-    it('continues when it is taken', async () => {
+    it('continues the request when accepted', async () => {
       await browser.send(AUTHORIZE)
       await signIn('sam', 'dingo')
       const page = await browser.send('/profile/security/offer')
@@ -72,7 +72,7 @@ for (const mode of MODES) {
       assert.equal(locationOf(await signIn('sam', 'dingo')), `${BASE}/second_factor`)
     })
 
-    it('does not come to other browsers and programs, nor where it cannot be taken', async () => {
+    it('is not shown to browsers without passkeys, nor if the policy excludes them', async () => {
       assert.equal(locationOf(await signIn('joel', 'wombat', {})), `${BASE}/`)
       for (const policy of [
         { requirement: 'off' },
@@ -85,14 +85,22 @@ for (const mode of MODES) {
       }
       await setPolicy(server, { requirement: 'required' })
       browser = server.browser()
-      assert.equal(locationOf(await signIn('joel', 'wombat')), `${BASE}/second_factor`, 'one is demanded instead')
+      assert.equal(
+        locationOf(await signIn('joel', 'wombat')),
+        `${BASE}/second_factor`,
+        'a second factor is required instead',
+      )
       await setPolicy(server, { requirement: 'optional' })
       browser = server.browser()
       await browser.send('/profile/security/app')
-      assert.equal(locationOf(await signIn('joel', 'wombat')), `${BASE}/profile/security/app`, 'on the way to one')
+      assert.equal(
+        locationOf(await signIn('joel', 'wombat')),
+        `${BASE}/profile/security/app`,
+        'enrolment was requested',
+      )
     })
 
-    it('is not declined by another site', async () => {
+    it('requires the anti-forgery token', async () => {
       await signIn('joel', 'wombat')
       const forged = await browser.send('/profile/security/offer', { form: {} })
       assert.equal(forged.status, 403)

@@ -1,5 +1,5 @@
-// What becomes of a sign-in or an approval whose ground shifted meanwhile: records that went, other tabs, second posts, the
-// back button, cookies from elsewhere.
+// Sign-ins and approvals under changed circumstances: deleted records, other tabs, repeated forms, the back button, foreign
+// cookies.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
@@ -24,7 +24,7 @@ for (const mode of MODES) {
   const isStandard = mode === 'standard'
   const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
 
-  describe(`going on in ${mode}`, () => {
+  describe(`Resumption in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
@@ -36,18 +36,18 @@ for (const mode of MODES) {
 
     const follow = (browser: Browser, answer: TestAnswer): Promise<TestAnswer> =>
       browser.send(answer.location().pathname + answer.location().search)
-    /** The fields of the sign-in page of somebody on the way to the client. */
+    /** Starts an authorization request, and returns the hidden fields of the sign-in page. */
     async function asked(browser: Browser, request: Readonly<Record<string, string>> = AUTO_REQUEST) {
       assert.equal((await authorize(browser, request)).location().href, LOGIN)
       return hiddenFields((await browser.send('/login')).text)
     }
-    /** The whole form of an approval page, everything ticked. */
+    /** The form of an approval page, all scopes checked. */
     const allowed = (page: TestAnswer): Record<string, string> => ({
       ...hiddenFields(page.text),
       ...Object.fromEntries(checkboxes(page.text).map(({ name, value }) => [name, value])),
       user_oauth_approval: 'true',
     })
-    /** Somebody who looks at the approval page, and its form. */
+    /** A browser on the approval page, and its form. */
     async function approving(): Promise<{ browser: Browser; form: Record<string, string> }> {
       const browser = await signedIn(server)
       const { id } = await userNamed(server, 'marissa')
@@ -58,14 +58,14 @@ for (const mode of MODES) {
     }
     const isCode = (answer: TestAnswer): boolean => answer.location().searchParams.has('code')
 
-    describe('with a request that was saved', () => {
+    describe('of a saved request', () => {
       it('reports a client deleted in between, without a redirect', async () => {
         const browser = server.browser()
         await asked(browser)
-        // A request for a client that there is none of, as it is after the client was deleted.
-        const waiting = Buffer.from(browser.cookies.get('svc-request') ?? '', 'base64url').toString()
-        assert.ok(waiting.includes('client_id=auto'))
-        const changed = waiting.replace('client_id=auto', 'client_id=gone')
+        // As after deletion of the client.
+        const saved = Buffer.from(browser.cookies.get('svc-request') ?? '', 'base64url').toString()
+        assert.ok(saved.includes('client_id=auto'))
+        const changed = saved.replace('client_id=auto', 'client_id=gone')
         browser.cookies.set('svc-request', Buffer.from(changed).toString('base64url'))
         const page = await browser.send('/login')
         assert.equal(page.status, 200)
@@ -73,10 +73,10 @@ for (const mode of MODES) {
         const answer = await follow(browser, signed)
         assert.equal(answer.status, isStandard ? 400 : 401)
         assert.equal(answer.headers['location'], undefined)
-        assert.equal((await browser.send('/home')).status, 200, 'the person is signed in all the same')
+        assert.equal((await browser.send('/home')).status, 200, 'the user is signed in nevertheless')
       })
 
-      it('reports a redirect URI that was taken from the client, and never follows it', async () => {
+      it('reports a redirect URI that was removed from the client, without a redirect', async () => {
         const { redirectUris } = await clientNamed(server, 'auto')
         const browser = server.browser()
         const fields = await asked(browser)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
         assert.ok(isCode(await follow(browser, signed)))
       })
 
-      it('does not sign in a user who was disabled meanwhile, and continues with another one', async () => {
+      it('refuses a deactivated user, and continues with another', async () => {
         const browser = server.browser()
         const fields = await asked(browser)
         await changeUser(server, 'marissa', { active: false })
@@ -100,16 +100,16 @@ for (const mode of MODES) {
         assert.equal(joel.location().pathname, '/oauth/authorize')
       })
 
-      it('asks once more when the user is disabled between sign-in and request', async () => {
+      it('requires a new sign-in if the user was deactivated after sign-in', async () => {
         const browser = server.browser()
         const signed = await browser.send('/login.do', { form: { ...KOALA, ...(await asked(browser)) } })
         await changeUser(server, 'marissa', { active: false })
         assert.equal((await follow(browser, signed)).location().href, LOGIN)
         await changeUser(server, 'marissa', { active: true })
-        assert.equal((await browser.send('/home')).location().href, LOGIN, 'the session does not come back')
+        assert.equal((await browser.send('/home')).location().href, LOGIN, 'the session stays ended')
       })
 
-      it('ends a session whose user is gone', async () => {
+      it('ends the session of a deleted user', async () => {
         const browser = await signedIn(server)
         const row = digest(browser.cookies.get(cookie) ?? '')
         const session = await server.store.sessions.find('svc', row)
@@ -120,7 +120,7 @@ for (const mode of MODES) {
         assert.equal((await server.store.sessions.find('svc', row))?.signIn, undefined)
       })
 
-      it('finds no page when the zone was disabled, and continues when it is back', async () => {
+      it('answers 404 while the zone is inactive, and continues afterwards', async () => {
         const browser = server.browser(Z1_HOST)
         await authorize(browser, AUTO_REQUEST)
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -141,8 +141,8 @@ for (const mode of MODES) {
       })
     })
 
-    describe('with an approval page that stayed open', () => {
-      it('never redirects to a URI that was taken from the client', async () => {
+    describe('of an approval page', () => {
+      it('does not redirect to a URI that was removed from the client', async () => {
         const { redirectUris } = await clientNamed(server, 'app')
         const { browser, form } = await approving()
         await changeClient(server, 'app', { redirectUris: ['https://app.example/new'] })
@@ -152,7 +152,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], undefined)
       })
 
-      it('gives nothing that was taken from the client', async () => {
+      it('grants no scope that was removed from the client', async () => {
         const { scope } = await clientNamed(server, 'app')
         const { browser, form } = await approving()
         await changeClient(server, 'app', { scope: ['profile'] })
@@ -162,18 +162,18 @@ for (const mode of MODES) {
         assert.match(answer.location().href, /[?&#]error=invalid_scope/)
       })
 
-      it('grants nothing to a disabled user, and stores nothing', async () => {
+      it('grants and stores nothing for a deactivated user', async () => {
         const { browser, form } = await approving()
         const events = server.events.length
         await changeUser(server, 'marissa', { active: false })
-        // The old session ended, and with it the right to answer.
+        // The session has ended, so the answer is refused.
         const answer = await browser.send('/oauth/authorize', { form })
         await changeUser(server, 'marissa', { active: true })
         assert.equal(answer.location().href, LOGIN)
         assert.equal(server.events.length, events)
       })
 
-      it('takes the answer once: the back button and a second post give no second code', async () => {
+      it('accepts the form once', async () => {
         const { browser, form } = await approving()
         const first = await browser.send('/oauth/authorize', { form })
         assert.ok(isCode(first))
@@ -185,7 +185,7 @@ for (const mode of MODES) {
         assert.equal((await exchange(server, code, uri, ['app', 'app-secret'])).status, 200)
       })
 
-      it('accepts the answer of the newest tab only, and says so to the older one', async () => {
+      it('accepts only the form of the newest tab', async () => {
         const { browser, form: older } = await approving()
         const page = await authorize(browser, { ...APP_REQUEST, state: 'newer' })
         const newer = allowed(page)
@@ -195,7 +195,7 @@ for (const mode of MODES) {
         assert.equal(responseOf(await browser.send('/oauth/authorize', { form: newer })).query['state'], 'newer')
       })
 
-      it('does not take the answer of another session', async () => {
+      it('refuses the form of another session', async () => {
         const { form } = await approving()
         const joel = await signedIn(server, 'joel', 'wombat')
         const foreign = await joel.send('/oauth/authorize', { form })
@@ -206,7 +206,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('when a form is posted after its session has ended', () => {
+    describe('of a form posted without a session', () => {
       const forms: readonly (readonly [form: string, page: string])[] = [
         ['/change_password.do', '/change_password'],
         ['/change_email.do', '/change_email'],
@@ -221,7 +221,7 @@ for (const mode of MODES) {
         ['/profile/security/devices', '/profile/security'],
       ]
       for (const [path, page] of forms) {
-        it(`${path} leads to ${page} after a new sign-in`, async () => {
+        it(`redirects ${path} to ${page} after sign-in`, async () => {
           const browser = await signedIn(server)
           browser.cookies.delete(mode === 'standard' ? 'svc-session' : 'JSESSIONID')
           const form = { 'X-Svc-Csrf': browser.csrf, 'X-Uaa-Csrf': browser.csrf }
@@ -231,8 +231,8 @@ for (const mode of MODES) {
       }
     })
 
-    describe('when the sign-in form is posted', () => {
-      it('twice at the same instant, both lead on, each with a session that works', async () => {
+    describe('of the sign-in form', () => {
+      it('creates a session for each of two concurrent posts', async () => {
         const browser = server.browser()
         const form = { ...KOALA, ...(await asked(browser)) }
         const cookies = Object.fromEntries(browser.cookies)
@@ -246,7 +246,7 @@ for (const mode of MODES) {
         assert.notEqual(answers[0]?.cookies[cookie], answers[1]?.cookies[cookie])
       })
 
-      it('a second time by the back button, it is refused and the session stays', async () => {
+      it('refuses a second post, and keeps the session', async () => {
         const browser = server.browser()
         const form = { ...KOALA, ...(await asked(browser)) }
         assert.equal((await browser.send('/login.do', { form })).status, 302)
@@ -257,7 +257,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 200)
       })
 
-      it('after a sign-in in another tab, it leads on for that user only, and asks about another', async () => {
+      it('continues after sign-in in another tab as the same user, and asks about another', async () => {
         const browser = server.browser()
         const older = await asked(browser)
         await browser.signIn('marissa', 'koala')
@@ -281,7 +281,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/home')).text, /joel/)
       })
 
-      it('with the anti-forgery value of another browser, it is refused', async () => {
+      it('refuses the anti-forgery token of another browser', async () => {
         const other = server.browser()
         const fields = hiddenFields((await other.send('/login')).text)
         const browser = server.browser()
@@ -291,7 +291,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 302)
       })
 
-      it('after the page was left open for longer than its anti-forgery value lives, it is refused', async () => {
+      it('refuses an expired anti-forgery token', async () => {
         const browser = server.browser()
         const form = { ...KOALA, ...(await asked(browser)) }
         browser.cookies.clear() // as a browser does when they expire
@@ -300,10 +300,10 @@ for (const mode of MODES) {
       })
     })
 
-    describe('with cookies from elsewhere', () => {
+    describe('with foreign cookies', () => {
       const send = (header: string): Promise<TestAnswer> => server.send('/home', { headers: { cookie: header } })
 
-      it('accepts no session of another zone, and leaves that session alone', async () => {
+      it('refuses a session of another zone, without ending it', async () => {
         const there = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
         const id = there.cookies.get(cookie) ?? ''
         assert.equal((await send(`${cookie}=${id}`)).status, 302)
@@ -312,7 +312,7 @@ for (const mode of MODES) {
         assert.equal((await there.send('/home')).status, 200)
       })
 
-      it('takes the first of several sessions, as the browser sorts them, and no other', async () => {
+      it('uses the first of several session cookies', async () => {
         const id = (await signedIn(server)).cookies.get(cookie) ?? ''
         const foreign = 'x'.repeat(43)
         assert.equal((await send(`${cookie}=${id}; ${cookie}=${foreign}`)).status, 200)
@@ -326,7 +326,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('reads on when other cookies make no sense', async () => {
+      it('ignores malformed cookies', async () => {
         const id = (await signedIn(server)).cookies.get(cookie) ?? ''
         for (const junk of ['a', '=', ';;', 'a=%', 'Saved-Account-=%7B', '__proto__=x', `b=${'x'.repeat(4000)}`]) {
           assert.equal((await send(`${junk}; ${cookie}=${id}; ${junk}`)).status, 200, junk)
@@ -334,8 +334,8 @@ for (const mode of MODES) {
       })
     })
 
-    describe('at a sign-out', () => {
-      it('expires the cookies also where the session is gone', async () => {
+    describe('of a sign-out', () => {
+      it('expires the cookies even if the session has ended', async () => {
         for (const lose of [
           (browser: Browser) => server.store.sessions.delete('svc', digest(browser.cookies.get(cookie) ?? '')),
           () => Promise.resolve(server.clock.advance(1801)),
@@ -346,11 +346,11 @@ for (const mode of MODES) {
           assert.equal(answer.location().href, LOGIN)
           assert.match(setCookies(answer)[cookie] ?? '', /Max-Age=0/)
           assert.match(setCookies(answer)['Current-User'] ?? '', /Max-Age=0/)
-          assert.equal((await browser.send('/logout.do')).status < 400, true, 'a second time too')
+          assert.equal((await browser.send('/logout.do')).status < 400, true, 'can be repeated')
         }
       })
 
-      it('in one of two tabs, the form of the other asks to sign in, and continues from there', async () => {
+      it('requires sign-in for the form of another tab, and continues its request', async () => {
         const { browser, form } = await approving()
         await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
         assert.equal((await browser.send('/oauth/authorize', { form })).location().href, LOGIN)
@@ -358,10 +358,10 @@ for (const mode of MODES) {
       })
     })
 
-    describe('with long addresses', () => {
+    describe('with long URLs', () => {
       const huge = 'x'.repeat(7800)
 
-      it('comes back to the very request of almost four kilobytes', async () => {
+      it('continues a request of almost 4 kB', async () => {
         const browser = server.browser()
         const state = huge.slice(0, 3600)
         const fields = await asked(browser, { ...AUTO_REQUEST, state })
@@ -369,7 +369,7 @@ for (const mode of MODES) {
         assert.equal(responseOf(await follow(browser, signed)).query['state'], state)
       })
 
-      it('refuses a request that is longer, with a page and without a session', async () => {
+      it('refuses a longer request', async () => {
         const browser = server.browser()
         const answer = await authorize(browser, { ...AUTO_REQUEST, state: huge })
         assert.equal(answer.status, 400)
@@ -377,7 +377,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 302)
       })
 
-      it('comes back to one that is half made of escapes', async () => {
+      it('continues a request with many percent-encoded characters', async () => {
         const browser = server.browser()
         const state = '%&=+ü"<'.repeat(140)
         const fields = await asked(browser, { ...AUTO_REQUEST, state })
@@ -386,7 +386,7 @@ for (const mode of MODES) {
       })
 
       for (const path of ['/login', '/home', '/profile', '/logout.do', '/delete_saved_account', '/nowhere']) {
-        it(`answers ${path} as ever`, async () => {
+        it(`answers ${path}`, async () => {
           const name = path === '/delete_saved_account' ? 'userId' : 'error'
           for (const browser of [server.browser(), await signedIn(server)]) {
             const answer = await browser.send(path, { query: { [name]: huge, username: huge, login_hint: huge } })

@@ -9,7 +9,7 @@ import { startServer, withServer } from '../support/server.ts'
 const LOGIN = 'http://localhost:8080/login'
 const zone_config = { accountChooserEnabled: true }
 
-/** A cookie as it is written for an account. */
+/** The cookie of an account. */
 function cookieFor(account: Readonly<Record<string, unknown>>, id = String(account['userId'])): [string, string] {
   return [`Saved-Account-${id}`, encodeURIComponent(JSON.stringify(account))]
 }
@@ -22,7 +22,7 @@ const account = (given: Readonly<Record<string, unknown>> = {}) => ({
   ...given,
 })
 
-/** The user names on the page that asks for an account; undefined for any other page. */
+/** The user names on the account chooser; undefined for any other page. */
 const choices = (page: string): readonly string[] | undefined =>
   page.includes('<ul class="accounts">')
     ? [
@@ -33,7 +33,7 @@ const choices = (page: string): readonly string[] | undefined =>
     : undefined
 
 for (const mode of MODES) {
-  describe(`saved accounts in ${mode}`, () => {
+  describe(`Saved accounts in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap, zone_config } })
@@ -48,7 +48,7 @@ for (const mode of MODES) {
 
     // Covers POST /login.do: cookie: Saved-Account-<id>
     // Covers cookie Saved-Account-<id>: value; Max-Age
-    it('are written at each sign-in, for a year, for the pages of signing in', async () => {
+    it('are set as a cookie for /login at each sign-in, for a year', async () => {
       const browser = server.browser()
       const answer = await browser.signIn('marissa', 'koala')
       const { id: userId } = await userNamed(server, 'marissa')
@@ -59,7 +59,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('are not written when the sign-in fails', async () => {
+    it('are not set after a failed sign-in', async () => {
       const answer = await server.browser().signIn('marissa', 'wrong')
       assert.deepEqual(
         Object.keys(setCookies(answer)).filter(name => name.startsWith('Saved-')),
@@ -67,7 +67,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('are not written for names that are too long for a cookie', async () => {
+    it('are not set if too long for a cookie', async () => {
       const { userName } = await userNamed(server, 'joel')
       await changeUser(server, 'joel', { email: `${'x'.repeat(300)}@example.org` })
       const answer = await server.browser().signIn(userName, 'wombat')
@@ -75,7 +75,7 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(answer.headers), /Saved-Account/)
     })
 
-    /** A browser that signed in and out. */
+    /** A browser with a saved account and no session. */
     async function returning(): Promise<Browser> {
       const browser = await signedIn(server)
       await browser.send('/logout.do', { form: { 'X-Svc-Csrf': browser.csrf } })
@@ -83,13 +83,13 @@ for (const mode of MODES) {
     }
 
     // Covers page idp_discovery: account chooser page
-    it('are offered at the next sign-in, and lead to the form with the name filled in and on to the original target', async () => {
+    it('are offered at the next sign-in, fill in the user name and continue the request', async () => {
       const browser = await returning()
       await authorize(browser, APP_REQUEST)
       const page = await browser.send('/login')
       assert.deepEqual(choices(page.text), ['marissa'])
       assert.match(page.text, /to continue to <strong><bdi>The application<\/bdi>/)
-      // UAA: the origin always; in `standard` nothing that only an administrator knows.
+      // UAA: always shows the origin; `standard` shows only the name of the provider.
       if (mode === 'uaa') assert.match(page.text, /<small>\(origin: <bdi>svc<\/bdi>\)<\/small>/)
       else assert.doesNotMatch(page.text, /<small>|\(origin/)
       assert.match(
@@ -116,7 +116,7 @@ for (const mode of MODES) {
       assert.equal(signed.location().pathname, '/oauth/authorize')
     })
 
-    it('lead on in their own tab, whatever another one asked for since', async () => {
+    it('continue the request of their own tab', async () => {
       const browser = await returning()
       await authorize(browser, APP_REQUEST)
       const { text } = await browser.send('/login')
@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(wanted['form_redirect_uri'] ?? '', /client_id=auto&/, 'the other tab')
     })
 
-    it('have short links for a long request, and continue it', async () => {
+    it('continue a long request without repeating it in links', async () => {
       const browser = await returning()
       await authorize(browser, { ...APP_REQUEST, state: 's'.repeat(3000) })
       const { text } = await browser.send('/login')
@@ -151,13 +151,13 @@ for (const mode of MODES) {
       })
     }
 
-    it('are not offered when the zone has their provider no more', async () => {
+    it('are not offered if their provider was deleted', async () => {
       const page = await openWith([cookieFor(account({ origin: 'nowhere' })), cookieFor(account({ userId: 'u2' }))])
       assert.deepEqual(choices(page.text), ['marissa'])
       assert.equal(hiddenFields(page.text)['login_hint'], '%7B%22origin%22:%22svc%22%7D')
     })
 
-    it('are offered by address where another provider knows the account', () => {
+    it('are offered by email address for external accounts', () => {
       const oidc = {
         id: 'i-oidc',
         zoneId: 'svc',
@@ -181,16 +181,16 @@ for (const mode of MODES) {
       })
     })
 
-    const spoilt: readonly { name: string; cookie: readonly [string, string] }[] = [
-      { name: 'no JSON', cookie: ['Saved-Account-u1', 'x'] },
-      { name: 'nothing', cookie: ['Saved-Account-u1', ''] },
+    const invalid: readonly { name: string; cookie: readonly [string, string] }[] = [
+      { name: 'a value that is not JSON', cookie: ['Saved-Account-u1', 'x'] },
+      { name: 'an empty value', cookie: ['Saved-Account-u1', ''] },
       { name: 'null', cookie: ['Saved-Account-u1', 'null'] },
-      { name: 'a list', cookie: ['Saved-Account-u1', encodeURIComponent('["u1"]')] },
-      { name: 'half a percent code', cookie: ['Saved-Account-u1', '%7B%2'] },
+      { name: 'an array', cookie: ['Saved-Account-u1', encodeURIComponent('["u1"]')] },
+      { name: 'an incomplete percent-encoding', cookie: ['Saved-Account-u1', '%7B%2'] },
       { name: 'the account of another cookie', cookie: cookieFor(account(), 'u2') },
       { name: 'no account id', cookie: cookieFor(account({ userId: undefined }), 'u1') },
-      { name: 'an id that is not a name of a cookie', cookie: cookieFor(account({ userId: 'u.1$' })) },
-      { name: 'an id of nothing', cookie: cookieFor(account({ userId: '' })) },
+      { name: 'an id not allowed in a cookie name', cookie: cookieFor(account({ userId: 'u.1$' })) },
+      { name: 'an empty id', cookie: cookieFor(account({ userId: '' })) },
       { name: 'no user name', cookie: cookieFor(account({ username: undefined })) },
       { name: 'an empty user name', cookie: cookieFor(account({ username: ' ' })) },
       { name: 'a user name of another type', cookie: cookieFor(account({ username: ['marissa'] })) },
@@ -198,18 +198,18 @@ for (const mode of MODES) {
       { name: 'no origin', cookie: cookieFor(account({ origin: null })) },
       { name: 'an origin of another zone', cookie: cookieFor(account({ origin: 'z1-partner' })) },
       { name: 'no address', cookie: cookieFor(account({ email: 5 })) },
-      { name: 'a huge name', cookie: cookieFor(account({ username: 'x'.repeat(256) })) },
-      { name: 'a huge value', cookie: cookieFor(account({ more: 'x'.repeat(900) })) },
+      { name: 'a user name that is too long', cookie: cookieFor(account({ username: 'x'.repeat(256) })) },
+      { name: 'a value that is too long', cookie: cookieFor(account({ more: 'x'.repeat(900) })) },
       {
-        name: 'members of a prototype',
+        name: 'a __proto__ member',
         cookie: [
           'Saved-Account-u1',
           encodeURIComponent('{"__proto__":{"userId":"u1","username":"a","origin":"svc","email":"b"}}'),
         ],
       },
     ]
-    for (const { name, cookie } of spoilt) {
-      it(`are skipped when the cookie holds ${name}`, async () => {
+    for (const { name, cookie } of invalid) {
+      it(`are ignored if the cookie has ${name}`, async () => {
         const alone = await openWith([cookie])
         assert.equal(alone.status, 200)
         assert.equal(choices(alone.text), undefined)
@@ -218,7 +218,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('that cannot be used are forgotten by the browser', async () => {
+    it('are deleted from the browser if invalid', async () => {
       const answer = await openWith([['Saved-Account-u1', 'x']])
       assert.equal(
         setCookies(answer)['Saved-Account-u1'],
@@ -226,14 +226,14 @@ for (const mode of MODES) {
       )
     })
 
-    it('are shown as text, whatever they say', async () => {
+    it('are escaped', async () => {
       const username = '"><script>alert(1)</script>\u202e'
       const page = (await openWith([cookieFor(account({ username, email: username }))])).text
       assert.deepEqual(choices(page), ['"><script>alert(1)</script>'])
       assert.doesNotMatch(page, /<script(?! src="[^"]*\/latchkey\.js)/)
     })
 
-    it('are ten at most, the newest, and the browser forgets the others', async () => {
+    it('are limited to the newest ten; the others are deleted', async () => {
       const many = Array.from({ length: 25 }, (_, each) =>
         cookieFor(account({ userId: `u${each}`, username: `name${each}` })),
       )
@@ -251,7 +251,7 @@ for (const mode of MODES) {
 
     describe('/delete_saved_account', () => {
       // Covers any /delete_saved_account: userId
-      it('forgets one account, by its id, and leads to the sign-in page', async () => {
+      it('deletes one account and redirects to the sign-in page', async () => {
         const browser = await returning()
         const { id } = await userNamed(server, 'marissa')
         for (const request of [{ query: { userId: id } }, { form: { userId: id } }]) {
@@ -266,7 +266,7 @@ for (const mode of MODES) {
       })
 
       for (const userId of [undefined, '', 'a b', 'a;b=c', '\r\nX: y', 'ü', 'x'.repeat(65), '../x']) {
-        it(`forgets nothing for ${JSON.stringify(userId)?.slice(0, 20)}`, async () => {
+        it(`deletes nothing for ${JSON.stringify(userId)?.slice(0, 20)}`, async () => {
           const answer = await server.send('/delete_saved_account', userId === undefined ? {} : { query: { userId } })
           assert.equal(answer.status, 302)
           assert.equal(answer.headers['location'], LOGIN)
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         'http://localhost:8080@evil.example/',
         '/home',
       ]) {
-        it(`leads nowhere else for ${form_redirect_uri}`, async () => {
+        it(`ignores form_redirect_uri=${form_redirect_uri}`, async () => {
           const answer = await server.send('/delete_saved_account', { query: { userId: 'u1', form_redirect_uri } })
           assert.equal(answer.headers['location'], LOGIN)
         })
@@ -296,10 +296,10 @@ for (const mode of MODES) {
   })
 }
 
-describe('a zone that does not want saved accounts', () => {
+describe('Saved accounts if disabled', () => {
   for (const config of [{}, { accountChooserEnabled: false }]) {
     // Covers Zone config in effect: accountChooserEnabled
-    it(`neither writes nor offers them: ${JSON.stringify(config)}`, () =>
+    it(`are neither set nor offered: ${JSON.stringify(config)}`, () =>
       withServer({ config: { bootstrap: authorizeBootstrap, zone_config: config } }, async server => {
         const answer = await server.browser().signIn('marissa', 'koala')
         assert.doesNotMatch(JSON.stringify(answer.headers), /Saved-Account/)
@@ -311,7 +311,7 @@ describe('a zone that does not want saved accounts', () => {
   }
 })
 
-describe('the cookies of saved accounts', () => {
+describe('Cookies of saved accounts', () => {
   const cases = [
     { base_url: 'https://id.example', want: 'Path=/login; HttpOnly; Secure; SameSite=Lax' },
     { base_url: 'https://id.example/auth', want: 'Path=/auth/login; HttpOnly; Secure; SameSite=Lax' },

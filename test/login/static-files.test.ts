@@ -11,13 +11,13 @@ const SHARED = png(2, 2, [3, 2, 1])
 const BANNER = png(3, 3, [1, 1, 1])
 const PRODUCT = png(5, 5, [2, 2, 2])
 const zone = (id: string, branding: object = {}) => ({ id, subdomain: id, name: id, config: { branding } })
-const PICTURE = { accept: 'image/avif,image/webp,*/*;q=0.8' }
+const IMAGE = { accept: 'image/avif,image/webp,*/*;q=0.8' }
 
 for (const mode of MODES) {
   for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
     const path = new URL(base).pathname.replace(/\/$/, '')
 
-    describe(`files outside of /resources below ${base}, in ${mode}`, () => {
+    describe(`Files outside /resources below ${base} in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         const identity_zones = [
@@ -41,7 +41,7 @@ for (const mode of MODES) {
 
       for (const file of ['/favicon.ico', '/vendor/font-awesome/css/font-awesome.min.css', '/vendor/x']) {
         // Covers static files: /favicon.ico; /vendor/**
-        it(`has no ${file}, and nothing waits for it after a sign-in`, async () => {
+        it(`answers 404 at ${file}, and saves no request`, async () => {
           for (const accept of ['text/html', 'image/avif,*/*', 'application/json']) {
             const answer = await server.send(path + file, { headers: { accept } })
             assert.equal(answer.status, 404)
@@ -50,7 +50,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('has nothing below /password/, where uaac posts passwords to have them judged', async () => {
+      it('answers 404 at /password/score, which uaac requests', async () => {
         for (const method of ['GET', 'POST']) {
           const form = method === 'POST' ? { password: 'x' } : undefined
           const headers = { accept: 'application/json;charset=utf-8' }
@@ -72,10 +72,10 @@ for (const mode of MODES) {
       ]
       for (const { file, host, of, want, times } of logos) {
         // Covers static files: /square-logo.png
-        it(`has the logo of ${of} as /${file}`, async () => {
+        it(`serves the logo of ${of} at /${file}`, async () => {
           const { statusCode, headers, rawPayload } = await server.app.http.inject({
             url: `${path}/${file}`,
-            headers: { host, ...PICTURE },
+            headers: { host, ...IMAGE },
           })
           assert.equal(statusCode, 200)
           assert.equal(headers['content-type'], 'image/png')
@@ -88,7 +88,7 @@ for (const mode of MODES) {
           assert.deepEqual([again.status, again.text], [304, ''])
         })
 
-        it(`has no copy of the ${file} of ${of} in its pages, which link to it`, async () => {
+        it(`links the ${file} of ${of} in pages`, async () => {
           const { text } = await server.send(`${path}/login`, { host, headers: { accept: 'text/html' } })
           const isHidden = file === 'square-logo.png' && text.includes(`"${path}/product-logo.png"`)
           assert.equal(text.split(`"${path}/${file}"`).length - 1, isHidden ? 1 : times)
@@ -97,14 +97,14 @@ for (const mode of MODES) {
       }
 
       for (const file of ['product-logo.png', 'banner-logo.png']) {
-        it(`has no ${file} for a zone without one, with one that is no picture, or that is none`, async () => {
+        it(`answers 404 at /${file} without a valid logo or zone`, async () => {
           const hosts = [
             'odd.localhost:8080',
             'no.localhost:8080',
             ...(file === 'product-logo.png' ? ['plain.localhost:8080'] : []),
           ]
           for (const host of hosts) {
-            const answer = await server.send(`${path}/${file}`, { host, headers: PICTURE })
+            const answer = await server.send(`${path}/${file}`, { host, headers: IMAGE })
             assert.equal(answer.status, 404, host)
             const { text } = await server.send(`${path}/login`, { host, headers: { accept: 'text/html' } })
             assert.ok(!text.includes(file), host)
@@ -112,7 +112,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('leads to our icon where the logo is no picture, and is not there for a zone that is none', async () => {
+      it('redirects to the default icon if the square logo is invalid, and answers 404 for an unknown zone', async () => {
         const answer = await server.send(`${path}/square-logo.png`, { host: 'odd.localhost:8080' })
         assert.equal(answer.status, 302)
         assert.match(String(answer.headers['location']), new RegExp(`^${path}/resources/icon\\.svg\\?v=`))
@@ -120,7 +120,7 @@ for (const mode of MODES) {
         assert.equal((await server.send(`${path}/square-logo.png`, { host: 'no.localhost:8080' })).status, 404)
       })
 
-      it('has the logos of the default zone in a page of a zone that is none, which has no files', async () => {
+      it('embeds the logos of the default zone in pages of an unknown zone', async () => {
         const { text } = await server.send(`${path}/login`, {
           host: 'no.localhost:8080',
           headers: { accept: 'text/html' },
@@ -131,11 +131,11 @@ for (const mode of MODES) {
     })
   }
 
-  it(`leads home after a sign-in that began with a picture, in ${mode}`, async () => {
+  it(`a sign-in after an image request redirects home in ${mode}`, async () => {
     const server = await startServer({ mode })
     try {
       const browser = server.browser()
-      await browser.send('/favicon.ico', { headers: PICTURE })
+      await browser.send('/favicon.ico', { headers: IMAGE })
       const answer = await browser.signIn('marissa', 'koala')
       assert.equal(answer.headers['location'], 'http://localhost:8080/')
       assert.equal((await (await signedIn(server)).send('/favicon.ico')).status, 404)

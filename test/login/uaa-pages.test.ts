@@ -1,4 +1,4 @@
-// The words and marks of UAA's pages that scripts and tests of its users look for, as a browser without script sees them.
+// Texts and selectors of UAA's pages that scripts and tests of its users rely on, in a browser without scripts.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { changeUser } from '../support/oauth.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
-describe('pages in uaa, as a browser shows them', () => {
+describe('Pages in uaa in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -67,7 +67,7 @@ describe('pages in uaa, as a browser shows them', () => {
   const first = async (page: Page, selector: string): Promise<string> => page.locator(selector).first().innerText()
 
   // Covers compatibility: pages, headers, cookies: P4 texts
-  it('greet at the sign-in', async () => {
+  it('have UAA’s sign-in page', async () => {
     const page = await open()
     await page.goto(`${base}/login`)
     assert.equal(await page.title(), 'Cloud Foundry')
@@ -80,7 +80,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, '.alert-error p'), 'Provided credentials are invalid. Please try again.')
   })
 
-  it('lead to the home page, whose menu opens on a click and signs out', async () => {
+  it('have UAA’s home page with a menu for sign-out', async () => {
     const page = await open()
     await signIn(page)
     assert.equal(await first(page, 'h1'), 'Where to?')
@@ -98,7 +98,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(page.url(), `${base}/login`)
   })
 
-  it('find the provider of an account, and remember the account', async () => {
+  it('have UAA’s discovery and account chooser', async () => {
     const page = await open()
     const zone = base.replace('localhost', 'choice.localhost')
     const discover = async (): Promise<void> => {
@@ -121,7 +121,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.match(page.url(), /login_hint/)
   })
 
-  it('ask for approval', async () => {
+  it('have UAA’s approval page', async () => {
     const page = await open()
     await signIn(page)
     const query = 'response_type=code&client_id=app&scope=openid+cloud.read&redirect_uri=https%3A%2F%2Fapp.example%2Fcb'
@@ -134,7 +134,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.ok(await page.isChecked(`xpath=//label[text()='${text}']/preceding-sibling::input`))
   })
 
-  it('show the e-mail address beside the way to change it', async () => {
+  it('have UAA’s email address on the profile and change_email pages', async () => {
     const page = await open()
     await signIn(page)
     await page.goto(`${base}/profile`)
@@ -143,7 +143,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, '.email-display'), 'Current Email Address: marissa@example.org')
   })
 
-  it('say that a mail was sent', async () => {
+  it('have UAA’s email_sent pages', async () => {
     const page = await open()
     await page.goto(`${base}/email_sent?code=reset_password`)
     assert.equal(await first(page, '.instructions-sent'), 'Please check your email for a reset password link.')
@@ -153,7 +153,7 @@ describe('pages in uaa, as a browser shows them', () => {
     assert.equal(await first(page, 'h1'), 'Create your account')
   })
 
-  it('demand a new password', async () => {
+  it('have UAA’s forced password change', async () => {
     const page = await open()
     await signIn(page, 'late', 'late-password')
     assert.equal(page.url(), `${base}/force_password_change`)
@@ -184,7 +184,7 @@ describe('pages in uaa, as a browser shows them', () => {
     },
   ]
   for (const { path, status, h2, p, host = 'localhost' } of errors) {
-    it(`report what is wrong at ${host} ${path}`, async () => {
+    it(`have UAA’s error text at ${host} ${path}`, async () => {
       const page = await open()
       const answer = await page.goto(`http://${host}:${port}/uaa${path}`)
       assert.equal(answer?.status(), status)
@@ -193,7 +193,7 @@ describe('pages in uaa, as a browser shows them', () => {
     })
   }
 
-  it('report that a form was forged', async () => {
+  it('have UAA’s error page for a wrong anti-forgery token', async () => {
     const visitor = server.browser()
     const page = await visitor.send('/uaa/login')
     const fields = { 'X-Svc-Csrf': /name="X-Svc-Csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? '' }
@@ -207,17 +207,17 @@ describe('pages in uaa, as a browser shows them', () => {
     )
   })
 
-  it('give a session id before the sign-in, at the base path', async () => {
+  it('set a session cookie before sign-in, for the base path', async () => {
     for (const path of ['/uaa/', '/uaa/profile', '/uaa/oauth/authorize?client_id=app&response_type=code']) {
       const answer = await server.send(path)
       assert.equal(answer.headers['location'], `${base}/login`)
       assert.match(setCookies(answer)['JSESSIONID'] ?? '', /^JSESSIONID=[\w-]{43}; Path=\/uaa; HttpOnly;/)
     }
-    const planted = await server.send('/uaa/profile', { cookies: { JSESSIONID: 'A'.repeat(43) } })
-    assert.notEqual(planted.cookies['JSESSIONID'], 'A'.repeat(43))
+    const chosen = await server.send('/uaa/profile', { cookies: { JSESSIONID: 'A'.repeat(43) } })
+    assert.notEqual(chosen.cookies['JSESSIONID'], 'A'.repeat(43))
   })
 
-  it('stand behind the slash of the base path', async () => {
+  it('redirect the base path to a trailing slash', async () => {
     for (const [path, to] of [
       ['/uaa', '/'],
       ['/uaa?x', '/?x'],

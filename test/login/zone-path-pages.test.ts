@@ -17,7 +17,7 @@ for (const mode of MODES) {
     const base = `http://id.example:8080${path}`
     const issuerEnd = mode === 'uaa' ? '/oauth/token' : ''
 
-    describe(`pages of zones by path below ${base} in ${mode}`, () => {
+    describe(`Pages of zones by path below ${base} in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         server = await startServer({ mode, config: { base_url: base, bootstrap, zone_config } })
@@ -28,8 +28,8 @@ for (const mode of MODES) {
       })
 
       const { token, signIn } = zoneTokens(() => server, path)
-      /** Every address on a page and in a redirect, without those of files and other sites. */
-      const addressesIn = ({ text, headers }: TestAnswer): readonly string[] =>
+      /** All URLs on a page and in a redirect, except those of files and other sites. */
+      const urlsIn = ({ text, headers }: TestAnswer): readonly string[] =>
         [
           ...[...text.matchAll(/ (?:href|action|src|value)="([^"]*)"/g)].map(([, url = '']) => unescaped(url)),
           String(headers['location'] ?? ''),
@@ -37,7 +37,7 @@ for (const mode of MODES) {
 
       const stay = (answer: TestAnswer, zone: string): TestAnswer => {
         const inside = [`${path}/z/${zone}/`, `${base}/z/${zone}/`]
-        for (const url of addressesIn(answer)) {
+        for (const url of urlsIn(answer)) {
           assert.ok(
             inside.some(start => url.startsWith(start)),
             `${url} leads out of ${zone}`,
@@ -48,7 +48,7 @@ for (const mode of MODES) {
 
       for (const zone of ['x', 'default']) {
         // Covers zone by path: rule: pages, redirects and callbacks stay on the path
-        it(`of ${zone} lead to one another, from an authorization request to the sign-out`, async () => {
+        it(`of ${zone} stay below the path, from an authorization request to sign-out`, async () => {
           const jar = jarOf(server)
           const prefix = `${path}/z/${zone}`
           const query = {
@@ -60,7 +60,7 @@ for (const mode of MODES) {
           const asked = stay(await jar.send(`${prefix}/oauth/authorize`, { query }), zone)
           assert.equal(asked.headers['location'], `${base}/z/${zone}/login`)
           const page = stay(await jar.send(`${prefix}/login`), zone)
-          assert.ok(addressesIn(page).length >= 2)
+          assert.ok(urlsIn(page).length >= 2)
           const { form_redirect_uri: next } = hiddenFields(page.text)
           assert.ok(next?.startsWith(`${base}/z/${zone}/oauth/authorize?`))
           const failed = await jar.send(`${prefix}/login.do`, {
@@ -93,7 +93,7 @@ for (const mode of MODES) {
           for (const place of ['/', '/home', '/profile', '/passcode', ...reported]) {
             const shown = stay(await jar.send(prefix + place), zone)
             assert.equal(shown.status, 200, place)
-            assert.ok(addressesIn(shown).length >= 2, place)
+            assert.ok(urlsIn(shown).length >= 2, place)
           }
           for (const place of [
             '/login',
@@ -110,7 +110,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('that are asked for without a session are gone on with below the prefix', async () => {
+      it('are continued after sign-in below the path', async () => {
         const jar = jarOf(server)
         assert.equal((await jar.send(`${path}/z/x/profile?a=1`)).headers['location'], `${base}/z/x/login`)
         const done = await jar.signIn(`${path}/z/x`, 'koala-x')
@@ -131,7 +131,7 @@ for (const mode of MODES) {
         ['', '/a/../z/x/profile', '/'],
         ['', '//x./profile', '/'],
       ] as const) {
-        it(`lead from ${from || 'the default zone'} on to ${target}: ${want}`, async () => {
+        it(`redirect from ${from || 'the default zone'} for form_redirect_uri=${target} to ${want}`, async () => {
           const url = target.startsWith('//') ? base.replace('://', '://x.') + target.slice(4) : base + target
           const jar = jarOf(server)
           const page = await jar.send(`${path}${from}/login`)
@@ -149,13 +149,13 @@ for (const mode of MODES) {
         ['', '/home', true],
         ['', '/z/x/home', false],
       ] as const) {
-        it(`of a sign-out lead from ${from || 'the default zone'} ${isFollowed ? '' : 'not '}to ${target}`, async () => {
+        it(`${isFollowed ? 'redirect' : 'do not redirect'} from sign-out of ${from || 'the default zone'} to ${target}`, async () => {
           const answer = await server.send(`${path}${from}/logout.do`, { query: { redirect: base + target } })
           assert.equal(answer.headers['location'], base + (isFollowed ? target : `${from}/login`))
         })
       }
 
-      it('of another zone’s sign-in take no hint for this one, and one of either address', async () => {
+      it('accept an id_token_hint of their own zone only, by path and by host', async () => {
         const { id_token: hint } = await signIn('/z/x', 'koala-x')
         const query = { id_token_hint: hint, post_logout_redirect_uri: 'https://app.example/bye' }
         const want = mode === 'uaa' ? 'https://app.example/cb' : 'https://app.example/bye'
@@ -177,7 +177,7 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES) {
-  describe(`signing in at another provider in a zone by path, in ${mode}`, () => {
+  describe(`Sign-in at an OIDC provider in a zone by path in ${mode}`, () => {
     const base = 'http://id.example:8080'
     const clock = createTestClock()
     let upstream: Upstream
@@ -211,7 +211,7 @@ for (const mode of MODES) {
       await upstream.stop()
     })
 
-    /** Goes to the provider from the zone; returns the redirect URI that the provider got, with its response. */
+    /** Starts a sign-in in the zone; returns the redirect URI of the provider, with a response. */
     async function goThere(jar: Jar, prefix: string): Promise<URL> {
       const page = await jar.send(`${prefix}/login`)
       assert.ok(page.text.includes(`href="${prefix}/login/external/corp"`), page.text)
@@ -223,7 +223,7 @@ for (const mode of MODES) {
       return back
     }
 
-    it('comes back to the path, where the browser is known', async () => {
+    it('returns to the path of the zone', async () => {
       const jar = jarOf(server)
       const back = await goThere(jar, '/z/x')
       assert.equal(back.origin + back.pathname, `${base}/z/x/login/callback/corp`)
@@ -235,7 +235,7 @@ for (const mode of MODES) {
       assert.equal(await jar.isSignedIn(''), false)
     })
 
-    it('ends below the path, at the provider and from there', async () => {
+    it('supports RP-initiated and back-channel logout below the path', async () => {
       const signIn = async (jar: Jar, prefix: string): Promise<void> => {
         const back = await goThere(jar, prefix)
         await jar.send(back.pathname + back.search)
@@ -262,7 +262,7 @@ for (const mode of MODES) {
       assert.deepEqual([await jar.isSignedIn('/z/x'), await other.isSignedIn('')], [false, true])
     })
 
-    it('is not ended in another zone, in either direction, nor at the zone’s own host', async () => {
+    it('refuses a response in another zone', async () => {
       for (const [from, to, host] of [
         ['/z/x', '', undefined],
         ['', '/z/x', undefined],
@@ -278,14 +278,14 @@ for (const mode of MODES) {
         )
         const answer = await server.send(`${to}/login/callback/corp${search}`, { cookies, ...(host && { host }) })
         const isSameZone = host !== undefined
-        // The attempt is the zone's, so at its own host everything that the browser would not bring there suffices.
+        // The state belongs to the zone, so it is accepted at its host with cookies that a browser would not send there.
         const failure = `${base}${to}/oauth_error`
         if (mode === 'uaa') assert.equal(answer.headers['location'] === failure, !isSameZone, `${from} ${to}`)
         else assert.equal(answer.status, isSameZone ? 302 : 400, `${from} ${to}`)
       }
     })
 
-    it('that was posted is asked again by GET below the path', async () => {
+    it('redirects a posted response below the path', async () => {
       const answer = await server.send('/z/x/login/callback/corp', { form: { state: 's', code: 'c' } })
       assert.deepEqual(
         [answer.status, answer.headers['location']],

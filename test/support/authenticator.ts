@@ -11,7 +11,7 @@ export type Cbor = number | string | Buffer | readonly Cbor[] | ReadonlyMap<numb
 export type Algorithm = 'ES256' | 'EdDSA' | 'RS256' | 'ES384'
 
 /** How a response differs from a valid one. */
-export interface Lies {
+export interface Overrides {
   readonly origin?: string
   readonly rpId?: string
   readonly type?: string
@@ -26,7 +26,7 @@ export interface Lies {
 }
 
 /** How a new credential differs. */
-export interface CreationLies extends Lies {
+export interface CreationOverrides extends Overrides {
   readonly algorithm?: Algorithm
   /** Instead of the key's own. */
   readonly publicKey?: Cbor
@@ -37,7 +37,7 @@ export interface CreationLies extends Lies {
 }
 
 /** How an assertion differs. */
-export interface AssertionLies extends Lies {
+export interface AssertionOverrides extends Overrides {
   readonly userHandle?: string | undefined
   readonly signature?: Buffer
   /** Signs with another key than the credential's. */
@@ -177,17 +177,17 @@ const HASHES = { ES256: 'sha256', ES384: 'sha384', EdDSA: null, RS256: 'sha256' 
 export const signatureOf = (bytes: Buffer, key: KeyObject, algorithm: Algorithm): Buffer =>
   sign(HASHES[algorithm], bytes, key)
 
-function clientDataOf(options: Options, usual: { type: string; origin: string }, lies: Lies): Buffer {
-  const { type = usual.type, origin = usual.origin, challenge = options.challenge, clientData } = lies
+function clientDataOf(options: Options, usual: { type: string; origin: string }, overrides: Overrides): Buffer {
+  const { type = usual.type, origin = usual.origin, challenge = options.challenge, clientData } = overrides
   return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false, ...clientData }))
 }
 
 function authenticatorDataOf(
   options: Options,
-  lies: Lies,
+  overrides: Overrides,
   { attested, counter }: { attested?: Buffer; counter: number },
 ) {
-  const { userPresent = true, userVerified = true, backupEligible = false, backedUp = false } = lies
+  const { userPresent = true, userVerified = true, backupEligible = false, backedUp = false } = overrides
   const flags =
     (userPresent ? 1 : 0) |
     (userVerified ? 4 : 0) |
@@ -195,8 +195,8 @@ function authenticatorDataOf(
     (backedUp ? 16 : 0) |
     (attested === undefined ? 0 : 64)
   const count = Buffer.alloc(4)
-  count.writeUInt32BE(lies.counter ?? counter)
-  const rpId = lies.rpId ?? options.rpId ?? options.rp?.id ?? ''
+  count.writeUInt32BE(overrides.counter ?? counter)
+  const rpId = overrides.rpId ?? options.rpId ?? options.rp?.id ?? ''
   return Buffer.concat([sha256(rpId), Buffer.from([flags]), count, attested ?? Buffer.alloc(0)])
 }
 
@@ -204,23 +204,23 @@ function authenticatorDataOf(
 export function createAuthenticator(origin: string) {
   return {
     /** Creates a credential, and returns it like `navigator.credentials.create`. */
-    create(asked: unknown, lies: CreationLies = {}): Creation {
+    create(asked: unknown, overrides: CreationOverrides = {}): Creation {
       const options = asked as Options // what the server sent
-      const { algorithm = 'ES256', aaguid = Buffer.alloc(16), format = 'none' } = lies
+      const { algorithm = 'ES256', aaguid = Buffer.alloc(16), format = 'none' } = overrides
       const { publicKey, privateKey } = keyPairFor(algorithm)
       const id = randomBytes(32)
-      const cose = lies.publicKey ?? coseOf(publicKey, algorithm)
+      const cose = overrides.publicKey ?? coseOf(publicKey, algorithm)
       const userHandle = options.user?.id ?? ''
-      const credential = { id: base64url(id), userHandle, privateKey, algorithm, cose, counter: lies.counter ?? 0 }
+      const credential = { id: base64url(id), userHandle, privateKey, algorithm, cose, counter: overrides.counter ?? 0 }
       const length = Buffer.alloc(2)
       length.writeUInt16BE(id.length)
       const attested = Buffer.concat([aaguid, length, id, cbor(cose)])
-      const authenticatorData = authenticatorDataOf(options, lies, { attested, counter: 0 })
-      const clientData = clientDataOf(options, { type: 'webauthn.create', origin }, lies)
+      const authenticatorData = authenticatorDataOf(options, overrides, { attested, counter: 0 })
+      const clientData = clientDataOf(options, { type: 'webauthn.create', origin }, overrides)
       const signed = Buffer.concat([authenticatorData, sha256(clientData)])
       const attestation = new Map<string, Cbor>([
         ['fmt', format],
-        ['attStmt', lies.statement?.(signed, credential) ?? new Map()],
+        ['attStmt', overrides.statement?.(signed, credential) ?? new Map()],
         ['authData', authenticatorData],
       ])
       const answer = {
@@ -237,14 +237,15 @@ export function createAuthenticator(origin: string) {
       return { credential, answer }
     },
     /** Signs with a credential, and returns the result like `navigator.credentials.get`. Increments the counter if it is used. */
-    get(asked: unknown, credential: Credential, lies: AssertionLies = {}): AssertionAnswer {
+    get(asked: unknown, credential: Credential, overrides: AssertionOverrides = {}): AssertionAnswer {
       const options = asked as Options // what the server sent
       if (credential.counter > 0) credential.counter += 1
-      const authenticatorData = authenticatorDataOf(options, lies, { counter: credential.counter })
-      const clientData = clientDataOf(options, { type: 'webauthn.get', origin }, lies)
+      const authenticatorData = authenticatorDataOf(options, overrides, { counter: credential.counter })
+      const clientData = clientDataOf(options, { type: 'webauthn.get', origin }, overrides)
       const signed = Buffer.concat([authenticatorData, sha256(clientData)])
-      const signature = lies.signature ?? signatureOf(signed, lies.key ?? credential.privateKey, credential.algorithm)
-      const id = lies.id ?? credential.id
+      const signature =
+        overrides.signature ?? signatureOf(signed, overrides.key ?? credential.privateKey, credential.algorithm)
+      const id = overrides.id ?? credential.id
       return {
         id,
         rawId: id,
@@ -253,7 +254,7 @@ export function createAuthenticator(origin: string) {
           clientDataJSON: base64url(clientData),
           authenticatorData: base64url(authenticatorData),
           signature: base64url(signature),
-          userHandle: 'userHandle' in lies ? lies.userHandle : credential.userHandle,
+          userHandle: 'userHandle' in overrides ? overrides.userHandle : credential.userHandle,
         },
         clientExtensionResults: {},
       }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { User } from '../../src/model/users/user.ts'
 import { cbor, createAuthenticator } from './authenticator.ts'
-import type { AssertionLies, Credential } from './authenticator.ts'
+import type { AssertionOverrides, Credential } from './authenticator.ts'
 import { hiddenFields } from './forms.ts'
 import { userHandle } from '../../src/factors/ceremony.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
@@ -43,7 +43,7 @@ export async function givePasskey(
 export async function passkeyForm(
   { baseUrl }: TestServer,
   browser: Sender,
-  { credential, lies, prefix = '' }: { credential: Credential; lies?: AssertionLies; prefix?: string },
+  { credential, overrides, prefix = '' }: { credential: Credential; overrides?: AssertionOverrides; prefix?: string },
 ): Promise<Readonly<Record<string, string>>> {
   const page = await browser.send(`${prefix}/login`)
   const [, text = ''] = /<form [^>]*data-passkey="get"[^>]*>(.*?)<\/form>/s.exec(page.text) ?? []
@@ -51,7 +51,7 @@ export async function passkeyForm(
   const fields = hiddenFields(text)
   const options = await browser.send(`${prefix}/login/passkey/options`, { form: fields })
   assert.equal(options.status, 200, options.text)
-  const answer = createAuthenticator(new URL(baseUrl).origin).get(options.json(), credential, lies)
+  const answer = createAuthenticator(new URL(baseUrl).origin).get(options.json(), credential, overrides)
   return { ...fields, credential: JSON.stringify(answer) }
 }
 
@@ -59,7 +59,7 @@ export async function passkeyForm(
 export async function signInWithPasskey(
   server: TestServer,
   browser: Sender,
-  { prefix = '', ...rest }: { credential: Credential; lies?: AssertionLies; prefix?: string },
+  { prefix = '', ...rest }: { credential: Credential; overrides?: AssertionOverrides; prefix?: string },
 ): Promise<TestAnswer> {
   return browser.send(`${prefix}/login/passkey`, { form: await passkeyForm(server, browser, { prefix, ...rest }) })
 }

@@ -1,4 +1,4 @@
-// Signing in with a passkey alone, by an authenticator in software: who gets in, and every way not to.
+// Sign-in with a passkey as the only factor, with a software authenticator.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { jarOf } from '../../support/zone-path.ts'
 const BASE = 'http://localhost:8080'
 
 for (const mode of MODES) {
-  describe(`sign-in with a passkey alone in ${mode}`, () => {
+  describe(`POST /login/passkey in ${mode}`, () => {
     let server: TestServer
     let marissa: User
     let credential: Credential
@@ -39,7 +39,7 @@ for (const mode of MODES) {
     })
 
     const homeOf = async (browser: Browser): Promise<number> => (await browser.send('/home')).status
-    /** The code of the message that the browser is led to. */
+    /** The error code of the redirect to the sign-in page. */
     const errorOf = ({ status, headers }: TestAnswer): string | null => {
       assert.equal(status, 302)
       const url = new URL(String(headers['location']))
@@ -49,8 +49,8 @@ for (const mode of MODES) {
     const eventsSince = (start: number) =>
       server.events.slice(start).map(({ type, principal, data }) => [type, principal, data])
 
-    // Covers POST /login/passkey: rule: leads on, at the level of two factors
-    it('continues to where the user was going, at the level of two factors', async () => {
+    // Covers POST /login/passkey: rule: continues, at the level of two factors
+    it('continues the request, at the level of two factors', async () => {
       const browser = server.browser()
       const asked = await authorize(browser, { ...APP_REQUEST, acr_values: 'phr' })
       assert.match(String(asked.headers['location']), /\/login$/)
@@ -71,7 +71,7 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'marissa')).lastLogonAt?.getTime(), server.clock.now().getTime())
     })
 
-    it('asks for no second factor afterwards, but for a password that must be changed', async () => {
+    it('requires no second factor, but a pending password change', async () => {
       await setPolicy(server, { requirement: 'required' })
       const first = await signInWithPasskey(server, server.browser(), { credential })
       assert.equal(first.headers['location'], `${BASE}/`)
@@ -82,7 +82,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /login/passkey/options: rule: reveals no account
-    it('reveals nothing about accounts and passkeys in the options', async () => {
+    it('returns the same options with and without passkeys', async () => {
       const options = async () => {
         const browser = server.browser()
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -96,7 +96,7 @@ for (const mode of MODES) {
       assert.deepEqual(Object.keys(without).toSorted(), ['challenge', 'rpId', 'timeout', 'userVerification'])
     })
 
-    it('is offered where the zone has passkeys and takes passwords, and nowhere else', async () => {
+    it('is offered only if the zone allows passkeys for internal accounts', async () => {
       const isOffered = async (query = '') =>
         (await server.browser().send(`/login${query}`)).text.includes('data-passkey')
       assert.equal(await isOffered(), true)
@@ -151,7 +151,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, make, undo, error, event } of accounts) {
-      it(`is refused to an account that is ${name}, and says so in the audit trail`, async () => {
+      it(`refuses an account that is ${name}, with an audit event`, async () => {
         await make()
         const browser = server.browser()
         const start = server.events.length
@@ -165,7 +165,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is refused where the accounts of this server are switched off', async () => {
+    it('refuses if the internal provider is inactive', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       const browser = server.browser()
@@ -175,7 +175,7 @@ for (const mode of MODES) {
       await server.store.providers.update('svc', { ...provider, active: true })
     })
 
-    it('is refused on the way to an application that does not allow the accounts of this server', async () => {
+    it('refuses if the client does not allow the internal provider', async () => {
       const client = await clientNamed(server, 'app')
       const browser = server.browser()
       await authorize(browser, APP_REQUEST)
@@ -186,7 +186,7 @@ for (const mode of MODES) {
       await server.store.clients.update('svc', client)
     })
 
-    it('is off where the policy has no passkeys, even if the page was opened before', async () => {
+    it('answers 404 if the policy has no passkeys', async () => {
       const browser = server.browser()
       const form = await passkeyForm(server, browser, { credential })
       for (const policy of [
@@ -204,7 +204,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /login/passkey: error: another browser or used
-    it('takes no answer from another browser, and none a second time', async () => {
+    it('refuses an assertion from another browser, and a replay', async () => {
       const [mine, theirs] = [server.browser(), server.browser()]
       const form = await passkeyForm(server, theirs, { credential })
       const own = hiddenFields((await mine.send('/login')).text)
@@ -217,11 +217,11 @@ for (const mode of MODES) {
       assert.equal(errorOf(await theirs.send('/login/passkey', { form: replayed })), 'passkey_refused')
     })
 
-    describe('on a page that is too old', () => {
+    describe('with an outdated form', () => {
       const own = { origin: BASE, 'sec-fetch-site': 'same-origin' }
       const target = `${BASE}/profile?x=1`
 
-      it('continues where the same user has signed in meanwhile in another tab, and asks for the account otherwise', async () => {
+      it('continues if the same user has signed in in another tab, else asks for the account', async () => {
         const browser = server.browser()
         const older: Readonly<Record<string, string>> = {
           ...(await passkeyForm(server, browser, { credential })),
@@ -231,7 +231,7 @@ for (const mode of MODES) {
         await browser.signIn('marissa', 'koala')
         const send = (more: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = own) =>
           browser.send('/login/passkey', { form: { ...older, ...more }, headers })
-        // Nothing is sent where the page could get no options.
+        // The page posts no credential if it could not get options.
         for (const answer of [await send({}), await send({ credential: '' })]) {
           if (mode === 'standard') assert.equal(answer.headers['location'], target)
           else assert.equal(answer.status, 403)
@@ -249,7 +249,7 @@ for (const mode of MODES) {
         await server.store.factors.reset('svc', (await userNamed(server, 'joel')).id)
       })
 
-      it('is asked for again, with the target', async () => {
+      it('asks again, and keeps the target', async () => {
         const browser = server.browser()
         const form = { ...(await passkeyForm(server, browser, { credential })), form_redirect_uri: target }
         browser.cookies.delete('svc-visitor')
@@ -261,7 +261,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('takes no form of another site, and no challenge for it either', async () => {
+    it('refuses cross-site requests and a missing anti-forgery token', async () => {
       const browser = server.browser()
       const form = await passkeyForm(server, browser, { credential })
       for (const path of ['/login/passkey', '/login/passkey/options']) {
@@ -276,7 +276,7 @@ for (const mode of MODES) {
       assert.equal(await homeOf(browser), 302)
     })
 
-    it('takes no passkey of the second step, where the user need not have been verified', async () => {
+    it('refuses an assertion of the second step, without user verification', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const page = (await browser.send('/second_factor')).text
@@ -289,7 +289,7 @@ for (const mode of MODES) {
       assert.equal(errorOf(await other.send('/login/passkey', { form })), 'passkey_refused')
     })
 
-    it('is asked for the second step in a remembered browser where the passkey has to verify its user first', async () => {
+    it('asks a remembered browser for the second step if the passkey has never verified its user', async () => {
       await setPolicy(server, { requirement: 'optional', rememberDays: 30 })
       const sam = await userNamed(server, 'sam')
       const found = await givePasskey(server, sam, 'svc', { hasVerifiedUser: false })
@@ -313,7 +313,7 @@ for (const mode of MODES) {
       await server.store.factors.reset('svc', sam.id)
     })
 
-    it('requires the password until the passkey has verified its user once as the second step', async () => {
+    it('requires the password until the passkey has verified its user in a second step', async () => {
       const made = { hasVerifiedUser: false }
       const found = await givePasskey(server, await userNamed(server, 'sam'), 'svc', made)
       const start = server.events.length
@@ -333,7 +333,7 @@ for (const mode of MODES) {
       await server.store.factors.reset('svc', (await userNamed(server, 'sam')).id)
     })
 
-    it('as the second step, is not failed by a user who gives up', async () => {
+    it('records no failure for an empty second step', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const fields = hiddenFields((await browser.send('/second_factor')).text)
@@ -348,7 +348,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses answers that are huge, empty or of another form', async () => {
+    it('refuses assertions that are malformed, empty or too long', async () => {
       const browser = server.browser()
       const form = await passkeyForm(server, browser, { credential })
       const start = server.events.length
@@ -369,9 +369,9 @@ for (const mode of MODES) {
       assert.equal(await homeOf(browser), 302)
     })
 
-    it('limits how often one address may try', async () => {
+    it('rate-limits by address', async () => {
       const browser = server.browser()
-      const form = await passkeyForm(server, browser, { credential, lies: { userHandle: 'AAAA' } })
+      const form = await passkeyForm(server, browser, { credential, overrides: { userHandle: 'AAAA' } })
       const statuses = new Set<number>()
       for (let attempt = 0; attempt < 101; attempt += 1) {
         statuses.add((await browser.send('/login/passkey', { form })).status)
@@ -379,7 +379,7 @@ for (const mode of MODES) {
       assert.deepEqual([...statuses], [302, 429])
     })
 
-    it('does not sign in anyone who has only an app', async () => {
+    it('refuses users without a passkey', async () => {
       await server.store.factors.reset('svc', marissa.id)
       await giveFactor(server, marissa.id)
       const browser = server.browser()
@@ -388,8 +388,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('a passkey at two processes', () => {
-  it('is asked for by one and accepted by the other, once', async () => {
+describe('Passkey sign-in with two processes', () => {
+  it('accepts a challenge of either process, once', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
     const database = `sqlite:${join(folder, 'latchkey.db')}`
     const [one, other] = [await startServer({ database }), await startServer({ database })]
@@ -409,8 +409,8 @@ describe('a passkey at two processes', () => {
   })
 })
 
-describe('passkeys of zones below one host', () => {
-  it('are not accepted in another zone, nor is a challenge of theirs', async () => {
+describe('Passkeys of zones by path', () => {
+  it('are not accepted in another zone, nor are its challenges', async () => {
     const zones = ['x', 'y'].map(id => ({ id, subdomain: id, name: id, bootstrap: { users: defaultBootstrap.users } }))
     const bootstrap = { ...defaultBootstrap, identity_zones: zones }
     const server = await startServer({ config: { base_url: 'https://id.example', bootstrap } })

@@ -1,5 +1,4 @@
-// The second step of a sign-in as a user takes it, with a real browser: passkeys with its virtual authenticator, and an
-// authenticator app without a script.
+// The second step in a real browser: passkeys with a virtual authenticator, and an authenticator app without scripts.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -13,7 +12,7 @@ import type { TestServer } from '../../support/server.ts'
 import { startListening } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
-describe('a second factor in a browser', () => {
+describe('Second factor in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -42,7 +41,7 @@ describe('a second factor in a browser', () => {
     await page.waitForURL(`${base}/second_factor`)
   }
 
-  it('is a passkey that is made at the first sign-in and proves at the next who it is', async () => {
+  it('enrolls a passkey at the first sign-in, and accepts it at the next', async () => {
     const page = await open()
     const authenticator = await addVirtualAuthenticator(page)
     await signIn(page)
@@ -54,18 +53,18 @@ describe('a second factor in a browser', () => {
     assert.equal((await authenticator.credentials()).length, 1)
     await page.context().clearCookies()
 
-    await authenticator.answers(false) // or the sign-in page would have it already
+    await authenticator.answers(false) // or the sign-in page would use it
     await signIn(page)
     await authenticator.answers(true)
     await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.waitForURL(`${base}/profile`)
     const [passkey] = await server.store.factors.passkeysOf('svc', (await userNamed(server, 'marissa')).id)
     assert.ok(passkey?.lastUsedAt)
-    assert.match(passkey.name, /^Chrom\w+ on /, 'as one that is added later')
+    assert.match(passkey.name, /^Chrom\w+ on /, 'the same name as for a passkey added later')
     await page.context().close()
   })
 
-  it('is managed on a page whose parts keep their distance, on a phone and beside each other on a desktop', async () => {
+  it('lays out /profile/security with spacing on a phone and in columns on a desktop', async () => {
     const page = await open({ viewport: { width: 320, height: 640 }, locale: 'de' })
     await addVirtualAuthenticator(page)
     await signIn(page)
@@ -74,21 +73,21 @@ describe('a second factor in a browser', () => {
     await page.goto(`${base}/profile/security`)
     const gap = `document.querySelector('.security').getBoundingClientRect().top -
       document.querySelector('h1 + .lead').getBoundingClientRect().bottom`
-    assert.ok(Number(await page.evaluate(gap)) >= 20, 'between the lead and the first part')
-    // How far the middle of the label is from the middle of its button.
+    assert.ok(Number(await page.evaluate(gap)) >= 20, 'space between the lead and the first section')
+    // The vertical distance between the centres of the label and its button.
     const offset = `(() => { const link = document.querySelector('.actions .quiet'), label = document.createRange()
       label.selectNodeContents(link.firstChild)
       const middle = ({ top, bottom }) => (top + bottom) / 2
       return Math.abs(middle(label.getBoundingClientRect()) - middle(link.getBoundingClientRect())) })()`
-    assert.ok(Number(await page.evaluate(offset)) <= 2, 'in the middle of its button')
+    assert.ok(Number(await page.evaluate(offset)) <= 2, 'label centred in its button')
     await page.setViewportSize({ width: 1280, height: 800 })
     const rows = `(() => { const [words, buttons] = document.querySelector('.factors li').children
       return buttons.getBoundingClientRect().left - words.getBoundingClientRect().right })()`
-    assert.ok(Number(await page.evaluate(rows)) >= 0, 'beside what it is about')
+    assert.ok(Number(await page.evaluate(rows)) >= 0, 'buttons beside their factor')
     await page.context().close()
   })
 
-  it('is not needed after a passkey alone, without a typed name', async () => {
+  it('is not required after sign-in with a passkey alone', async () => {
     const page = await open()
     const authenticator = await addVirtualAuthenticator(page)
     await signIn(page)
@@ -97,7 +96,7 @@ describe('a second factor in a browser', () => {
     await page.waitForURL(`${base}/profile`)
     await page.context().clearCookies()
 
-    // The browser offers it among what it fills in, and the virtual user takes it.
+    // The browser offers the passkey in its autofill, and the virtual user accepts it.
     await page.goto(`${base}/profile`)
     await page.waitForURL(`${base}/profile`)
     await page.getByRole('heading', { name: 'Account settings' }).waitFor()
@@ -110,7 +109,7 @@ describe('a second factor in a browser', () => {
     await page.context().close()
   })
 
-  it('says so when the authenticator does not answer, and takes a recovery code instead', async () => {
+  it('accepts a recovery code after a refused passkey', async () => {
     const page = await open()
     await addVirtualAuthenticator(page)
     await signIn(page)
@@ -129,7 +128,7 @@ describe('a second factor in a browser', () => {
   })
 
   for (const [name, options] of LOOKS) {
-    it(`is set up with an app and without a script on ${name}, and breaks no rule of accessibility`, async () => {
+    it(`enrolls an app without scripts on ${name}, and is accessible`, async () => {
       const page = await open({ ...options, javaScriptEnabled: false })
       await signIn(page)
       const checks = await open({ ...options, reducedMotion: 'reduce' })

@@ -1,4 +1,4 @@
-// The second step of users whom another provider signs in: it asks them as it asks others, and their guesses count, too.
+// The second step of external users, with the same requirement and lockout as for internal users.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
@@ -11,7 +11,7 @@ import type { Upstream } from '../../support/upstream.ts'
 import { signInUpstream, startUpstream, upstreamRecord } from '../../support/upstream.ts'
 
 for (const mode of MODES) {
-  describe(`the second step after another provider, in ${mode}`, () => {
+  describe(`Second factor of external users in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -39,8 +39,8 @@ for (const mode of MODES) {
       return browser
     }
 
-    it('is required whatever the provider asserted, and locked after five guesses', async () => {
-      // However long ago the sign-in at the provider was, the one here is new.
+    it('is required regardless of acr and amr, and locked after five wrong codes', async () => {
+      // The age of the sign-in at the provider does not matter: the one here is new.
       const browser = await signedIn({
         acr: 'phrh',
         amr: ['mfa', 'hwk'],
@@ -63,7 +63,7 @@ for (const mode of MODES) {
       ['an hour ago', () => ({ auth_time: clock.now().getTime() / 1000 - 3600 }), 302],
       ['at an unknown time', () => ({}), 302],
     ] as const) {
-      it(`allows to change factors after a sign-in there ${name}${want === 302 ? ' and another' : ''}`, async () => {
+      it(`can be changed after a sign-in at the provider ${name}${want === 302 ? ' and another' : ''}`, async () => {
         clock.advance(3600)
         const sub = `signed in ${name}`
         const browser = await signedIn({ sub, ...claims() })

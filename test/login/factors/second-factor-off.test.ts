@@ -1,4 +1,4 @@
-// What a zone without second factors is like: as if there were none, also for users who had one before it was switched off.
+// A zone with second factors off behaves as if the feature did not exist, also for users with enrolled factors.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -12,7 +12,7 @@ import { caller, tokenOf } from '../../support/zones.ts'
 const TRACE = /passkey|second.?factor|authenticator|webauthn|recovery code|\bmfa\b|two.step/i
 
 for (const mode of MODES) {
-  describe(`a zone whose second factors are off, in ${mode}`, () => {
+  describe(`Zone with second factors off in ${mode}`, () => {
     let server: TestServer
     let id: string
     /** The reads and writes of factors. */
@@ -36,7 +36,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('has no trace of them on the pages of a sign-in and of the account, and asks for none', async () => {
+    it('mentions none on its pages, and requires none', async () => {
       const browser = server.browser()
       assert.doesNotMatch((await browser.send('/login')).text, TRACE)
       assert.match(
@@ -54,7 +54,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('does not serve their pages', async () => {
+    it('does not serve the pages of second factors', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       for (const path of ['/second_factor', '/second_factor/app']) {
@@ -66,7 +66,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('reports no level, and ignores one that is requested', async () => {
+    it('returns no acr, and ignores acr_values', async () => {
       const metadata = (await server.send('/.well-known/openid-configuration')).json()
       assert.ok(!('acr_values_supported' in metadata))
       const browser = server.browser()
@@ -81,12 +81,12 @@ for (const mode of MODES) {
 
     const PASSWORD = { grant_type: 'password', username: 'marissa', password: 'koala' }
 
-    it('signs programs in with a password', async () => {
+    it('accepts the password grant and /authenticate', async () => {
       assert.equal((await server.token(PASSWORD, { basic: APP })).status, 200)
       assert.equal((await server.send('/authenticate', { basic: APP, form: PASSWORD })).status, 200)
     })
 
-    it('shows nothing of them in records', async () => {
+    it('omits factors from API records', async () => {
       const bearer = await tokenOf(server, 'root')
       const paths = [`/Users/${id}`, '/Users', `/scim/v2/Users/${id}`, '/oauth/clients/app', '/identity-zones/z1']
       for (const path of paths) {
@@ -96,7 +96,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('read nothing of them in all of this', () => {
+    it('never reads or writes factors', () => {
       assert.deepEqual(calls, [])
     })
   })

@@ -1,5 +1,5 @@
-// What the second step of a sign-in refuses, and what it must not forget: guesses, codes of others, secrets of other
-// sessions, and sessions that somebody has without the password.
+// What the second step of a sign-in refuses: too many guesses, foreign or used codes, secrets of other sessions, and
+// enrolment in a session without a recent password.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,8 +25,8 @@ async function signedIn(server: TestServer, name = 'marissa', password = 'koala'
   return browser
 }
 
-/** Lets an application ask for a level, which waits in the session. */
-async function asks({ store }: TestServer, { cookies }: Browser, level: string): Promise<void> {
+/** Saves an authorization request with `acr_values` in the session. */
+async function requestLevel({ store }: TestServer, { cookies }: Browser, level: string): Promise<void> {
   const id = digest(cookies.get('svc-session') ?? cookies.get('JSESSIONID') ?? '')
   const query = new URLSearchParams({ ...APP_REQUEST, acr_values: level }).toString()
   await store.sessions.update('svc', id, { savedRequest: `/oauth/authorize?${query}` })
@@ -36,7 +36,7 @@ const statusesOf = (answers: readonly { readonly status: number }[]): readonly n
   answers.map(({ status }) => status).toSorted((a, b) => a - b)
 
 for (const mode of MODES) {
-  describe(`the second step of a sign-in, in ${mode}`, () => {
+  describe(`Second step of a sign-in in ${mode}`, () => {
     let server: TestServer
     let app: AuthenticatorApp
     let codes: readonly string[]
@@ -64,31 +64,31 @@ for (const mode of MODES) {
       await server.store.users.setPassword('svc', id, passwordRevision, change)
     }
 
-    describe('counts guesses', () => {
-      it('in the lockout of the account, in parallel too', async () => {
+    describe('counts wrong codes', () => {
+      it('in the lockout of the account, also concurrently', async () => {
         const browsers = await Promise.all(Array.from({ length: 12 }, () => signedIn(server)))
         const wrong = await Promise.all(browsers.map(browser => prove(browser, { code: '000000' })))
         assert.deepEqual([...new Set(wrong.map(({ status }) => status))], [422])
         const { id } = await userNamed(server, 'marissa')
         const failures = await server.store.events.failures('svc', id, new Date(0))
-        assert.equal(failures.length, 5, 'the others were not looked at')
+        assert.equal(failures.length, 5, 'the others were not checked')
         const [first] = browsers
         assert.ok(first)
-        assert.equal((await prove(first, { code: app.code(server) })).status, 422, 'the right one neither')
+        assert.equal((await prove(first, { code: app.code(server) })).status, 422, 'not even the correct code')
         const [recovery = ''] = codes
         assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 422)
         server.clock.advance(301)
-        assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 302, 'it was not used up')
+        assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 302, 'the code was not used up')
       })
 
-      it('and says that the account is locked, to anyone who has the password', async () => {
+      it('and reports the lockout only after the correct password', async () => {
         const browser = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
         assert.match((await prove(browser, { code: app.code(server) })).text, /Too many|too many/)
         assert.doesNotMatch((await server.browser().signIn('marissa', 'koala')).text, /second_factor/)
       })
 
-      it('of a user who signs in again in a browser that is remembered', async () => {
+      it('in a remembered browser', async () => {
         const mine = await signedIn(server)
         assert.equal((await prove(mine, { code: app.code(server), remember: 'true' })).status, 302)
         const device = [...mine.cookies].find(([name]) => name.includes('-device-'))
@@ -98,13 +98,13 @@ for (const mode of MODES) {
           const browser = server.browser()
           browser.cookies.set(...device)
           await browser.signIn('marissa', 'koala')
-          await asks(server, browser, '2')
+          await requestLevel(server, browser, '2')
           assert.equal((await prove(browser, { code: '000000' })).status, 422, String(guess))
         }
         assert.match(String((await server.browser().signIn('marissa', 'koala')).headers['location']), /error=/)
       })
 
-      it('of a user whose password changes meanwhile', async () => {
+      it('beyond a password change', async () => {
         const { id } = await userNamed(server, 'marissa')
         const browser = await signedIn(server)
         for (let guess = 0; guess < 4; guess += 1) await prove(browser, { code: '000000' })
@@ -116,7 +116,7 @@ for (const mode of MODES) {
         assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 4)
       })
 
-      it('of a user who resets the password by mail, which does not unlock the account', async () => {
+      it('beyond a password reset, which does not unlock the account', async () => {
         const { id } = await userNamed(server, 'marissa')
         const browser = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
@@ -129,7 +129,7 @@ for (const mode of MODES) {
         await restorePassword()
       })
 
-      it('by the address and name, whatever the account allows', async () => {
+      it('by address and user name, regardless of the lockout policy', async () => {
         const provider = await server.store.providers.findByOrigin('svc', 'svc')
         assert.ok(provider)
         const lockoutPolicy = { lockoutAfterFailures: 1000, countFailuresWithin: 3600, lockoutPeriodSeconds: 300 }
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('takes codes', () => {
+    describe('accepts codes', () => {
       const spellings: readonly (readonly [string, (code: string) => string])[] = [
         ['a space in the middle', code => `${code.slice(0, 3)} ${code.slice(3)}`],
         ['a hyphen in the middle', code => `${code.slice(0, 3)}-${code.slice(3)}`],
@@ -156,7 +156,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('of a phone that is up to half a minute early or late, and of no other', async () => {
+      it('of an app with a clock skew of at most 30 seconds', async () => {
         for (const [skew, status] of [
           [-90, 422],
           [-60, 422],
@@ -172,10 +172,14 @@ for (const mode of MODES) {
         }
         server.clock.advance(120)
         assert.equal((await prove(await signedIn(server), { code: app.code(server, 30) })).status, 302)
-        assert.equal((await prove(await signedIn(server), { code: app.code(server) })).status, 422, 'an earlier one')
+        assert.equal(
+          (await prove(await signedIn(server), { code: app.code(server) })).status,
+          422,
+          'a code earlier than the one used',
+        )
       })
 
-      it('of recovery once, however they are spelled', async () => {
+      it('for recovery once, in any spelling', async () => {
         const [code = '', second = '', third = ''] = codes
         assert.equal((await prove(await signedIn(server), { way: 'recovery', code })).status, 302)
         for (const again of [
@@ -194,14 +198,14 @@ for (const mode of MODES) {
         assert.equal((await prove(await signedIn(server), { way: 'recovery', code: dashed })).status, 302)
       })
 
-      it('of recovery in parallel once', async () => {
+      it('for recovery once, also concurrently', async () => {
         const browsers = await Promise.all([1, 2, 3].map(() => signedIn(server)))
         const [code = ''] = codes
         const answers = await Promise.all(browsers.map(browser => prove(browser, { way: 'recovery', code })))
         assert.deepEqual(statusesOf(answers), [302, 422, 422])
       })
 
-      it('but none of an app where the zone has no apps', async () => {
+      it('of an app only if the policy allows apps', async () => {
         const { id } = await userNamed(server, 'marissa')
         await giveFactor(server, id, 'passkey')
         for (const [methods, status] of [
@@ -210,14 +214,14 @@ for (const mode of MODES) {
         ] as const) {
           await setPolicy(server, { requirement: 'required', methods })
           const browser = await signedIn(server)
-          // The form for a passkey, without the answer of one.
+          // The form for a passkey, without an assertion.
           const { credential: _, ...fields } = hiddenFields((await browser.send('/second_factor')).text)
           const form = { ...fields, code: app.code(server) }
           assert.equal((await browser.send('/second_factor', { form })).status, status, methods.join())
         }
       })
 
-      it('neither of an older set nor of another user', async () => {
+      it('neither of a replaced set nor of another user', async () => {
         const theirs = await enrolApp(server, await signedIn(server, 'joel', 'wombat'))
         server.clock.advance(60)
         const browser = await signedIn(server)
@@ -234,15 +238,15 @@ for (const mode of MODES) {
       })
 
       const malformed: readonly (readonly [string, string | Readonly<Record<string, string>>])[] = [
-        ['nothing', {}],
-        ['an empty one', { code: '' }],
-        ['a huge one', { code: '1'.repeat(60_000) }],
+        ['a form without a code', {}],
+        ['an empty code', { code: '' }],
+        ['a code that is too long', { code: '1'.repeat(60_000) }],
         ['five digits', { code: '12345' }],
         ['digits of another script', { code: '१२३४५६' }],
         ['a credential that is not JSON', { credential: '{' }],
         ['a credential without members', { credential: '{}' }],
-        ['a huge credential', { credential: `"${'a'.repeat(60_000)}"` }],
-        ['a way that there is not', { way: '<b>', code: '000000' }],
+        ['a credential that is too long', { credential: `"${'a'.repeat(60_000)}"` }],
+        ['an unknown way', { way: '<b>', code: '000000' }],
       ]
       for (const [name, form] of malformed) {
         it(`but refuses ${name}`, async () => {
@@ -254,7 +258,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('one for each form', async () => {
+      it('one per form', async () => {
         const browser = await signedIn(server)
         const { ...fields } = hiddenFields((await browser.send('/second_factor')).text)
         const form = `${new URLSearchParams(fields).toString()}&code=000000&code=${app.code(server)}`
@@ -263,7 +267,7 @@ for (const mode of MODES) {
         assert.equal(failures.length, 1)
       })
 
-      it('no form of another site', async () => {
+      it('only with the anti-forgery token', async () => {
         const browser = await signedIn(server)
         const before = server.events.length
         const forged = await browser.send('/second_factor', { form: { code: app.code(server) } })
@@ -272,34 +276,34 @@ for (const mode of MODES) {
           server.events.slice(before).some(({ type }) => type.startsWith('Mfa')),
           false,
         )
-        assert.equal((await prove(browser, { code: app.code(server) })).status, 302, 'and none was used up')
+        assert.equal((await prove(browser, { code: app.code(server) })).status, 302, 'the code was not used up')
       })
     })
 
-    describe('gives a first factor', () => {
+    describe('enrolment of a first factor', () => {
       beforeEach(async () => {
         await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
       })
 
-      it('not with a session alone', async () => {
+      it('requires a recent password', async () => {
         await setPolicy(server, { requirement: 'optional' })
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
         server.clock.advance(301)
         assert.equal((await browser.send('/home')).status, 200)
-        await asks(server, browser, '2')
+        await requestLevel(server, browser, '2')
         for (const path of ['', '/app']) {
           const { headers } = await browser.send(`/second_factor${path}`)
           assert.equal(headers['location'], `${BASE}/login`, path)
         }
-        assert.equal((await browser.send('/login')).status, 200, 'asks again')
+        assert.equal((await browser.send('/login')).status, 200, 'asks for the password again')
         const { headers } = await browser.signIn('marissa', 'koala')
         assert.match(String(headers['location']), /\/oauth\/authorize\?/)
-        await asks(server, browser, '2')
+        await requestLevel(server, browser, '2')
         assert.equal((await browser.send('/second_factor/app')).status, 200)
       })
 
-      it('of another kind not with a session and the password alone, without the first one', async () => {
+      it('requires the existing factor for a second one, even after a password change', async () => {
         const browser = await signedIn(server)
         await enrolApp(server, browser)
         server.clock.advance(301)
@@ -308,12 +312,12 @@ for (const mode of MODES) {
         const typed = { current_password, new_password, confirm_password: new_password }
         const changed = await browser.send('/change_password.do', { form: { ...hiddenFields(page), ...typed } })
         assert.equal(changed.status, 302)
-        await asks(server, browser, 'phr')
+        await requestLevel(server, browser, 'phr')
         assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/login`)
         await restorePassword()
       })
 
-      it('by no form of another site', async () => {
+      it('requires the anti-forgery token', async () => {
         const browser = await signedIn(server)
         const page = (await browser.send('/second_factor/app')).text
         const { secret = '' } = hiddenFields(page)
@@ -324,7 +328,7 @@ for (const mode of MODES) {
         assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
       })
 
-      it('within ten minutes, and not again without a new sign-in', async () => {
+      it('requires a new sign-in after ten minutes', async () => {
         const browser = await signedIn(server)
         const page = (await browser.send('/second_factor/app')).text
         const app = appOf(page)
@@ -334,7 +338,7 @@ for (const mode of MODES) {
         assert.equal((await send()).headers['location'], `${BASE}/login`)
       })
 
-      it('once: the second of two requests, at the same instant too, has to prove it', async () => {
+      it('happens once: later and concurrent requests must verify it', async () => {
         const browsers = await Promise.all([1, 2, 3].map(() => signedIn(server)))
         const forms = await Promise.all(
           browsers.map(async browser => {
@@ -351,7 +355,7 @@ for (const mode of MODES) {
         assert.deepEqual([...new Set(later.map(({ headers }) => headers['location']))], [PAGE])
       })
 
-      it('not with a secret of another user, session or zone, nor an old, altered or huge one', async () => {
+      it('refuses secrets that are foreign, altered or too long', async () => {
         const browser = await signedIn(server)
         const other = await signedIn(server, 'joel', 'wombat')
         const page = (await other.send('/second_factor/app')).text
@@ -365,7 +369,7 @@ for (const mode of MODES) {
         assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, [])
       })
 
-      it('and continues, where the page itself was what was asked for', async () => {
+      it('continues to the start page if its own page was requested', async () => {
         const browser = server.browser()
         for (const path of ['/second_factor?way=recovery', '/second_factor/app']) await browser.send(path)
         await browser.signIn('marissa', 'koala')
@@ -374,7 +378,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/`)
       })
 
-      it('with names that no QR code could hold', async () => {
+      it('shortens names that are too long for the QR code', async () => {
         const zone = await server.store.zones.find('svc')
         assert.ok(zone)
         const companyName = `${'x'.repeat(63)}${'😀'.repeat(200)}`
@@ -390,7 +394,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('and pages with secrets are kept nowhere', async () => {
+      it('sends pages with secrets with no-store, and codes only once', async () => {
         const browser = await signedIn(server)
         const page = await browser.send('/second_factor/app')
         const form = { ...hiddenFields(page.text), code: appOf(page.text).code(server) }
@@ -402,7 +406,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('remembers no device for a code that stands in for a factor', async () => {
+    it('does not remember the browser after a recovery code', async () => {
       const browser = await signedIn(server)
       assert.equal((await prove(browser, { way: 'recovery', code: codes[0] ?? '', remember: 'true' })).status, 302)
       assert.equal(
@@ -413,7 +417,7 @@ for (const mode of MODES) {
   })
 }
 
-it('a one-time password works once, on whichever process it is tried', async () => {
+it('one-time passwords and recovery codes work once across processes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-codes-'))
   const clock = createTestClock()
   const options = { database: `sqlite:${join(folder, 'shared.db')}`, clock, config: { bootstrap: authorizeBootstrap } }

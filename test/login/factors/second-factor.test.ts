@@ -12,7 +12,7 @@ import { startServer } from '../../support/server.ts'
 const PAGE = 'http://localhost:8080/second_factor'
 
 for (const mode of MODES) {
-  describe(`a second factor that the zone requires, in ${mode}`, () => {
+  describe(`Required second factor in ${mode}`, () => {
     let server: TestServer
     let app: AuthenticatorApp
     let codes: readonly string[]
@@ -27,7 +27,7 @@ for (const mode of MODES) {
 
     // Covers Zone config in effect: `secondFactor` (ours)
     // Covers any /second_factor/app: rule: set up at the first sign-in
-    it('is set up at the first sign-in, before anything else', async () => {
+    it('is enrolled at the first sign-in, before any other page', async () => {
       const browser = server.browser()
       assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
       for (const path of ['/', '/home', '/profile', '/passcode', '/change_password', '/force_password_change']) {
@@ -55,9 +55,9 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/second_factor')).status, 302)
     })
 
-    // Covers any /second_factor: rule: a code counts once
+    // Covers any /second_factor: rule: a code works once
     // Covers audit trail: MfaAuthenticationSuccess; MfaAuthenticationFailure
-    it('is asked for at the next one, and what confirmed it is used up', async () => {
+    it('is required at the next sign-in, with an unused code', async () => {
       const browser = server.browser()
       const event = () => server.events.findLast(({ type }) => type.startsWith('MfaAuthentication'))
       assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
@@ -76,12 +76,12 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/home')).status, 200)
       const other = server.browser()
       await other.signIn('marissa', 'koala')
-      assert.equal((await prove(other, { code: shown })).status, 422, 'once for everybody')
+      assert.equal((await prove(other, { code: shown })).status, 422, 'a code works in one session only')
       server.clock.advance(3600)
     })
 
     // Covers POST /second_factor: recovery code
-    it('accepts a recovery code once, as users type it', async () => {
+    it('accepts a recovery code once, in any spelling', async () => {
       const browser = server.browser()
       const [first = '', second = ''] = codes
       for (const code of [first.toLowerCase().replaceAll('-', ' ')]) {
@@ -100,7 +100,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /second_factor: error: account locked
-    it('locks the account after wrong codes, which a password in between does not forget', async () => {
+    it('locks the account after wrong codes, even with correct passwords in between', async () => {
       for (let attempt = 0; attempt < 5; attempt += 1) {
         const browser = server.browser()
         assert.equal((await browser.signIn('marissa', 'koala')).headers['location'], PAGE)
@@ -111,7 +111,7 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
-    it('is not skipped at /oauth/authorize, and continues from there', async () => {
+    it('is required at /oauth/authorize, which then continues', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const asked = await authorize(browser, APP_REQUEST)
@@ -123,7 +123,7 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?/)
     })
 
-    it('is asked for again after the back button, and continues where the user was going', async () => {
+    it('is requested again by /login, and then continues the request', async () => {
       const browser = server.browser()
       const asked = await authorize(browser, APP_REQUEST)
       assert.equal(asked.headers['location'], 'http://localhost:8080/login')
@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /\/oauth\/authorize\?.*client_id=app/)
     })
 
-    it('continues each tab to its own target, whichever factor is used', async () => {
+    it('continues each tab to its own target, with any factor', async () => {
       const first = server.browser()
       await first.signIn('sam', 'dingo')
       const enrolled = await enrolApp(server, first)
@@ -161,7 +161,7 @@ for (const mode of MODES) {
       assert.ok(String(foreign.headers['location']).startsWith('http://localhost:8080/'))
     })
 
-    it('continues the tab that sets it up to its own target, also one that comes too late', async () => {
+    it('continues each tab to its own target after enrolment', async () => {
       await server.store.factors.reset('svc', (await userNamed(server, 'sam')).id)
       const browser = server.browser()
       await browser.signIn('sam', 'dingo')
@@ -185,7 +185,7 @@ for (const mode of MODES) {
       assert.match(String(proven.headers['location']), /client_id=partly&/)
     })
 
-    it('is not asked for in a browser that is remembered, for this user and password', async () => {
+    it('is skipped in a remembered browser of this user', async () => {
       server.clock.advance(60)
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
@@ -199,13 +199,13 @@ for (const mode of MODES) {
       assert.notEqual(await signInThere(), PAGE)
       const other = server.browser()
       other.cookies.set(name, value)
-      assert.equal((await other.signIn('joel', 'wombat')).headers['location'], PAGE, 'of somebody else')
+      assert.equal((await other.signIn('joel', 'wombat')).headers['location'], PAGE, 'another user')
       await server.store.factors.forgetDevices('svc', (await userId()) ?? '')
       assert.equal(await signInThere(), PAGE)
       server.clock.advance(3600)
     })
 
-    it('is asked for in a remembered browser after the days of the zone, and after a new password', async () => {
+    it('is required in a remembered browser after rememberDays or a new password', async () => {
       const remembered = async (): Promise<readonly [string, string]> => {
         server.clock.advance(60)
         const browser = server.browser()
@@ -213,18 +213,18 @@ for (const mode of MODES) {
         assert.equal((await prove(browser, { code: app.code(server), remember: 'true' })).status, 302)
         return [...browser.cookies].find(([name]) => name.includes('-device-')) ?? assert.fail()
       }
-      const asksIn = async (device: readonly [string, string]): Promise<boolean> => {
+      const isRequiredIn = async (device: readonly [string, string]): Promise<boolean> => {
         const browser = server.browser()
         browser.cookies.set(...device)
         return (await browser.signIn('marissa', 'koala')).headers['location'] === PAGE
       }
       const first = await remembered()
       server.clock.advance(30 * 86_400 - 60)
-      assert.equal(await asksIn(first), false)
+      assert.equal(await isRequiredIn(first), false)
       server.clock.advance(60)
-      assert.equal(await asksIn(first), true)
+      assert.equal(await isRequiredIn(first), true)
       const second = await remembered()
-      assert.equal(await asksIn(second), false)
+      assert.equal(await isRequiredIn(second), false)
       const { id, passwordHash = '', passwordRevision } = await userNamed(server, 'marissa')
       const change = {
         passwordHash,
@@ -233,19 +233,19 @@ for (const mode of MODES) {
         meetsDemand: true,
       }
       assert.equal(await server.store.users.setPassword('svc', id, passwordRevision, change), true)
-      assert.equal(await asksIn(second), true)
+      assert.equal(await isRequiredIn(second), true)
     })
 
-    it('is a reason that a program can read', async () => {
+    it('answers mfa_required to the password grant', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const answer = await server.token(form, { basic: APP })
       assert.equal(answer.status, 400)
       assert.equal(answer.json()['error'], 'mfa_required')
       const wrong = await server.token({ ...form, password: 'wrong' }, { basic: APP })
-      assert.notEqual(wrong.json()['error'], 'mfa_required', 'only whoever knows the password learns it')
+      assert.notEqual(wrong.json()['error'], 'mfa_required', 'not revealed with a wrong password')
     })
 
-    it('accepts no secret of another session, and no form of another site', async () => {
+    it('refuses a secret of another session, and a missing anti-forgery token', async () => {
       await server.store.factors.reset('svc', (await userId()) ?? '')
       const [mine, theirs] = [server.browser(), server.browser()]
       await mine.signIn('marissa', 'koala')
@@ -263,8 +263,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('a second factor in a zone that does not ask for one', () => {
-  it('has no effect at all', async () => {
+describe('Second factor in a zone without one', () => {
+  it('has no effect', async () => {
     const server = await startServer({ mode: 'uaa', config: { bootstrap: authorizeBootstrap } })
     const browser = server.browser()
     await browser.signIn('marissa', 'koala')

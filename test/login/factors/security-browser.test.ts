@@ -1,5 +1,4 @@
-// One's own second factors as a user manages them, with a real browser and its virtual authenticator; all but passkeys
-// without a script.
+// Management of second factors in a real browser with a virtual authenticator; all but passkeys without scripts.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -12,7 +11,7 @@ import type { TestServer } from '../../support/server.ts'
 import { startListening } from '../../support/server.ts'
 import { addVirtualAuthenticator } from '../../support/virtual-authenticator.ts'
 
-describe('one’s own second factors in a browser', () => {
+describe('/profile/security in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -49,7 +48,7 @@ describe('one’s own second factors in a browser', () => {
   const link = (page: Page, name: string | RegExp) => page.getByRole('link', { name })
   const button = (page: Page, name: string) => page.getByRole('button', { name })
 
-  it('are passkeys that are added, named and removed', async () => {
+  it('adds, renames and removes a passkey', async () => {
     const page = await open()
     await signIn(page)
     await page.waitForURL(`${base}/profile`)
@@ -75,7 +74,7 @@ describe('one’s own second factors in a browser', () => {
     await page.context().close()
   })
 
-  it('are not added when the authenticator does not answer', async () => {
+  it('reports a failed authenticator, and adds no passkey', async () => {
     const page = await open()
     await signIn(page)
     await page.waitForURL(`${base}/profile`)
@@ -93,7 +92,7 @@ describe('one’s own second factors in a browser', () => {
     await page.context().close()
   })
 
-  it('are offered once as a passkey, on the way to an application, and may be declined', async () => {
+  it('offers a passkey once during sign-in, which may be declined', async () => {
     const page = await open()
     await addVirtualAuthenticator(page)
     const request = `${base}/oauth/authorize?${new URLSearchParams(APP_REQUEST).toString()}`
@@ -111,7 +110,7 @@ describe('one’s own second factors in a browser', () => {
     await page.context().close()
   })
 
-  it('are added from the offer with one click and a touch', async () => {
+  it('adds a passkey from the offer', async () => {
     const joel = (await userNamed(server, 'joel')).id
     const page = await open()
     const authenticator = await addVirtualAuthenticator(page)
@@ -130,7 +129,7 @@ describe('one’s own second factors in a browser', () => {
   })
 
   for (const [name, options] of LOOKS) {
-    it(`are an app and codes without a script, on ${name}, and is accessible`, async () => {
+    it(`manages an app and codes without scripts on ${name}, and is accessible`, async () => {
       const plain = await open({ ...options, javaScriptEnabled: false })
       await signIn(plain)
       await plain.waitForURL(`${base}/profile`)

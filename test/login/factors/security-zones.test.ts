@@ -1,4 +1,4 @@
-// Second factors of the same user's name in two zones by path, which share a host and so a relying party's id.
+// Second factors of users with the same name in two zones by path, which share a host and thus the relying party id.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createAuthenticator } from '../../support/authenticator.ts'
@@ -18,7 +18,7 @@ const optionsOf = ({ text }: TestAnswer): unknown =>
   JSON.parse(unescaped(/data-options="([^"]*)"/.exec(text)?.[1] ?? 'null'))
 
 for (const mode of MODES) {
-  describe(`second factors in zones by path, in ${mode}`, () => {
+  describe(`Second factors in zones by path in ${mode}`, () => {
     let server: TestServer
     const jars: Record<string, Jar> = {}
     before(async () => {
@@ -52,7 +52,7 @@ for (const mode of MODES) {
       return jarIn(zone).send(pathIn(zone, '/passkey'), { form })
     }
 
-    it('are those of one zone: neither a registration nor the id of a passkey is accepted in the other', async () => {
+    it('belong to one zone: the other refuses registrations and passkey ids', async () => {
       const { answer } = device.create(optionsOf(await jarIn('x').send(pathIn('x', '/passkey'))))
       assert.equal((await add('y', () => answer)).status, 422)
       assert.deepEqual(await passkeysIn('y'), [])
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       assert.equal((await passkeysIn('x'))[0]?.name, 'Key')
     })
 
-    it('lead to the sign-in of their zone and back', async () => {
+    it('redirect to the sign-in page of their zone, and back', async () => {
       server.clock.advance(400)
       const [passkey] = await passkeysIn('x')
       const page = `/profile/security/remove?passkey=${passkey?.id ?? ''}`

@@ -1,4 +1,4 @@
-// What users see and change of their own second factors, and who may not.
+// The page /profile/security: users manage their own second factors.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Passkey } from '../../../src/model/users/passkey.ts'
@@ -30,7 +30,7 @@ const passkeysOn = (page: string): readonly (readonly [id: string, name: string]
   )
 
 for (const mode of MODES) {
-  describe(`one’s own second factors, in ${mode}`, () => {
+  describe(`Own second factors in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -79,38 +79,38 @@ for (const mode of MODES) {
       return { app, answer: await by.send('/profile/security/app', { form }) }
     }
 
-    /** A new window of the same browser: it has what was remembered, and no session. */
-    function windowOf({ cookies }: Browser): Browser {
+    /** A new session in the same browser, with its remembered devices. */
+    function newSessionOf({ cookies }: Browser): Browser {
       const made = server.browser()
       for (const [name, value] of cookies) if (name.includes('-device-')) made.cookies.set(name, value)
       return made
     }
 
     // Covers GET /profile/security: page: own second factors
-    it('are on a page that the profile leads to', async () => {
+    it('are listed on a page linked from the profile', async () => {
       const profile = (await browser.send('/profile')).text
       assert.match(profile, /Second step<\/dt><dd>Off<\/dd><dd class="change"><a href="\/profile\/security">/)
       const page = await browser.send('/profile/security')
       assert.equal(page.status, 200)
       assert.match(textOf(page.text), /Add a passkey .* Set up an authenticator app/)
-      assert.doesNotMatch(page.text, /Recovery codes|Remembered devices/, 'nobody without a factor needs them')
+      assert.doesNotMatch(page.text, /Recovery codes|Remembered devices/, 'not shown without a factor')
       await addApp()
       assert.match((await browser.send('/profile')).text, /<dd>Authenticator app<\/dd>/)
     })
 
     // Covers any /profile/security/app: rule: adds an app
     // Covers any /profile/security/passkey: rule: adds a passkey
-    // Covers any /profile/security/rename: rule: names a factor
+    // Covers any /profile/security/rename: rule: renames a factor
     // Covers any /profile/security/remove: rule: removes a factor
-    it('are added, named and removed, with an event and a mail for each', async () => {
+    it('can be added, renamed and removed, with an event and a mail for each', async () => {
       const before = (await server.mails()).length
       const { answer } = await addPasskey(' My\u00a0ph\u006f\u0308ne ')
-      assert.equal(codesOf(answer.text).length, 10, 'with the first factor')
+      assert.equal(codesOf(answer.text).length, 10, 'codes with the first factor')
       assert.match(answer.text, new RegExp(`href="${PAGE}\\?done=passkey_added"`))
       assert.deepEqual(await factors(), ['passkey'])
       server.clock.advance(1)
       const second = await addPasskey('Key')
-      assert.equal(locationOf(second.answer), `${PAGE}?done=passkey_added`, 'there are codes already')
+      assert.equal(locationOf(second.answer), `${PAGE}?done=passkey_added`, 'no further codes')
       server.clock.advance(1)
       const [first] = passkeysOn((await browser.send('/profile/security')).text)
       const id = first?.[0] ?? ''
@@ -142,7 +142,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('can be used for the next sign-in, and the session that added the first goes on', async () => {
+    it('are accepted at the next sign-in, and keep the current session', async () => {
       const { credential } = await addPasskey()
       assert.equal((await browser.send('/profile')).status, 200)
       const later = await signedIn()
@@ -154,7 +154,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /profile/security/codes: rule: new recovery codes
-    it('show what is left of the recovery codes, and make new ones', async () => {
+    it('show the number of recovery codes left, and replace them', async () => {
       const { app, answer } = await addApp()
       const [first = ''] = codesOf(answer.text)
       server.clock.advance(30)
@@ -175,18 +175,18 @@ for (const mode of MODES) {
     })
 
     // Covers POST /profile/security/devices: rule: forgets remembered browsers
-    it('end what browsers remember', async () => {
+    it('forget remembered browsers', async () => {
       const { app } = await addApp()
       server.clock.advance(30)
       const remembered = await signedIn()
       await prove(remembered, { code: app.code(server), remember: 'true' })
-      const again = () => windowOf(remembered).signIn('marissa', 'koala')
+      const again = () => newSessionOf(remembered).signIn('marissa', 'koala')
       assert.doesNotMatch(locationOf(await again()), /second_factor/)
       assert.equal(locationOf(await post('/profile/security/devices', {})), `${PAGE}?done=forgotten`)
       assert.match(locationOf(await again()), /second_factor/)
     })
 
-    describe('are not changed', () => {
+    describe('cannot be changed', () => {
       const changes: readonly (readonly [path: string, form: Readonly<Record<string, string>>])[] = [
         [PASSKEY, { name: 'x', credential: '{}' }],
         ['/profile/security/app', { secret: 'x', code: '000000' }],
@@ -195,7 +195,7 @@ for (const mode of MODES) {
         [REMOVE, { factor: 'app' }],
       ]
 
-      it('with an older session alone', async () => {
+      it('without a recent sign-in', async () => {
         await addApp()
         const { revision } = (await userNamed(server, 'marissa')).factors ?? {}
         server.clock.advance(301)
@@ -203,13 +203,13 @@ for (const mode of MODES) {
         for (const [path, form] of changes) {
           assert.equal(locationOf(await browser.send(path)), `${BASE}/login`, `GET ${path}`)
           assert.equal(locationOf(await post(path, form)), `${BASE}/login`, path)
-          assert.match((await browser.send('/login')).text, /name="password"/, 'although somebody is signed in')
+          assert.match((await browser.send('/login')).text, /name="password"/, 'despite the session')
         }
         assert.deepEqual(await factors(), ['totp'])
         assert.equal((await userNamed(server, 'marissa')).factors?.revision, revision)
       })
 
-      it('and after signing in again, with the second factor, the user is back where they were', async () => {
+      it('until a new sign-in with the second factor, which returns to the page', async () => {
         const { app } = await addApp()
         server.clock.advance(330)
         await browser.send(`${REMOVE}?factor=app`)
@@ -224,12 +224,12 @@ for (const mode of MODES) {
         assert.match((await browser.send(`${REMOVE}?factor=app`)).text, /Remove the authenticator app\?/)
       })
 
-      it('in a browser that is remembered, without the second factor', async () => {
+      it('in a remembered browser without the second factor', async () => {
         const { app } = await addApp()
         server.clock.advance(30)
         const first = await signedIn()
         await prove(first, { code: app.code(server), remember: 'true' })
-        const remembered = windowOf(first)
+        const remembered = newSessionOf(first)
         await remembered.signIn('marissa', 'koala')
         assert.equal((await remembered.send('/profile/security')).status, 200)
         for (const [path, form] of changes) {
@@ -240,12 +240,12 @@ for (const mode of MODES) {
         assert.equal(
           locationOf(await prove(remembered, { code: app.code(server) })),
           `${BASE}${REMOVE}?factor=app`,
-          'and then they are',
+          'allowed with the second factor',
         )
         assert.equal(locationOf(await post(REMOVE, { factor: 'app' }, remembered)), `${PAGE}?done=removed`)
       })
 
-      it('after a change of the password alone, which proves no second factor', async () => {
+      it('after only a password change', async () => {
         const { app } = await addApp()
         server.clock.advance(330)
         const older = await signedIn()
@@ -263,7 +263,7 @@ for (const mode of MODES) {
         server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       })
 
-      it('by forms of other sites', async () => {
+      it('without the anti-forgery token', async () => {
         const { credential } = await addPasskey()
         assert.ok(credential)
         const [passkey] = await passkeys()
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         assert.equal((await userNamed(server, 'marissa')).factors?.revision, revision)
       })
 
-      it('of another user, or of another zone', async () => {
+      it('by another user', async () => {
         await addPasskey('Hers')
         const [hers] = await passkeys()
         const joel = await signedIn('joel', 'wombat')
@@ -291,7 +291,7 @@ for (const mode of MODES) {
           assert.equal(locationOf(await joel.send(`${path}?passkey=${form.passkey}`)), `${PAGE}?error=unknown`)
         }
         assert.equal((await passkeys())[0]?.name, 'Hers')
-        // A registration that was begun by one user is nothing for the other, and nothing twice.
+        // A registration started by one user is not valid for another.
         const page = await joel.send(PASSKEY)
         const { answer } = device.create(optionsOf(await browser.send(PASSKEY)))
         const sent = { ...hiddenFields(page.text), name: 'x', credential: JSON.stringify(answer) }
@@ -299,7 +299,7 @@ for (const mode of MODES) {
         assert.deepEqual(await factors('joel'), [])
       })
 
-      it('by a registration that is sent twice at once, or one session after another', async () => {
+      it('by a repeated registration', async () => {
         const page = await browser.send(PASSKEY)
         const { answer } = device.create(optionsOf(page))
         const form = { ...hiddenFields(page.text), name: 'x', credential: JSON.stringify(answer) }
@@ -308,7 +308,7 @@ for (const mode of MODES) {
         assert.equal((await passkeys()).length, 1)
       })
 
-      it('where there are twenty passkeys', async () => {
+      it('to more than twenty passkeys', async () => {
         await addPasskey()
         const [first] = await passkeys()
         assert.ok(first)
@@ -323,7 +323,7 @@ for (const mode of MODES) {
         assert.doesNotMatch((await browser.send('/profile/security')).text, /security\/passkey"/)
       })
 
-      it('to names that show nothing, are too long or could change the page', async () => {
+      it('to names that are invisible, too long or contain control characters', async () => {
         await addPasskey('Phone')
         const [passkey] = await passkeys()
         const id = passkey?.id ?? ''
@@ -353,14 +353,14 @@ for (const mode of MODES) {
         )
       })
 
-      it('to none where the zone requires one: another is added first', async () => {
+      it('to none if the zone requires one', async () => {
         await addPasskey()
         await setPolicy(server, { requirement: 'required' })
         const [passkey] = await passkeys()
         const form = { passkey: passkey?.id ?? '' }
         const page = (await browser.send(`${REMOVE}?passkey=${form.passkey}`)).text
         assert.match(page, /Add another one first/)
-        assert.doesNotMatch(page, /Remove this passkey\?/, 'nobody is asked what cannot be')
+        assert.doesNotMatch(page, /Remove this passkey\?/, 'no question that cannot be confirmed')
         const refused = await post(REMOVE, form)
         assert.equal(refused.status, 422)
         assert.deepEqual(await factors(), ['passkey'])
@@ -370,7 +370,7 @@ for (const mode of MODES) {
         assert.equal((await post(REMOVE, { factor: 'app' })).status, 422)
       })
 
-      it('to none by two at once where the zone requires one', async () => {
+      it('to none by concurrent removals if the zone requires one', async () => {
         await addPasskey()
         await addApp()
         await setPolicy(server, { requirement: 'groups', groups: ['cloud.read'] })
@@ -384,7 +384,7 @@ for (const mode of MODES) {
         assert.equal((await factors()).length, 1)
       })
 
-      it('to none only after a warning', async () => {
+      it('to none without a warning', async () => {
         await addPasskey()
         const [passkey] = await passkeys()
         assert.match((await browser.send(`${REMOVE}?passkey=${passkey?.id ?? ''}`)).text, /It is your last one/)
@@ -396,7 +396,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('by methods that the zone does not take', async () => {
+      it('with methods that the policy does not allow', async () => {
         await setPolicy(server, { requirement: 'optional', methods: ['totp'] })
         assert.equal(locationOf(await browser.send(PASSKEY)), PAGE)
         assert.doesNotMatch((await browser.send('/profile/security')).text, /passkey/)
@@ -406,7 +406,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('are absent if the zone has none, or none for users of this origin', async () => {
+    it('answer 404 if the policy is off or excludes the origin', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'optional', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.doesNotMatch((await browser.send('/profile')).text, /profile\/security/)
@@ -417,7 +417,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are nothing for users who are not signed in', async () => {
+    it('require a session', async () => {
       for (const path of ['', '/passkey', '/app', '/codes', '/rename', '/remove', '/offer']) {
         assert.equal(locationOf(await server.browser().send(`/profile/security${path}`)), `${BASE}/login`, path)
       }
