@@ -1,4 +1,4 @@
-// Every state of every page, drawn by a real browser under the strictest content security policy.
+// Every state of every page in a real browser, under a strict content security policy.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -42,7 +42,7 @@ const files = new Map<string, { readonly type: string; readonly content: Buffer 
 const server = createServer((request, response) => {
   const file = files.get(request.url ?? '')
   if (!file) return response.writeHead(404).end()
-  // So that a browser compiles the scripts once.
+  // The browser compiles cached scripts only once.
   const caching = file.type.startsWith('text/html') ? {} : { 'cache-control': 'max-age=3600' }
   const headers = { 'content-type': file.type, 'content-security-policy': POLICY, ...caching }
   return response.writeHead(200, headers).end(file.content)
@@ -67,21 +67,21 @@ after(async () => {
   server.close()
 })
 
-/** Opens a page in a context of its own and gathers what the browser complains of. */
-async function open(options: BrowserContextOptions): Promise<{ page: Page; complaints: string[] }> {
+/** Opens a page in its own context and collects console messages, errors, dialogs and foreign requests. */
+async function open(options: BrowserContextOptions): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext(options)
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('console', message => complaints.push(message.text()))
-  page.on('pageerror', error => complaints.push(error.message))
+  const problems: string[] = []
+  page.on('console', message => problems.push(message.text()))
+  page.on('pageerror', error => problems.push(error.message))
   page.on('dialog', dialog => {
-    complaints.push(`dialog: ${dialog.message()}`)
+    problems.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
   page.on('request', request => {
-    if (!request.url().startsWith(base) && !request.url().startsWith('data:')) complaints.push(request.url())
+    if (!request.url().startsWith(base) && !request.url().startsWith('data:')) problems.push(request.url())
   })
-  return { page, complaints }
+  return { page, problems }
 }
 
 const phone = { width: 320, height: 640 }
@@ -91,7 +91,7 @@ interface Look {
   readonly options: BrowserContextOptions
   readonly language?: Language
 }
-// Colours do not depend on the width: of the first four, an ordinary run takes two that have each of both.
+// Colours do not depend on the width: of the first four, a fast run takes two that cover both widths and both schemes.
 const looks: readonly Look[] = [
   ...thinned<Look>(
     [
@@ -102,12 +102,12 @@ const looks: readonly Look[] = [
     ],
     3,
   ),
-  // The one with the longest words, and one without blanks between them.
+  // The language with the longest words, and one without spaces between words.
   { name: 'on a phone, in German', options: { viewport: phone, locale: 'de' }, language: 'de' },
   { name: 'on a phone, in Japanese', options: { viewport: phone, locale: 'ja' }, language: 'ja' },
 ]
 
-// The expressions below run in the browser, where this program's types know nothing.
+// The expressions below run in the browser, so they are not type-checked.
 const VIOLATIONS = `axe.run(document, {
   runOnly: { type: 'tag', values: ${JSON.stringify(AXE_TAGS)} }, resultTypes: ['violations'],
 }).then(result => result.violations.flatMap(({ id, nodes }) =>
@@ -115,18 +115,18 @@ const VIOLATIONS = `axe.run(document, {
 const HAS_PASSKEY = "document.querySelector('[data-passkey]') !== null"
 const SCRIPTS = '[...document.scripts].map(script => script.src)'
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-/** Whatever is there to be pressed, a box together with its label, that is less than 44 pixels high or wide. */
+/** Links, buttons and inputs (checkboxes with their label) that are less than 44 pixels high or wide. */
 const SMALL_TARGETS = `[...document.querySelectorAll('a:not(.skip), button, input:not([type=hidden], [hidden])')]
   .filter(element => element.checkVisibility())
   .map(element => element.type === 'checkbox' ? element.labels[0] : element)
   .map(element => ({ text: element.outerHTML, box: element.getBoundingClientRect() }))
   .filter(({ box }) => box.height < 44 || box.width < 44)
   .map(({ text, box }) => box.width + ' x ' + box.height + ': ' + text)`
-/** Buttons whose words do not fit into them: an `input` does not grow, and cuts off what is too long for one line. */
+/** Buttons with clipped text: an `input` does not grow with its text. */
 const CLIPPED = `[...document.querySelectorAll('.button, .quiet')]
   .filter(element => element.checkVisibility() && element.scrollWidth > element.clientWidth)
   .map(element => element.outerHTML)`
-/** Words in these elements that are broken in two although nobody chose names of that length. */
+/** Words in these elements that are broken across lines other than at a soft hyphen. */
 const brokenWordsIn = (elements: string): string => `[...document.querySelectorAll('${elements}')].flatMap(element => {
   if (!element.checkVisibility()) return []
   const broken = []
@@ -145,7 +145,7 @@ const brokenWordsIn = (elements: string): string => `[...document.querySelectorA
 })`
 
 const BROKEN_WORDS = brokenWordsIn('.button, .quiet, h1, h2')
-/** Labels too, where people chose no name that is part of the text. */
+/** Also labels without user-chosen names. */
 const BROKEN_PLAIN_WORDS = brokenWordsIn(
   ['.button', '.quiet', '.aside', '.field label', '.tile bdi', 'dt']
     .concat(['h1', 'h2'].map(each => `${each}:not(:has(bdi))`))
@@ -155,28 +155,28 @@ const BROKEN_PLAIN_WORDS = brokenWordsIn(
 const LAYOUT = `({ hasPasskey: ${HAS_PASSKEY}, scripts: ${SCRIPTS}, overflow: ${OVERFLOW}, smallTargets: ${SMALL_TARGETS},
   clipped: ${CLIPPED}, brokenWords: ${BROKEN_WORDS} })`
 
-describe('a drawn page', () => {
+describe('Page in a browser', () => {
   for (const [place, { name: look, options, language = 'en' }] of looks.entries()) {
     describe(look, () => {
       let page: Page
-      let complaints: string[]
+      let problems: string[]
       before(async () => {
-        ;({ page, complaints } = await open(options))
+        ;({ page, problems } = await open(options))
       })
       after(() => page.context().close())
 
       const names = Object.keys(states)
-      // The rules take the most time, and look at the same parts on every page: an ordinary run asks them in one theme for
-      // each state. Other words change the layout; what the rules look at is the same in every language.
+      // axe takes most of the time, and its results do not depend on the language: a fast run checks each state in one
+      // theme. Other languages change only the layout.
       const ruled = new Set(language === 'en' ? thinned(names, 2, place) : thinned(names, 10))
-      // An ordinary run draws each state in one of the two English looks, and on a phone in long words or in words without blanks.
+      // A fast run checks each state in one of the two English looks, and on a phone in German or Japanese.
       for (const name of thinned(names, 2, place)) {
-        it(`meets WCAG 2.2 AA, fits the width and needs nothing that the policy forbids: ${name}`, async () => {
-          complaints.length = 0
-          // Another fragment of the same page would not load it afresh.
+        it(`meets WCAG 2.2 AA, fits the width and obeys the content security policy: ${name}`, async () => {
+          problems.length = 0
+          // Otherwise a URL that differs only in its fragment would not reload the page.
           if (name.includes('#')) await page.goto('about:blank')
           await page.goto(`${base}/${language}/${name}`)
-          assert.deepEqual(complaints, [])
+          assert.deepEqual(problems, [])
           const found = await page.evaluate<Readonly<Record<string, unknown>>>(LAYOUT) // one way there and back
           const scripts = found['hasPasskey'] ? ['latchkey', 'passkeys'] : ['latchkey']
           assert.deepEqual(found, {
@@ -195,7 +195,7 @@ describe('a drawn page', () => {
     })
   }
 
-  it('breaks neither its name nor a label in the middle of a word where the text is twice as large', async () => {
+  it('breaks no word in its name and labels at double text size', async () => {
     const { page } = await open({ viewport: { width: 360, height: 640 } })
     const lines = (selector: string) =>
       page.evaluate<readonly (readonly [string, number])[]>(`[...document.querySelectorAll('${selector}')].map(each => {
@@ -213,7 +213,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('fits the width, and breaks no word, on a phone where the text is twice as large', async () => {
+  it('fits a phone and breaks no word at double text size', async () => {
     const { page } = await open({ viewport: phone })
     for (const name of thinned(Object.keys(states), 3)) {
       await page.goto(`${base}/en/${name}`)
@@ -224,7 +224,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('puts the time of the last sign-in on a line of its own where both do not fit', async () => {
+  it('wraps the time of the last sign-in, never its label', async () => {
     for (const language of LANGUAGES) {
       const { page } = await open({ viewport: phone, locale: language })
       await page.goto(`${base}/${language}/home`)
@@ -239,7 +239,7 @@ describe('a drawn page', () => {
     }
   })
 
-  it('lets the browser hyphenate long words only where the text is large on a phone', async () => {
+  it('hyphenates words only at large text size on a phone', async () => {
     const { page } = await open({ viewport: phone, locale: 'de' })
     await page.goto(`${base}/de/profile`)
     const hyphens = (): Promise<string> => page.evaluate('getComputedStyle(document.querySelector("h1")).hyphens')
@@ -249,8 +249,8 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('fails the same checks when it is spoilt', async () => {
-    const { page, complaints } = await open({ viewport: phone })
+  it('fails the checks above with defects', async () => {
+    const { page, problems } = await open({ viewport: phone })
     await page.goto(`${base}/en/login-failed`)
     await page.addScriptTag({ url: '/axe.js' })
     await page.evaluate(`{
@@ -270,14 +270,14 @@ describe('a drawn page', () => {
     assert.deepEqual(await page.evaluate(BROKEN_WORDS), ['Sign'])
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend', '<img src=x onerror="alert(1)">')`)
     await waitUntilTrue(page, 'document.images.length > 1 && [...document.images].every(image => image.complete)')
-    assert.ok(complaints.some(complaint => complaint.includes('Content Security Policy')))
+    assert.ok(problems.some(problem => problem.includes('Content Security Policy')))
     await page.context().close()
   })
 
-  it('is walked through by keyboard in the order of its tasks', async () => {
+  it('has a logical tab order', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/login-providers`)
-    await waitUntilTrue(page, 'document.activeElement !== document.body') // the browser sets the focus when it draws
+    await waitUntilTrue(page, 'document.activeElement !== document.body') // the browser focuses after rendering
     const visited: unknown[] = []
     for (let step = 0; step < 8; step++) {
       visited.push(
@@ -300,7 +300,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('shows a password as long as its button is pressed, and announces it in every language', async () => {
+  it('shows and hides a password, and announces it in every language', async () => {
     const { page } = await open({ viewport: phone })
     for (const language of LANGUAGES) {
       const { show, shown, concealed } = textsIn(language).form
@@ -322,19 +322,23 @@ describe('a drawn page', () => {
       await button.click()
       await page.evaluate(`addEventListener('submit', event => event.preventDefault())`)
       await page.press('#password', 'Enter')
-      assert.equal(await page.getAttribute('#password', 'type'), 'password', 'browsers do not keep it')
+      assert.equal(
+        await page.getAttribute('#password', 'type'),
+        'password',
+        'hidden on submit, so browsers do not remember it as text',
+      )
     }
     await page.context().close()
   })
 
-  it('has no button for a password without script', async () => {
+  it('hides the show-password button without scripts', async () => {
     const { page } = await open({ viewport: phone, javaScriptEnabled: false })
     await page.goto(`${base}/en/login`)
     assert.equal(await page.isVisible('.reveal'), false)
     await page.context().close()
   })
 
-  it('sends a form once at a double click, and again later', async () => {
+  it('submits a form once on a double click', async () => {
     const { page } = await open({ viewport: phone })
     await page.goto(`${base}/en/approval`)
     const sentAt = (time: number): string => `(() => {
@@ -348,7 +352,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('reports times by the clock of the reader, and in UTC without script', async () => {
+  it('shows times in the local time zone, and in UTC without scripts', async () => {
     const looks = [
       { options: { timezoneId: 'Asia/Tokyo' }, want: 'January 2, 2026 at 12:04 PM' },
       { options: { javaScriptEnabled: false }, want: 'January 2, 2026 at 3:04 AM Coordinated Universal Time' },
@@ -361,7 +365,7 @@ describe('a drawn page', () => {
     }
   })
 
-  it('is no wider than a phone without script, where times name their zone', async () => {
+  it('fits a phone without scripts, with UTC times', async () => {
     const { page } = await open({ viewport: phone, javaScriptEnabled: false })
     for (const language of LANGUAGES) {
       await page.goto(`${base}/${language}/home`)
@@ -370,7 +374,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('shows mails within the width of a phone, with a long address too', async () => {
+  it('shows mails within the width of a phone, even with a long address', async () => {
     const { page } = await open({ viewport: phone })
     const email = `${'some'.repeat(12)}@department.organisation.example`
     for (const name of ['resetPassword', 'emailChanged'] as const) {
@@ -382,7 +386,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('reads from right to left where the language does', async () => {
+  it('supports right-to-left languages', async () => {
     const { page } = await open({ viewport: phone })
     for (const name of Object.keys(states).filter(each => each.startsWith('rtl-'))) {
       await page.goto(`${base}/en/${name}`)
@@ -392,7 +396,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('has header and content at the same edges', async () => {
+  it('aligns header and content', async () => {
     for (const width of [320, 768, 1440, 1920]) {
       const { page } = await open({ viewport: { width, height: 800 } })
       await page.goto(`${base}/en/home`)
@@ -401,7 +405,7 @@ describe('a drawn page', () => {
         const mark = box('.brand .mark')
         return [mark.left + mark.width / 10 - box('h1').left, box('.person button').right - box('.tiles').right]
       })()`)
-      assert.deepEqual(edges, [0, 0], String(width)) // the door stands a tenth inside its picture
+      assert.deepEqual(edges, [0, 0], String(width)) // the door is inset by a tenth of the icon
       await page.goto(`${base}/en/outbox`)
       const outbox = await page.evaluate<readonly number[]>(`(() => {
         const box = selector => document.querySelector(selector).getBoundingClientRect()
@@ -413,17 +417,17 @@ describe('a drawn page', () => {
     }
   })
 
-  it('prints in dark ink, also from a dark screen', async () => {
+  it('prints dark text in the dark scheme, too', async () => {
     const { page } = await open({ viewport: desktop, colorScheme: 'dark' })
     await page.goto(`${base}/en/recovery-codes`)
-    const inkOf = (): Promise<string> => page.evaluate('getComputedStyle(document.querySelector("h1")).color')
-    assert.equal(await inkOf(), 'rgb(232, 238, 235)')
+    const colourOf = (): Promise<string> => page.evaluate('getComputedStyle(document.querySelector("h1")).color')
+    assert.equal(await colourOf(), 'rgb(232, 238, 235)')
     await page.emulateMedia({ media: 'print' })
-    assert.equal(await inkOf(), 'rgb(20, 32, 27)')
+    assert.equal(await colourOf(), 'rgb(20, 32, 27)')
     await page.context().close()
   })
 
-  it('keeps a long user name beside the brand, and the way out at the edge', async () => {
+  it('keeps a long user name beside the brand, and sign-out at the edge', async () => {
     for (const width of [768, 1280]) {
       const { page } = await open({ viewport: { width, height: 800 } })
       await page.goto(`${base}/en/home`)
@@ -440,7 +444,7 @@ describe('a drawn page', () => {
     }
   })
 
-  it('has the rules of its stylesheet, which is served without comments and blanks', async () => {
+  it('has all rules of the stylesheet after its comments are removed', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/login`)
     await page.evaluate(`new Promise(resolve => {
@@ -454,7 +458,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('shows where the keyboard is', async () => {
+  it('shows the keyboard focus', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/approval`)
     for (let step = 0; step < 8; step++) {
@@ -468,7 +472,7 @@ describe('a drawn page', () => {
     await page.context().close()
   })
 
-  it('skips to its content', async () => {
+  it('has a skip link', async () => {
     const { page } = await open({ viewport: desktop })
     await page.goto(`${base}/en/approval`)
     await page.keyboard.press('Tab')
@@ -480,8 +484,8 @@ describe('a drawn page', () => {
   })
 
   const motions = [
-    { name: 'stands still for who asks for that', reducedMotion: 'reduce' },
-    { name: 'moves a little for everyone else', reducedMotion: 'no-preference' },
+    { name: 'has no transitions with prefers-reduced-motion', reducedMotion: 'reduce' },
+    { name: 'has transitions otherwise', reducedMotion: 'no-preference' },
   ] as const
   for (const { name, reducedMotion } of motions) {
     it(name, async () => {

@@ -1,5 +1,5 @@
-// A page that shows every component in every state, for the browser tests and for eyes: `test/pages/accessibility.test.ts`
-// draws it. See docs/decisions/0023-one-visual-language.md.
+// A page with every component in every state, for `test/pages/accessibility.test.ts` and for visual review. See
+// docs/decisions/0023-one-visual-language.md.
 import { html } from '../../src/base/html.ts'
 import type { Html } from '../../src/base/html.ts'
 import { alert } from '../../src/pages/parts/alert.ts'

@@ -5,8 +5,8 @@ import { textsIn } from '../../src/pages/texts/texts.ts'
 
 const texts = textsIn('en')
 
-describe('a field', () => {
-  it('is a label with an input whose text is not corrected', () => {
+describe('`field`', () => {
+  it('returns a label and an input without autocorrection', () => {
     assert.equal(
       field({ id: 'email', label: 'Email' }).toString(),
       `<div class="field">
@@ -16,12 +16,12 @@ describe('a field', () => {
 `,
     )
   })
-  it('is described by its hint and by what else is said of it', () => {
+  it('references its hint and messages in aria-describedby', () => {
     const markup = field({ id: 'a', label: 'A', hint: 'At work', describedBy: ['message'], isWrong: true }).toString()
     assert.match(markup, /<p class="hint" id="a-hint">At work<\/p>\n<input id="a"/)
     assert.match(markup, / aria-describedby="a-hint message" aria-invalid="true">/)
   })
-  it('has the value, the name, the kind and the cursor that it is given', () => {
+  it('sets value, name, type and autofocus', () => {
     const markup = field({
       id: 'a',
       name: 'b',
@@ -36,31 +36,31 @@ describe('a field', () => {
       /<input id="a" type="email" name="b" value="&quot;&lt;" autocomplete="email" [^>]* autofocus>/,
     )
   })
-  it('has no empty value', () => {
+  it('omits an empty value', () => {
     assert.doesNotMatch(field({ id: 'a', label: 'A', value: '' }).toString(), /value=/)
   })
-  it('has a link beside its label', () => {
+  it('adds a link beside the label', () => {
     const markup = field({ id: 'a', label: 'A', aside: { text: 'Forgot?', url: '/forgot' } }).toString()
     assert.match(markup, /<a class="aside" href="\/forgot">Forgot\?<\/a>/)
   })
 })
 
-describe('a field for a password', () => {
+describe('`passwordField`', () => {
   const markup = passwordField(texts, { id: 'password', label: 'Password', autocomplete: 'new-password' }).toString()
-  it('hides what is typed, and its button, which needs the script', () => {
+  it('hides the password, and the button that requires scripts', () => {
     assert.match(markup, /<input id="password" type="password" name="password" autocomplete="new-password"/)
     assert.match(
       markup,
       /<button class="reveal" type="button" aria-controls="password" aria-label="Show what you type" aria-pressed="false" [^>]* hidden>/,
     )
   })
-  it('never repeats what was typed', () => {
+  it('omits the value', () => {
     assert.doesNotMatch(passwordField(texts, { id: 'a', label: 'A', value: 'secret' }).toString(), /secret/)
   })
 })
 
-describe('the button of a form', () => {
-  it('is posted under its name where it has one', () => {
+describe('`submit`', () => {
+  it('sets the name if given', () => {
     assert.equal(submit('Next').toString(), '<input class="button" type="submit" value="Next">\n')
     assert.equal(
       submit('Next', 'commit').toString(),
@@ -69,8 +69,8 @@ describe('the button of a form', () => {
   })
 })
 
-describe('a moment', () => {
-  it('is shown in UTC, which is named in full, for a page without script', () => {
+describe('`time`', () => {
+  it('returns the time in UTC, with the name of the time zone', () => {
     const at = new Date('2026-01-02T03:04:05Z')
     assert.equal(
       time(texts, at).toString(),

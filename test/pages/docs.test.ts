@@ -1,4 +1,4 @@
-// The page of the interface as a server serves it, drawn by a real browser; see accessibility.test.ts for the other pages.
+// The page of the API documentation in a real browser; see accessibility.test.ts for the other pages.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -12,18 +12,18 @@ import { thinned } from '../support/thinning.ts'
 import { anonymous } from './states.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-// The expressions below run in the browser, where this program's types know nothing.
+// The expressions below run in the browser, so they are not type-checked.
 const violations = (rules: object = {}): string => `axe.run(document, {
   runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }, resultTypes: ['violations'],
   rules: ${JSON.stringify(rules)},
 }).then(result => result.violations.flatMap(({ id, nodes }) => nodes.map(node => id + ': ' + node.target.flat().join(' '))))`
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
-/** The explorer draws itself with a few seconds of computing, which several browsers at a time may share. */
+/** Milliseconds. The explorer needs a few seconds of CPU time, longer beside other browsers. */
 const SLOW = 90_000
 const SCHEMES = ['light', 'dark'] as const
 
-describe('the page of the interface', () => {
+describe('GET /docs', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -40,7 +40,7 @@ describe('the page of the interface', () => {
   const lists = [320, 1280].flatMap(width => SCHEMES.map(colorScheme => ({ width, colorScheme })))
   for (const { width, colorScheme } of thinned(lists, 4)) {
     // Covers GET /docs: rule: phones, desktops, light and dark
-    it(`meets WCAG 2.2 AA as a list and fits a width of ${width}, ${colorScheme}, with everything open`, async () => {
+    it(`meets WCAG 2.2 AA as a list and fits ${width} pixels, ${colorScheme}`, async () => {
       const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, bypassCSP: true })
       const page = await context.newPage()
       const foreign: string[] = []
@@ -62,7 +62,7 @@ describe('the page of the interface', () => {
     })
   }
 
-  it('opens by the keyboard', async () => {
+  it('opens an operation by keyboard', async () => {
     const context = await browser.newContext()
     const page = await context.newPage()
     await page.goto(`${base}/docs?list`)
@@ -72,7 +72,7 @@ describe('the page of the interface', () => {
     await context.close()
   })
 
-  it('is a list without script, and where the explorer cannot be loaded', async () => {
+  it('shows a list without scripts, or if the explorer fails to load', async () => {
     for (const options of [{ javaScriptEnabled: false }, {}]) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
       const page = await context.newPage()
@@ -85,10 +85,10 @@ describe('the page of the interface', () => {
     }
   })
 
-  // Drawing itself takes the explorer ten seconds. What it does is the same in both schemes; its colours are not.
+  // The explorer takes ten seconds to render. Its behaviour is the same in both schemes.
   for (const colorScheme of thinned(SCHEMES, 2, 1)) {
     // Covers GET /docs: rule: search, navigation and requests to try
-    it(`is an explorer with search and requests to try, under the policy of all pages, and meets WCAG 2.2 AA as far as RapiDoc does, ${colorScheme}`, async () => {
+    it(`shows an explorer with search and requests under the content security policy, and meets WCAG 2.2 AA except labels, ${colorScheme}`, async () => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme })
       await context.addCookies([{ name: 'svc-session', value: 'mine', url: base }])
       const page = await context.newPage()
@@ -104,7 +104,7 @@ describe('the page of the interface', () => {
       await navigation.first().waitFor({ timeout: SLOW })
       assert.ok((await navigation.count()) > 150)
       const area = page.locator('rapi-doc .nav-bar-tag').first()
-      assert.equal(await area.innerText(), 'OAuth and OpenID Connect', 'as written')
+      assert.equal(await area.innerText(), 'OAuth and OpenID Connect', 'not in upper case')
       await page.getByPlaceholder('Filter').fill('healthz')
       await page.keyboard.press('Enter')
       await navigation.nth(1).waitFor({ state: 'detached' })
@@ -120,17 +120,17 @@ describe('the page of the interface', () => {
       await page.evaluate(`location.hash = '#get-/Users'`)
       const reading = page.locator('rapi-doc .main-content')
       await reading.getByText('sortOrder').first().waitFor()
-      assert.equal(await reading.getByText('^[^\\u0000]*$').count(), 0, 'a pattern that every string has')
+      assert.equal(await reading.getByText('^[^\\u0000]*$').count(), 0, 'a pattern that every string matches')
       await page.evaluate(`location.hash = '#post-/Users'`)
       await page.locator('rapi-doc .main-content').getByText('POST /Users').first().waitFor()
-      await page.evaluate(AXE) // not as an element, which the policy forbids
-      // Its fields for requests have their names beside them without a label. The list has no such fields.
+      await page.evaluate(AXE) // the policy forbids a script element
+      // RapiDoc's request fields have no labels. The list has no such fields.
       assert.deepEqual(await page.evaluate(violations({ label: { enabled: false } })), [])
       await context.close()
     })
   }
 
-  it('escapes what descriptions say, and shows as code what stands between backticks', () => {
+  it('escapes descriptions, and renders backticks as code', () => {
     const operation = {
       method: 'GET',
       path: '/a/<b>',

@@ -11,9 +11,9 @@ const about = { userName: 'zoë@shop.example', byOther: false, url: 'https://id.
 const mailIn = (language: (typeof LANGUAGES)[number], notice: FactorNotice, more: Partial<typeof about> = {}) =>
   factorNoticeMail({ texts: textsIn(language), site: 'Shop' }, notice, { ...about, ...more })
 
-describe('mails about changed second factors', () => {
+describe('`factorNoticeMail`', () => {
   for (const language of LANGUAGES) {
-    it(`name the account and lead to it, each in words of its own: ${language}`, () => {
+    it(`names and links the account, with a distinct subject for each notice: ${language}`, () => {
       const mails = notices.map(notice => mailIn(language, notice))
       for (const { text, html } of mails) {
         assert.ok(text.includes(about.userName) && html.includes(about.userName))
@@ -25,18 +25,18 @@ describe('mails about changed second factors', () => {
     })
   }
 
-  it('say who did it', () => {
+  it('says whether an administrator made the change', () => {
     assert.match(mailIn('en', 'reset').text, /If it was not you/)
     assert.match(mailIn('en', 'reset', { byOther: true }).text, /An administrator did this/)
   })
 
-  it('cannot be given links or markup by a user name', () => {
+  it('escapes the user name', () => {
     const { text, html } = mailIn('en', 'passkeyAdded', { userName: '<a href=x>\r\n\u202eevil' })
     assert.doesNotMatch(html, /<a href=x>/)
     assert.doesNotMatch(text, /\u202e|\nevil/)
   })
 
-  it('are English where all pages are', () => {
+  it('is English with UAA’s texts', () => {
     assert.equal(factorMailTexts(referenceTexts), factorMailTexts(textsIn('en')))
   })
 })

@@ -7,7 +7,7 @@ import { textsIn } from '../../src/pages/texts/texts.ts'
 
 const english = textsIn('en')
 
-describe('the message for a code', () => {
+describe('`messageFor`', () => {
   const errors = [
     'passkey_refused',
     'passkey_needs_password',
@@ -25,15 +25,15 @@ describe('the message for a code', () => {
 
   // Covers GET /login error codes: account_not_precreated; idp_not_found
   // Partly covers POST /login.do: error: password_expired
-  it('exists for every error of the login page', () => {
+  it('has a text for every error of the login page', () => {
     assert.deepEqual(Object.keys(english.errors), [...errors, 'unknown'])
   })
   // Covers GET /login error codes: success `verify_success`; success `invite_accepted`; success `change_email_success`
-  it('exists for every success of the login page', () => {
+  it('has a text for every success of the login page', () => {
     assert.deepEqual(Object.keys(english.successes), [...successes, 'unknown'])
   })
   for (const language of LANGUAGES) {
-    it(`is a sentence of its own for each, in ${language}`, () => {
+    it(`returns a distinct sentence for each code, in ${language}`, () => {
       const texts = textsIn(language)
       const sentences = [
         ...errors.map(code => messageFor(texts, 'error', code).text),
@@ -45,14 +45,14 @@ describe('the message for a code', () => {
   }
 
   for (const code of ['', 'constructor', '__proto__', 'LOGIN_FAILURE', 'verify_success', '<b>You won</b>', 'unknown']) {
-    it(`never repeats an unknown code: ${JSON.stringify(code)}`, () => {
+    it(`does not repeat an unknown code: ${JSON.stringify(code)}`, () => {
       assert.deepEqual(messageFor(english, 'error', code), { kind: 'error', text: 'Error!' })
       assert.deepEqual(messageFor(textsIn('de'), 'error', code), { kind: 'error', text: 'Fehler!' })
       assert.deepEqual(profileMessage(english, 'error', code), { kind: 'error', text: 'Error!' })
       assert.deepEqual(profileMessage(english, 'success', code), { kind: 'success', text: 'Success!' })
     })
   }
-  it('says no more than Success! for an unknown success', () => {
+  it('returns Success! for an unknown success', () => {
     assert.deepEqual(messageFor(english, 'success', 'login_failure'), { kind: 'success', text: 'Success!' })
   })
 })

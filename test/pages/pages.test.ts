@@ -24,7 +24,7 @@ interface Tag {
 
 const TAG = /<(\/?[a-z][a-z0-9]*|!doctype)((?:\s+[a-z-]+(?:="[^"<>]*")?)*)\s*\/?>/iy
 
-/** Reads a document more strictly than a browser would: a `<` or `>` that is no tag of the plainest form is an error. */
+/** Parses a document more strictly than a browser: a `<` or `>` outside a plain tag is an error. */
 function tagsOf(page: Html): readonly Tag[] {
   const text = page.toString()
   const tags: Tag[] = []
@@ -50,7 +50,7 @@ function tagsOf(page: Html): readonly Tag[] {
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#96': '`' }
 const unescape = (text: string): string => text.replace(/&([#a-z0-9]+);/g, (all, name: string) => ENTITIES[name] ?? all)
 
-/** The names of the tags and their attributes: what a document is, apart from its words. */
+/** The tag and attribute names, without texts. */
 const skeleton = (page: Html): readonly string[] =>
   tagsOf(page).map(({ name, attributes }) => [name, ...Object.keys(attributes)].join(' '))
 
@@ -63,7 +63,7 @@ function only(page: Html, name: string, attribute: string, value: string): Tag {
 
 const link = (text: string): string => `https://example.org/?${text}`
 
-/** Every page with the same text in every prop, bare where the prop is text and in the query where it is a link. */
+/** Every page with the same text in every prop: verbatim in texts, in the query of links. */
 const everywhere: Readonly<Record<string, (text: string) => Html>> = {
   login: text =>
     loginPage(chrome(text), {
@@ -168,7 +168,7 @@ const signedInChrome = (text: string): Chrome => ({
 
 const HOSTILE = [
   { name: 'a script element', text: '<script>alert(1)</script>' },
-  { name: 'an attribute broken open', text: '" onfocus="alert(1)" autofocus x="' },
+  { name: 'a closed attribute', text: '" onfocus="alert(1)" autofocus x="' },
   { name: 'single quotes and backticks', text: "' onmouseover='alert(1)' `onclick=alert(1)`" },
   { name: 'the ends of title, textarea and comments', text: '</title></textarea>--><img src=x onerror=alert(1)>' },
   { name: 'a style element', text: '"><style>*{display:none}</style>' },
@@ -179,15 +179,15 @@ const HOSTILE = [
   { name: 'ten thousand characters', text: '<&"'.repeat(3334) },
 ]
 
-describe('hostile text in every prop', () => {
+describe('Hostile text in props', () => {
   for (const [page, render] of Object.entries(everywhere)) {
     for (const { name, text } of HOSTILE) {
-      it(`leaves the markup of ${page} as it is: ${name}`, () => {
+      it(`does not change the markup of ${page}: ${name}`, () => {
         assert.deepEqual(skeleton(render(text)), skeleton(render('harmless')))
       })
     }
-    it(`cannot turn the direction of text on ${page}`, () => {
-      const hidden = /<input type="hidden"[^>]*>|(?:action|href|src|name|id|for|value)="[^"]*"/g // carried, not shown
+    it(`does not change the text direction on ${page}`, () => {
+      const hidden = /<input type="hidden"[^>]*>|(?:action|href|src|name|id|for|value)="[^"]*"/g // not displayed
       assert.doesNotMatch(render('a\u202Eb\u2067c').toString().replace(hidden, ''), /[\u202a-\u202e\u2066-\u2069]/)
     })
   }
@@ -206,7 +206,7 @@ describe('hostile text in every prop', () => {
   }
   for (const [page, render] of Object.entries(links)) {
     for (const url of ['javascript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,<b>x</b>']) {
-      it(`gives ${page} no link to ${JSON.stringify(url)}`, () => {
+      it(`adds no link on ${page} to ${JSON.stringify(url)}`, () => {
         const targets = tagsOf(render(url)).map(tag => tag.attributes['href'])
         assert.deepEqual(
           targets.filter(target => target === url),
@@ -215,13 +215,13 @@ describe('hostile text in every prop', () => {
       })
     }
     // Covers layout and branding: banner.link
-    it(`gives ${page} its links when they are harmless`, () => {
+    it(`keeps harmless links on ${page}`, () => {
       const targets = tagsOf(render('https://example.org/1')).map(tag => tag.attributes['href'])
       assert.ok(targets.filter(target => target === 'https://example.org/1').length >= 3)
     })
   }
 
-  it('reaches the form unchanged where it is only carried', () => {
+  it('is unchanged in hidden fields', () => {
     for (const { text } of HOSTILE) {
       const page = everywhere['login']?.(text)
       assert.ok(page)
@@ -236,15 +236,15 @@ const branded = (url: string): Chrome => ({
   branding: { banner: { text: 'x', link: url }, footerLinks: { x: url } },
 })
 
-/** The same for every page, with nothing between its tags. */
+/** The same on every page, without content. */
 const OUR_SCRIPT = { src: '/assets/latchkey.js', defer: '' }
 const PASSKEY_SCRIPT = { src: '/assets/passkeys.js', defer: '' }
 
-describe('every page', () => {
+describe('Every page', () => {
   const stylesheet = Buffer.from(withoutComments(readFileSync('assets/latchkey.css', 'utf8')))
   for (const [name, page] of Object.entries(states)) {
     // Covers every answer in standard: pages: usable without script
-    it(`has scripts from files only, and no style or event handler of its own: ${name}`, () => {
+    it(`has no inline script, style or event handler: ${name}`, () => {
       const tags = tagsOf(page)
       const scripts = tags.filter(tag => tag.name === 'script').map(({ attributes }) => attributes)
       const hasPasskey = tags.some(({ attributes }) => 'data-passkey' in attributes)
@@ -255,7 +255,7 @@ describe('every page', () => {
       }
     })
     // Covers GET /login: page: heading
-    it(`is a whole document with one heading and one main landmark: ${name}`, () => {
+    it(`is a complete document with one heading and one main landmark: ${name}`, () => {
       assert.match(
         page.toString(),
         /^<!doctype html>\n<html lang="(?:en|ar)" dir="(?:ltr|rtl)">\n<head>\n<meta charset="utf-8">\n/,
@@ -267,23 +267,23 @@ describe('every page', () => {
       only(page, 'a', 'href', '#main')
       only(page, 'main', 'id', 'main')
     })
-    it(`has each id once: ${name}`, () => {
+    it(`has unique ids: ${name}`, () => {
       const ids = tagsOf(page).flatMap(tag => tag.attributes['id'] ?? [])
       assert.equal(new Set(ids).size, ids.length)
     })
-    it(`carries the anti-forgery field in every form: ${name}`, () => {
+    it(`has the anti-forgery field in every form: ${name}`, () => {
       const forms = tagsOf(page).filter(tag => tag.name === 'form')
       const fields = tagsOf(page).filter(tag => tag.attributes['name'] === 'X-Svc-Csrf')
       assert.equal(fields.length, forms.length)
       for (const form of forms) assert.equal(form.attributes['method'], 'post')
     })
-    it(`weighs less than 30 kB with its stylesheet and icon: ${name}`, () => {
+    it(`is smaller than 30 kB with stylesheet and icon: ${name}`, () => {
       const icon = readFileSync('assets/icon.svg')
       assert.ok(Buffer.byteLength(page.toString()) + stylesheet.length + icon.length < 30_000)
     })
   }
 
-  it('shares a stylesheet of less than 19 kB that loads nothing else', () => {
+  it('uses a stylesheet smaller than 19 kB that loads no other files', () => {
     assert.ok(stylesheet.length < 19_000)
     assert.doesNotMatch(stylesheet.toString(), /url\(|@import/)
   })
@@ -291,14 +291,14 @@ describe('every page', () => {
 
 const plainPage = (chrome: Chrome): Html => signedOutPage(chrome, { signInUrl: '/login' })
 
-describe('the layout', () => {
+describe('Layout', () => {
   it('is titled with the company in the default zone', () => {
     assert.match(
       plainPage({ ...anonymous, branding: { companyName: 'Acme' } }).toString(),
       /<title>Signed out · Acme<\/title>/,
     )
   })
-  it('names the company where an account is created in the default zone, in uaa alone', () => {
+  it('has the company name on the sign-up page of the default zone, in uaa only', () => {
     const headingOf = (chrome: Partial<Chrome>): string =>
       /<h1>(.*)<\/h1>/.exec(activationSentPage({ ...anonymous, ...chrome }).toString())?.[1] ?? ''
     const texts = referenceTexts
@@ -335,12 +335,12 @@ describe('the layout', () => {
     const mark = tags.find(tag => tag.attributes['class'] === 'mark logo')
     assert.equal(mark?.attributes['src'], '/square-logo.png')
   })
-  it('shows the icon where there is no logo', () => {
+  it('shows the default icon without a logo', () => {
     const tags = tagsOf(plainPage(anonymous))
     const sources = tags.flatMap(({ name, attributes }) => (name === 'img' ? (attributes['src'] ?? []) : []))
     assert.deepEqual(sources, ['/assets/icon.svg'])
   })
-  it('contains no logo, whatever the branding has', () => {
+  it('never embeds a logo of the branding', () => {
     const logo = png(4, 4, [1, 2, 3])
     const branding = { productLogo: logo, squareLogo: logo, banner: { logo } }
     assert.ok(
@@ -351,12 +351,12 @@ describe('the layout', () => {
   })
   // Covers layout and branding: banner.logo
   // Covers Zone config in effect: branding.banner
-  it('lets the logo of a banner win over its text', () => {
+  it('prefers the logo of a banner to its text', () => {
     const assets = { ...anonymous.assets, bannerLogo: '/banner-logo.png' }
     const text = plainPage({ ...anonymous, assets, branding: { banner: { text: 'Notice' } } }).toString()
     assert.match(text, /<div class="banner banner-header"><img src="\/banner-logo\.png" alt="Notice"><\/div>/)
   })
-  it('replaces the copyright line by the legal text of the zone', () => {
+  it('replaces the copyright line with the legal text of the zone', () => {
     const text = plainPage({ ...anonymous, branding: { footerLegalText: 'Ours.' } }).toString()
     assert.match(text, /<footer class="footer">\s*<p class="copyright" title="[^"]+"><bdi>Ours\.<\/bdi><\/p>/)
     assert.doesNotMatch(text, /©/)
@@ -367,7 +367,7 @@ describe('the layout', () => {
     assert.equal(only(plainPage({ ...anonymous, about }), 'p', 'title', about).attributes['title'], about)
   })
   // Covers layout and branding: last login time
-  it('shows a signed-in user the time of the previous sign-in, where there was one', () => {
+  it('shows the time of the previous sign-in, if any', () => {
     const first = { ...signedIn, user: { userName: 'm', signOutAction: '/logout.do' } }
     for (const page of [plainPage(anonymous), plainPage(first)]) assert.doesNotMatch(page.toString(), /last_login_time/)
     const { attributes } = only(plainPage(signedIn), 'span', 'id', 'last_login_time')
@@ -377,24 +377,24 @@ describe('the layout', () => {
       /Last sign-in: <time datetime="2026-01-02T03:04:05\.000Z" data-moment>January 2, 2026 at 3:04 AM Coordinated Universal Time<\/time>/,
     )
   })
-  it('offers sign-out as a posted form only to who is signed in', () => {
+  it('has a sign-out form only for signed-in users', () => {
     const form = only(plainPage(signedIn), 'form', 'class', 'person')
     assert.deepEqual(form.attributes, { class: 'person', action: '/logout.do', method: 'post' })
     assert.ok(!tagsOf(plainPage(anonymous)).some(tag => tag.name === 'form'))
   })
-  it('leads home below the base path', () => {
+  it('links home below the base path', () => {
     assert.equal(only(plainPage({ ...signedIn, basePath: '/uaa' }), 'a', 'class', 'brand').attributes['href'], '/uaa/')
   })
 })
 
-/** Names of the fields that ask for the cursor. */
+/** Names of the fields with autofocus. */
 const focused = (page: Html): readonly (string | undefined)[] =>
   tagsOf(page)
     .filter(tag => 'autofocus' in tag.attributes)
     .map(tag => tag.attributes['name'])
 
-describe('the sign-in page', () => {
-  it('calls the name what the messages call it, unless the zone or a client has a word for it', () => {
+describe('Sign-in page', () => {
+  it('labels the user name as messages do, unless the zone configures a label', () => {
     const label = (chrome: Chrome, text: string): string | undefined =>
       /<label for="username"><bdi>([^<]*)/.exec(
         loginPage(chrome, { ...props, prompts: [{ name: 'username', type: 'text', text }] }).toString(),
@@ -414,7 +414,7 @@ describe('the sign-in page', () => {
     providers: [{ name: 'Company', url: 'https://idp.example.org/?a=1&b=2' }],
   }
   for (const basePath of ['', '/uaa']) {
-    it(`has the opening tag of the form that clients know, below "${basePath}"`, () => {
+    it(`has UAA’s opening form tag, below "${basePath}"`, () => {
       const text = loginPage({ ...anonymous, basePath }, props).toString()
       assert.ok(
         text.includes(
@@ -429,7 +429,7 @@ describe('the sign-in page', () => {
     assert.ok(text.includes('<input type="hidden" name="form_redirect_uri" value="http://x/?a&amp;b">'))
     assert.ok(text.includes('<input type="hidden" name="login_hint" value="%7B%7D">'))
   })
-  it('leaves out hidden fields that have no value', () => {
+  it('omits hidden fields without a value', () => {
     assert.doesNotMatch(loginPage(anonymous, props).toString(), /form_redirect_uri|login_hint/)
   })
   it('has labelled fields for users and password managers', () => {
@@ -452,12 +452,12 @@ describe('the sign-in page', () => {
   it('never shows the passcode prompt', () => {
     assert.doesNotMatch(loginPage(anonymous, props).toString(), /passcode|One-time/)
   })
-  it('shows other prompts as lines of text, with ids of their own', () => {
+  it('shows other prompts as text fields with their own ids', () => {
     const prompts = [...props.prompts, { name: 'main', type: 'hidden', text: 'Branch' }]
     const { attributes } = only(loginPage(anonymous, { ...props, prompts }), 'input', 'name', 'main')
     assert.deepEqual([attributes['id'], attributes['type']], ['prompt-2', 'text'])
   })
-  it('puts the cursor into the first empty field', () => {
+  it('focuses the first empty field', () => {
     assert.deepEqual(focused(loginPage(anonymous, props)), ['username'])
     assert.deepEqual(focused(loginPage(anonymous, { ...props, userName: 'marissa' })), ['password'])
     assert.deepEqual(focused(loginPage(anonymous, { ...props, userName: '' })), ['username'])
@@ -467,7 +467,7 @@ describe('the sign-in page', () => {
     assert.equal(only(page, 'input', 'name', 'username').attributes['value'], 'marissa')
     assert.equal(only(page, 'input', 'name', 'password').attributes['value'], undefined)
   })
-  it('announces an error and ties it to the fields', () => {
+  it('announces an error, and references it from the fields', () => {
     const page = loginPage(anonymous, { ...props, message: { kind: 'error', text: 'No.' } })
     assert.deepEqual(only(page, 'div', 'role', 'alert').attributes, {
       id: 'message',
@@ -477,7 +477,7 @@ describe('the sign-in page', () => {
     assert.match(page.toString(), /<div id="message" class="alert alert-error"[^]*<p>No\.<\/p>\s*<\/div>/)
     assert.equal(only(page, 'input', 'name', 'password').attributes['aria-describedby'], 'message')
   })
-  it('announces a success without tying it to the fields', () => {
+  it('announces a success, without references from the fields', () => {
     const page = loginPage(anonymous, { ...props, message: { kind: 'success', text: 'Yes.' } })
     only(page, 'div', 'class', 'alert alert-success')
     assert.equal(only(page, 'input', 'name', 'password').attributes['aria-describedby'], undefined)
@@ -491,18 +491,18 @@ describe('the sign-in page', () => {
     assert.match(page.toString(), /href="\/forgot_password">Reset password<\/a>/)
     assert.match(page.toString(), /href="\/create_account">Create account<\/a>/)
   })
-  it('has no links to self-service when it is off', () => {
+  it('omits self-service links if there are none', () => {
     assert.doesNotMatch(loginPage(anonymous, { ...props, links: {} }).toString(), /Reset password|Create account/)
   })
-  it('has no form when no prompt is left', () => {
+  it('omits the form without prompts', () => {
     const page = loginPage(anonymous, { ...props, prompts: [{ name: 'passcode', type: 'password', text: 'Code' }] })
     assert.ok(!tagsOf(page).some(tag => tag.name === 'form'))
   })
-  it('names the application that the user is on the way to', () => {
+  it('shows the name of the requesting application', () => {
     const text = loginPage(anonymous, { ...props, clientName: 'Cloud' }).toString()
     assert.match(text, /to continue to <strong><bdi>Cloud<\/bdi><\/strong>/)
   })
-  it('does not load itself again, which would keep scripted browsers waiting; nor does any other page', () => {
+  it('does not reload itself, like every other page', () => {
     for (const page of Object.values(states)) assert.doesNotMatch(page.toString(), /http-equiv/)
   })
 })
@@ -521,10 +521,10 @@ const approvalFor = (redirectUri: string): Html =>
     ],
   })
 
-describe('the approval page', () => {
+describe('Approval page', () => {
   const page = approvalFor('https://app.example.org:8443/cb?secret=1')
 
-  it('posts to the request that is to be approved', () => {
+  it('posts to the authorization request', () => {
     const { attributes } = only(page, 'form', 'id', 'application_authorization')
     assert.deepEqual(
       [attributes['action'], attributes['method']],
@@ -541,7 +541,7 @@ describe('the approval page', () => {
     { name: 'scope.2', value: 'scope.cloud.write', checked: false, state: 'denied' },
   ]
   for (const { name, value, checked, state } of boxes) {
-    it(`has ${checked ? 'a ticked' : 'an empty'} box for a scope that is ${state}`, () => {
+    it(`has ${checked ? 'a checked' : 'an unchecked'} box for a scope that is ${state}`, () => {
       const { attributes } = only(page, 'input', 'id', name)
       assert.deepEqual([attributes['type'], attributes['name'], attributes['value']], ['checkbox', name, value])
       assert.equal('checked' in attributes, checked)
@@ -553,7 +553,7 @@ describe('the approval page', () => {
     ['deny', 'false'],
     ['authorize', 'true'],
   ] as const) {
-    it(`answers ${value} with the button #${id}`, () => {
+    it(`posts ${value} with the button #${id}`, () => {
       const { attributes } = only(page, 'button', 'id', id)
       assert.deepEqual(
         [attributes['type'], attributes['name'], attributes['value']],
@@ -561,12 +561,12 @@ describe('the approval page', () => {
       )
     })
   }
-  it('shows the scope itself beside a description that differs from it', () => {
+  it('shows the scope beside its description', () => {
     assert.match(page.toString(), /<bdi>Read<\/bdi> <small><code><bdi>cloud.read<\/bdi><\/code><\/small>/)
     assert.equal(page.toString().match(/<bdi>profile<\/bdi>/g)?.length, 1)
   })
 
-  it('gives no choice of what it is about, except where clients know a box for it', () => {
+  it('shows openid as mandatory, and as a checkbox in uaa', () => {
     const props = {
       clientName: 'ledger',
       redirectUri: 'https://app.example/',
@@ -581,7 +581,7 @@ describe('the approval page', () => {
     const reference = approvalPage({ ...signedIn, texts: referenceTexts }, props)
     assert.equal(only(reference, 'input', 'id', 'scope.0').attributes['type'], 'checkbox')
   })
-  it('says that an application registered itself, where else it leads, and links to what it says of itself', () => {
+  it('warns about a self-registered application, with its other hosts and links', () => {
     const props = {
       clientName: 'ledger',
       redirectUri: 'https://a.example/x',
@@ -628,19 +628,19 @@ describe('the approval page', () => {
     { uri: 'no uri?at all', want: 'no uri' },
   ]
   for (const { uri, want } of destinations) {
-    it(`says where ${uri.slice(0, 60)} leads`, () => {
+    it(`shows the host of ${uri.slice(0, 60)}`, () => {
       assert.ok(approvalFor(uri).toString().includes(`You then return to <strong><bdi>${want}</bdi></strong>`))
     })
   }
 })
 
-describe('the other pages', () => {
+describe('Other pages', () => {
   it('show status and code of an error', () => {
     const text = errorPage(anonymous, { status: 401, code: 'invalid_client', title: 'T', description: 'D' }).toString()
     assert.match(text, /Error 401 · <code><bdi>invalid_client<\/bdi><\/code>/)
     assert.match(text, /<h1><bdi>T<\/bdi><\/h1>[^]*<bdi>D<\/bdi>/)
   })
-  it('tell users of an error what to do, and developers what it is in a part that opens', () => {
+  it('tell users what to do about an error, with technical details in a details element', () => {
     const back = { text: 'Go to the start page', url: '/' }
     const technical = errorPage(anonymous, {
       status: 400,
@@ -670,12 +670,12 @@ describe('the other pages', () => {
     const ofUsers = describedIn(textsIn('en'), 'Too many attempts. Try again in 5 minutes.')
     assert.doesNotMatch(errorPage(anonymous, { status: 429, title: 'T', ...ofUsers }).toString(), /<details/)
   })
-  it('ask before a logout with one button that signs out', () => {
+  it('ask for confirmation of a logout with one button', () => {
     const page = logoutConfirmationPage(signedIn, { action: '/logout.do', fields: {}, userName: 'marissa' })
     assert.equal(tagsOf(page).filter(tag => tag.name === 'button').length, 1)
     only(page, 'input', 'name', 'X-Svc-Csrf')
   })
-  it('ask before a logout and hand the request on', () => {
+  it('keep the parameters of a logout request in the confirmation', () => {
     const page = logoutConfirmationPage(
       { ...signedIn, basePath: '/uaa' },
       { action: '/uaa/logout.do', fields: { state: 'a&b', 'X-Svc-Csrf': 'forged' }, userName: 'marissa' },
@@ -686,14 +686,14 @@ describe('the other pages', () => {
     assert.doesNotMatch(page.toString(), /forged/)
     only(page, 'a', 'class', 'button plain')
   })
-  it('offer to sign in again after a logout', () => {
+  it('link to sign-in after a logout', () => {
     assert.match(signedOutPage(anonymous, { signInUrl: '/login' }).toString(), /href="\/login">Sign in again<\/a>/)
   })
-  it('show an initial where an application has no icon', () => {
+  it('show the initial of an application without an icon', () => {
     const text = homePage(signedIn, { userName: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no!' }] }).toString()
     assert.match(text, /<span class="initial" aria-hidden="true">L<\/span><bdi>ledger<\/bdi>/)
   })
-  it('are calm when there is no application to show', () => {
+  it('show a home page without applications', () => {
     const page = homePage(signedIn, { userName: 'marissa', tiles: [] })
     assert.match(page.toString(), /<h1>Hello, <bdi>marissa<\/bdi><\/h1>[^]*You are signed in\./)
     assert.ok(!tagsOf(page).some(tag => tag.attributes['class'] === 'tiles'))

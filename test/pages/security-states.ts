@@ -1,4 +1,4 @@
-// The pages of one's own second factors in every state that looks different.
+// The pages for managing second factors in every distinct visual state.
 import type { Html } from '../../src/base/html.ts'
 import type { Passkey, Totp } from '../../src/model/users/passkey.ts'
 import type { Chrome } from '../../src/pages/parts/layout.ts'
@@ -50,7 +50,7 @@ const full: SecurityProps = {
   codes: { recovery: 7, recoveryCreatedAt: passkey.createdAt },
 }
 
-/** The states for who is signed in; `hostile` stands for names that somebody else chose. */
+/** The states for a signed-in user; `hostile` is used for names chosen by others. */
 export function securityStatesIn(chrome: Chrome, crowded: Chrome, hostile: string): Readonly<Record<string, Html>> {
   const { tooMany, badName, done } = securityTexts(chrome.texts)
   const long = { ...passkey, name: hostile }

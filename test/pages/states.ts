@@ -1,4 +1,4 @@
-// Every page in every state that looks different, for the tests that draw them.
+// Every page in every distinct visual state, for tests in a browser.
 import { crc32, deflateSync } from 'node:zlib'
 import type { Html } from '../../src/base/html.ts'
 import type { Language } from '../../src/model/language.ts'
@@ -58,7 +58,7 @@ export function png(width: number, height: number, [red, green, blue]: readonly 
   ]).toString('base64')
 }
 
-/** What surrounds a page for someone who is not signed in. */
+/** The layout of a page for an anonymous visitor. */
 export const anonymous: Chrome = {
   texts: textsIn('en'),
   zoneName: 'svc',
@@ -80,7 +80,7 @@ export const anonymous: Chrome = {
   about: 'Version: 1.2.3, Server: https://id.example',
 }
 
-/** What surrounds a page for someone who is signed in. */
+/** The layout of a page for a signed-in user. */
 export const signedIn: Chrome = {
   ...anonymous,
   user: { userName: 'marissa', signOutAction: '/logout.do', lastSignIn: new Date('2026-01-02T03:04:05Z') },
@@ -89,7 +89,7 @@ export const signedIn: Chrome = {
 const reference: Chrome = { ...anonymous, texts: referenceTexts, basePath: '/uaa' }
 const referenceSignedIn: Chrome = { ...signedIn, texts: referenceTexts, basePath: '/uaa' }
 
-/** No catalogue is written from right to left yet; the pages are ready for one. */
+/** No supported language is written from right to left yet; this tests the layout. */
 const rightToLeft = (chrome: Chrome): Chrome => ({ ...chrome, texts: { ...chrome.texts, tag: 'ar' } })
 
 const branded: Chrome = {
@@ -299,75 +299,72 @@ const authenticatorApp = {
 
 const codes = Array.from({ length: 10 }, (_, index) => `YTYA-CNC${index}-D6WX`)
 
-/**
- * Every page in a language; by name, which is a file name too; what follows `#` is a part of the page that only its address
- * shows.
- */
+/** Every page in a language, by name, which is also a file name. What follows `#` is the fragment of its URL. */
 export function statesIn(language: Language): Readonly<Record<string, Html>> {
   const texts = textsIn(language)
-  const spoken = (chrome: Chrome): Chrome => ({ ...chrome, texts })
+  const localized = (chrome: Chrome): Chrome => ({ ...chrome, texts })
   return {
-    'discovery-email': discoveryEmailPage(spoken(anonymous), {
+    'discovery-email': discoveryEmailPage(localized(anonymous), {
       clientName: 'Cloud Console',
       email: 'marissa@example.org',
       createAccount: '/create_account',
     }),
-    'discovery-email-long': discoveryEmailPage(spoken(crowdedAnonymous), {
+    'discovery-email-long': discoveryEmailPage(localized(crowdedAnonymous), {
       clientName: hostile,
       email: hostile,
       loginHint: hostile,
       createAccount: '/create_account',
       message: { kind: 'error', text: hostile },
     }),
-    'discovery-password': discoveryPasswordPage(spoken(anonymous), {
+    'discovery-password': discoveryPasswordPage(localized(anonymous), {
       userName: 'marissa@example.org',
       loginHint: '{"origin":"svc"}',
       resetPassword: '/forgot_password',
     }),
-    'discovery-password-long': discoveryPasswordPage(spoken(crowdedAnonymous), {
+    'discovery-password-long': discoveryPasswordPage(localized(crowdedAnonymous), {
       clientName: hostile,
       userName: hostile,
       loginHint: hostile,
     }),
-    origin: originPage(spoken(anonymous), { hasDefault: false }),
-    'origin-default': originPage(spoken(branded), { hasDefault: true, clientName: 'Berth planning' }),
-    'origin-long': originPage(spoken(crowdedAnonymous), {
+    origin: originPage(localized(anonymous), { hasDefault: false }),
+    'origin-default': originPage(localized(branded), { hasDefault: true, clientName: 'Berth planning' }),
+    'origin-long': originPage(localized(crowdedAnonymous), {
       hasDefault: true,
       clientName: hostile,
       message: { kind: 'error', text: hostile },
     }),
-    login: loginPage(spoken(anonymous), login),
-    'login-client': loginPage(spoken(anonymous), {
+    login: loginPage(localized(anonymous), login),
+    'login-client': loginPage(localized(anonymous), {
       ...login,
       clientName: 'Cloud Console',
       formRedirectUri: 'http://localhost/',
     }),
-    'login-failed': loginPage(spoken(anonymous), {
+    'login-failed': loginPage(localized(anonymous), {
       ...login,
       userName: 'marissa@example.org',
       message: messageFor(texts, 'error', 'login_failure'),
     }),
-    'login-success': loginPage(spoken(anonymous), {
+    'login-success': loginPage(localized(anonymous), {
       ...login,
       links: {},
       message: messageFor(texts, 'success', 'password_reset'),
     }),
-    'login-providers': loginPage(spoken(branded), { ...login, clientName: 'Berth planning', providers }),
-    'login-passkeys': loginPage(spoken(branded), {
+    'login-providers': loginPage(localized(branded), { ...login, clientName: 'Berth planning', providers }),
+    'login-passkeys': loginPage(localized(branded), {
       ...login,
       takesPasskeys: true,
       formRedirectUri: hostile,
       providers,
     }),
-    'login-providers-only': loginPage(spoken(anonymous), {
+    'login-providers-only': loginPage(localized(anonymous), {
       ...login,
       prompts: [],
       links: {},
       providers,
       message: messageFor(texts, 'error', 'invalid_idp'),
     }),
-    'login-nothing': loginPage(spoken(anonymous), { prompts: [], links: {}, providers: [] }),
-    'login-long': loginPage(spoken(crowdedAnonymous), {
+    'login-nothing': loginPage(localized(anonymous), { prompts: [], links: {}, providers: [] }),
+    'login-long': loginPage(localized(crowdedAnonymous), {
       prompts: [...prompts, { name: hostile, type: 'number', text: hostile }],
       userName: hostile,
       message: { kind: 'error', text: hostile },
@@ -376,11 +373,11 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       providers: [{ name: hostile, url: 'https://example.org/' }],
     }),
     'rtl-login': loginPage(rightToLeft(anonymous), { ...login, providers }),
-    'approval-registered': approvalPage(spoken(signedIn), registeredApproval),
+    'approval-registered': approvalPage(localized(signedIn), registeredApproval),
     'rtl-approval': approvalPage(rightToLeft(signedIn), approval),
     'rtl-home': homePage(rightToLeft(signedIn), { userName: 'marissa', tiles }),
-    approval: approvalPage(spoken(signedIn), approval),
-    'approval-long': approvalPage(spoken(crowded), {
+    approval: approvalPage(localized(signedIn), approval),
+    'approval-long': approvalPage(localized(crowded), {
       ...approval,
       clientName: hostile,
       userName: hostile,
@@ -391,62 +388,62 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       ],
     }),
     'components-in-english': componentsPage(signedIn, png(44, 44, [120, 54, 27])),
-    'approval-icon': approvalPage(spoken(signedIn), { ...approval, clientIcon: png(44, 44, [120, 54, 27]) }),
-    error: errorPage(spoken(anonymous), {
+    'approval-icon': approvalPage(localized(signedIn), { ...approval, clientIcon: png(44, 44, [120, 54, 27]) }),
+    error: errorPage(localized(anonymous), {
       status: 400,
       code: 'invalid_request',
       title: texts.error.titles.other,
       ...describedIn(texts, 'Invalid redirect https://app.example/ did not match one of the registered values'),
       back: { text: texts.error.start, url: '/' },
     }),
-    'error-signed-in': errorPage(spoken(signedIn), {
+    'error-signed-in': errorPage(localized(signedIn), {
       status: 404,
       title: texts.error.titles.notFound,
       ...describedIn(texts, 'The address may be mistyped, or the page has moved.'),
       back: { text: texts.error.start, url: '/' },
     }),
-    'error-long': errorPage(spoken(crowded), {
+    'error-long': errorPage(localized(crowded), {
       status: 500,
       code: long,
       title: hostile,
       description: hostile.repeat(3),
     }),
-    'error-foreign': errorPage(spoken(anonymous), {
+    'error-foreign': errorPage(localized(anonymous), {
       status: 400,
       code: 'invalid_request',
       title: texts.error.titles.other,
       ...describedIn(texts, 'Words that only programs are told.'),
     }),
-    invitation: invitationPage(spoken(anonymous), invitation),
-    'invitation-consent': invitationPage(spoken({ ...anonymous, branding: consenting }), {
+    invitation: invitationPage(localized(anonymous), invitation),
+    'invitation-consent': invitationPage(localized({ ...anonymous, branding: consenting }), {
       ...invitation,
       problem: 'missing_consent',
     }),
-    'invitation-refused': invitationPage(spoken(signedIn), {
+    'invitation-refused': invitationPage(localized(signedIn), {
       action: invitation.action,
       problem: { password: 'Password must contain at least 2 digit characters.' },
       invitation: { ...invitation.invitation, signedInAs: 'marissa' },
     }),
-    'invitation-verified': invitationPage(spoken(signedIn), {
+    'invitation-verified': invitationPage(localized(signedIn), {
       action: invitation.action,
       invitation: { ...invitation.invitation, step: 'agree' },
     }),
-    'invitation-directory': invitationPage(spoken(anonymous), {
+    'invitation-directory': invitationPage(localized(anonymous), {
       ...invitation,
       invitation: { ...invitation.invitation, step: 'directory' },
     }),
-    'invitation-directory-refused': invitationPage(spoken(signedIn), {
+    'invitation-directory-refused': invitationPage(localized(signedIn), {
       ...invitation,
       problem: 'bad_credentials',
       invitation: { ...invitation.invitation, step: 'directory' },
     }),
-    'invitation-expired': invitationPage(spoken(anonymous), { action: invitation.action, problem: 'code_expired' }),
-    'invitation-long': invitationPage(spoken(crowded), {
+    'invitation-expired': invitationPage(localized(anonymous), { action: invitation.action, problem: 'code_expired' }),
+    'invitation-long': invitationPage(localized(crowded), {
       ...invitation,
       invitation: { ...invitation.invitation, email: hostile, userName: hostile, signedInAs: hostile },
     }),
     'reference-invitation': invitationPage(reference, invitation),
-    'account-choice': accountChoicePage(spoken(signedIn), {
+    'account-choice': accountChoicePage(localized(signedIn), {
       userName: 'marissa',
       continueUrl: '/oauth/authorize?client_id=app',
       signInUrl: '/login',
@@ -470,88 +467,88 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       { ...crowded, texts: referenceTexts },
       { userName: hostile, tiles: [{ name: hostile, url: 'https://example.org/' }] },
     ),
-    'force-password-change': forcePasswordChangePage(spoken(signedIn), newPassword),
-    'force-password-change-refused': forcePasswordChangePage(spoken(signedIn), {
+    'force-password-change': forcePasswordChangePage(localized(signedIn), newPassword),
+    'force-password-change-refused': forcePasswordChangePage(localized(signedIn), {
       ...newPassword,
       problem: 'Your new password cannot be the same as the old password.',
     }),
-    'force-password-change-no-demands': forcePasswordChangePage(spoken(signedIn), { ...newPassword, demands: [] }),
-    'force-password-change-long': forcePasswordChangePage(spoken(crowded), {
+    'force-password-change-no-demands': forcePasswordChangePage(localized(signedIn), { ...newPassword, demands: [] }),
+    'force-password-change-long': forcePasswordChangePage(localized(crowded), {
       ...newPassword,
       userName: hostile,
       email: hostile,
       problem: hostile,
     }),
     'create-account': createAccountPage(
-      { ...spoken(anonymous), branding: { consent: { text: 'The terms', link: 'https://x.example/' } } },
+      { ...localized(anonymous), branding: { consent: { text: 'The terms', link: 'https://x.example/' } } },
       signUp,
     ),
-    'create-account-refused': createAccountPage(spoken(anonymous), {
+    'create-account-refused': createAccountPage(localized(anonymous), {
       ...signUp,
       email: 'kai',
       problem: 'invalid_email',
     }),
-    'create-account-other': createAccountPage(spoken(anonymous), { ...signUp, problem: 'other_idp' }),
-    'create-account-long': createAccountPage(spoken(crowdedAnonymous), {
+    'create-account-other': createAccountPage(localized(anonymous), { ...signUp, problem: 'other_idp' }),
+    'create-account-long': createAccountPage(localized(crowdedAnonymous), {
       ...signUp,
       email: hostile,
       problem: { text: hostile },
     }),
-    'create-account-sent': activationSentPage(spoken(anonymous)),
-    'create-account-verify': verifyAccountPage(spoken(anonymous), {
+    'create-account-sent': activationSentPage(localized(anonymous)),
+    'create-account-verify': verifyAccountPage(localized(anonymous), {
       code: 'abc',
       email: 'kai@shop.example',
       needsPassword: true,
       isWrong: true,
     }),
-    'forgotten-password': forgottenPasswordPage(spoken(anonymous), { clientId: 'app', redirectUri: '' }),
-    'forgotten-password-expired': forgottenPasswordPage(spoken(anonymous), {
+    'forgotten-password': forgottenPasswordPage(localized(anonymous), { clientId: 'app', redirectUri: '' }),
+    'forgotten-password-expired': forgottenPasswordPage(localized(anonymous), {
       clientId: '',
       redirectUri: '',
       expired: true,
     }),
-    'reset-password': resetPasswordPage(spoken(anonymous), reset),
-    'reset-password-refused': resetPasswordPage(spoken(crowdedAnonymous), {
+    'reset-password': resetPasswordPage(localized(anonymous), reset),
+    'reset-password-refused': resetPasswordPage(localized(crowdedAnonymous), {
       ...reset,
       userName: hostile,
       email: hostile,
       problem: hostile,
     }),
-    'change-password': changePasswordPage(spoken(signedIn), { userName: 'kai', demands: reset.demands }),
-    'change-password-refused': changePasswordPage(spoken(signedIn), {
+    'change-password': changePasswordPage(localized(signedIn), { userName: 'kai', demands: reset.demands }),
+    'change-password-refused': changePasswordPage(localized(signedIn), {
       userName: 'kai',
       demands: reset.demands,
       problem: 'Please enter a valid current password.',
       isCurrentWrong: true,
     }),
-    'change-email': changeEmailPage(spoken(signedIn), email),
-    'change-email-refused': changeEmailPage(spoken(signedIn), { ...email, newEmail: hostile, problem: 'invalid' }),
-    'verify-email': verifyEmailPage(spoken(signedIn), {
+    'change-email': changeEmailPage(localized(signedIn), email),
+    'change-email-refused': changeEmailPage(localized(signedIn), { ...email, newEmail: hostile, problem: 'invalid' }),
+    'verify-email': verifyEmailPage(localized(signedIn), {
       code: 'abc',
       userName: 'kai',
       email: 'kai@new.example',
       other: 'ann',
     }),
-    'email-sent': emailSentPage(spoken(anonymous), 'reset_password'),
-    'signed-out': signedOutPage(spoken(anonymous), { signInUrl: '/login' }),
-    'signed-out-offer': signedOutPage(spoken(anonymous), {
+    'email-sent': emailSentPage(localized(anonymous), 'reset_password'),
+    'signed-out': signedOutPage(localized(anonymous), { signInUrl: '/login' }),
+    'signed-out-offer': signedOutPage(localized(anonymous), {
       signInUrl: '/login',
       offeredUrl: `https://${'long-name-of-a-host.'.repeat(6)}example/bye`,
     }),
-    'logout-confirmation': logoutConfirmationPage(spoken(signedIn), {
+    'logout-confirmation': logoutConfirmationPage(localized(signedIn), {
       action: '/logout.do',
       fields: { client_id: 'app', state: 'abc' },
       userName: 'marissa',
     }),
-    'logout-confirmation-long': logoutConfirmationPage(spoken(crowded), {
+    'logout-confirmation-long': logoutConfirmationPage(localized(crowded), {
       action: '/logout.do',
       fields: {},
       userName: hostile,
     }),
-    'device-code': deviceCodePage(spoken(signedIn), { userCode: 'WDJB-MJHT' }),
-    'device-code-unknown': deviceCodePage(spoken(signedIn), { problem: { kind: 'unknown' } }),
-    'device-code-refused': deviceCodePage(spoken(crowded), { problem: { kind: 'refused', clientName: hostile } }),
-    'device-decision': deviceDecisionPage(spoken(signedIn), {
+    'device-code': deviceCodePage(localized(signedIn), { userCode: 'WDJB-MJHT' }),
+    'device-code-unknown': deviceCodePage(localized(signedIn), { problem: { kind: 'unknown' } }),
+    'device-code-refused': deviceCodePage(localized(crowded), { problem: { kind: 'refused', clientName: hostile } }),
+    'device-decision': deviceDecisionPage(localized(signedIn), {
       clientName: 'Photo frame',
       userCode: 'WDJB-MJHT',
       userName: 'marissa',
@@ -564,7 +561,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
         { scope: 'photos.read', text: 'See your photos' },
       ],
     }),
-    'device-decision-long': deviceDecisionPage(spoken(crowded), {
+    'device-decision-long': deviceDecisionPage(localized(crowded), {
       clientName: hostile,
       userCode: 'WDJB-MJHT',
       userName: hostile,
@@ -576,9 +573,9 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
         { scope: 'photos.read', text: 'See your photos' },
       ],
     }),
-    'device-allowed': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: true }),
-    'device-denied': deviceDonePage(spoken(signedIn), { clientName: 'Photo frame', isAllowed: false }),
-    outbox: outboxPage(spoken(anonymous), [
+    'device-allowed': deviceDonePage(localized(signedIn), { clientName: 'Photo frame', isAllowed: true }),
+    'device-denied': deviceDonePage(localized(signedIn), { clientName: 'Photo frame', isAllowed: false }),
+    outbox: outboxPage(localized(anonymous), [
       {
         to: 'ann@example.org',
         subject: 'Verify your address',
@@ -586,62 +583,66 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
         at: new Date('2026-01-15T12:00:00Z'),
       },
     ]),
-    'outbox-long': outboxPage(spoken(crowdedAnonymous), [
+    'outbox-long': outboxPage(localized(crowdedAnonymous), [
       { to: hostile, subject: hostile, text: hostile, at: new Date(0) },
     ]),
-    'outbox-empty': outboxPage(spoken(anonymous), []),
-    passcode: passcodePage(spoken(signedIn), { passcode: '7K3M-9XQ2-40TB-WZ8E-5HVC' }),
+    'outbox-empty': outboxPage(localized(anonymous), []),
+    passcode: passcodePage(localized(signedIn), { passcode: '7K3M-9XQ2-40TB-WZ8E-5HVC' }),
     'reference-passcode': passcodePage(referenceSignedIn, { passcode: 'k3Wq-_0Oo1lIJhV8xZtB5nMCdYeR2sPu' }),
-    'passcode-offer': passcodeOfferPage(spoken(signedIn)),
-    'second-factor-app': provePage(spoken(signedIn), { ...factor, choice: 'app', others: ['recovery'] }),
-    'second-factor-wrong': provePage(spoken(signedIn), {
+    'passcode-offer': passcodeOfferPage(localized(signedIn)),
+    'second-factor-app': provePage(localized(signedIn), { ...factor, choice: 'app', others: ['recovery'] }),
+    'second-factor-wrong': provePage(localized(signedIn), {
       ...factor,
       choice: 'app',
       others: ['passkey', 'recovery'],
       problem: factorTexts(texts).prove.wrongCode,
     }),
-    'second-factor-passkey': provePage(spoken(branded), { ...factor, choice: 'passkey', others: ['app', 'recovery'] }),
-    'second-factor-recovery': provePage(spoken(signedIn), { ...factor, choice: 'recovery', others: ['app'] }),
-    'second-factor-stuck': provePage(spoken(crowded), { ...factor, choice: 'recovery', others: [], isStuck: true }),
-    'second-factor-bypass': provePage(spoken(signedIn), {
+    'second-factor-passkey': provePage(localized(branded), {
+      ...factor,
+      choice: 'passkey',
+      others: ['app', 'recovery'],
+    }),
+    'second-factor-recovery': provePage(localized(signedIn), { ...factor, choice: 'recovery', others: ['app'] }),
+    'second-factor-stuck': provePage(localized(crowded), { ...factor, choice: 'recovery', others: [], isStuck: true }),
+    'second-factor-bypass': provePage(localized(signedIn), {
       ...factor,
       choice: 'recovery',
       others: [],
       isBypass: true,
       back: '/second_factor',
     }),
-    'first-factor': enrolPage(spoken(signedIn), firstFactor),
-    'first-factor-failed': enrolPage(spoken(crowded), {
+    'first-factor': enrolPage(localized(signedIn), firstFactor),
+    'first-factor-failed': enrolPage(localized(crowded), {
       ...firstFactor,
       isStepUp: true,
       problem: factorTexts(texts).enrol.failedPasskey,
     }),
-    'authenticator-app': appPage(spoken(signedIn), { ...authenticatorApp }),
-    'authenticator-app-wrong': appPage(spoken(crowded), {
+    'authenticator-app': appPage(localized(signedIn), { ...authenticatorApp }),
+    'authenticator-app-wrong': appPage(localized(crowded), {
       ...authenticatorApp,
       problem: factorTexts(texts).enrol.expired,
     }),
-    'recovery-codes': recoveryCodesPage(spoken(signedIn), { codes, userName: 'marissa', continueUrl: '/' }),
-    'recovery-codes-long': recoveryCodesPage(spoken(crowded), { codes, userName: hostile, continueUrl: `/${long}` }),
-    'passcode-offer-long': passcodeOfferPage(spoken(crowded)),
-    profile: profilePage(spoken(signedIn), profile),
-    'profile#revoke-0': profilePage(spoken(signedIn), profile),
-    'profile-empty': profilePage(spoken(signedIn), {
+    'recovery-codes': recoveryCodesPage(localized(signedIn), { codes, userName: 'marissa', continueUrl: '/' }),
+    'recovery-codes-long': recoveryCodesPage(localized(crowded), { codes, userName: hostile, continueUrl: `/${long}` }),
+    'passcode-offer-long': passcodeOfferPage(localized(crowded)),
+    profile: profilePage(localized(signedIn), profile),
+    'profile#revoke-0': profilePage(localized(signedIn), profile),
+    'profile-empty': profilePage(localized(signedIn), {
       ...profile,
       clients: [],
       devices: [{ name: 'Firefox on Windows', sessions: [session] }],
       events: [],
       message: profileMessage(texts, 'success', 'session.others_signed_out'),
     }),
-    'profile-elsewhere': profilePage(spoken(signedIn), externalProfile),
-    'profile-elsewhere-long': profilePage(spoken(crowded), {
+    'profile-elsewhere': profilePage(localized(signedIn), externalProfile),
+    'profile-elsewhere-long': profilePage(localized(crowded), {
       ...hostileProfile,
       mayChange: { names: false, language: false },
       provider: { name: hostile, origin: long, externalId: hostile },
     }),
-    'profile-long': profilePage(spoken(crowded), hostileProfile),
-    'profile-long#revoke-0': profilePage(spoken(crowded), hostileProfile),
-    'account-chooser': accountChooserPage(spoken(anonymous), {
+    'profile-long': profilePage(localized(crowded), hostileProfile),
+    'profile-long#revoke-0': profilePage(localized(crowded), hostileProfile),
+    'account-chooser': accountChooserPage(localized(anonymous), {
       accounts: [
         account,
         {
@@ -654,20 +655,20 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       ],
       clientName: 'Cloud Console',
     }),
-    'account-chooser-failed': accountChooserPage(spoken(branded), {
+    'account-chooser-failed': accountChooserPage(localized(branded), {
       accounts: [account],
       message: messageFor(texts, 'error', 'login_failure'),
     }),
-    'account-chooser-long': accountChooserPage(spoken(crowdedAnonymous), {
+    'account-chooser-long': accountChooserPage(localized(crowdedAnonymous), {
       accounts: [
         { ...account, userName: hostile, origin: long, providerName: hostile, email: hostile, loginHint: hostile },
       ],
       clientName: hostile,
     }),
-    ...securityStatesIn(spoken(signedIn), spoken(crowded), hostile),
-    home: homePage(spoken(signedIn), { userName: 'marissa', tiles }),
-    'home-empty': homePage(spoken(signedIn), { userName: 'marissa', tiles: [] }),
-    'home-long': homePage(spoken(crowded), {
+    ...securityStatesIn(localized(signedIn), localized(crowded), hostile),
+    home: homePage(localized(signedIn), { userName: 'marissa', tiles }),
+    'home-empty': homePage(localized(signedIn), { userName: 'marissa', tiles: [] }),
+    'home-long': homePage(localized(crowded), {
       userName: hostile,
       tiles: [
         { name: hostile, url: 'https://example.org/' },

@@ -17,23 +17,23 @@ import { statesIn } from './states.ts'
 const english = textsIn('en')
 const others = LANGUAGES.filter(language => language !== 'en')
 
-/** Pages of `uaa`, where everybody reads English, and of a language that there is not yet, have a name that begins so. */
+/** Names of pages of `uaa`, which is English only, of right-to-left samples and of components. */
 const OTHERS = /^(?:reference-|rtl-|components)/
-const spokenIn = (language: Language): readonly (readonly [name: string, page: string])[] =>
+const pagesIn = (language: Language): readonly (readonly [name: string, page: string])[] =>
   Object.entries(statesIn(language)).flatMap(([name, page]) => (OTHERS.test(name) ? [] : [[name, page.toString()]]))
 
-/** What stands in a sentence, by its place among the arguments. */
+/** Placeholders in a sentence, by argument position. */
 const MARKS = ['⟦0⟧', '⟦1⟧'] as const
 
-/** Every text of a catalogue by its path; what is inserted is marked. */
+/** Every text of a catalogue by its path, with placeholders as arguments. */
 function flatten(value: unknown, path = ''): readonly (readonly [path: string, text: string])[] {
   if (typeof value === 'string') return [[path, value]]
-  if (typeof value === 'function') return [[path, said(value as (...given: unknown[]) => unknown, path)]] // of a catalogue
+  if (typeof value === 'function') return [[path, rendered(value as (...given: unknown[]) => unknown, path)]] // of a catalogue
   assert.ok(typeof value === 'object' && value !== null, path)
   return Object.entries(value).flatMap(([name, inner]) => flatten(inner, path === '' ? name : `${path}.${name}`))
 }
 
-/** The sentences that take an object, and the names in it. */
+/** Functions that take an object, and its property names. */
 const NAMED: Readonly<Record<string, readonly [string, string]>> = {
   'emailChange.verifyLead': ['userName', 'email'],
   'signOut.signedInAs': ['site', 'userName'],
@@ -42,7 +42,7 @@ const NAMED: Readonly<Record<string, readonly [string, string]>> = {
   'enrol.fileHeading': ['site', 'userName'],
 }
 
-/** Second words for one idea, another form of address, and in French the wrong space before a mark. */
+/** Synonyms of chosen terms, the wrong form of address, and in French the wrong space before punctuation. */
 const AVOIDED: Readonly<Record<Language, RegExp>> = {
   en: /e-mail|recognise/,
   de: /\b(?:du|dein|Webseite|Internetseite|Administrator|Konto erstellen|zur Wiederherstellung)\b/i,
@@ -51,10 +51,10 @@ const AVOIDED: Readonly<Record<Language, RegExp>> = {
   ja: /あなた|端末|IDプロバイダー/,
   zh: /你|帐户|账户|身份提供者|电子邮件/,
 }
-/** The sentences that take plain text or a number. */
+/** Functions that take plain text or a number. */
 const PLAIN = /^(?:descriptionsWith\.|error\.|browsers\.|accountMails\.)/
 
-function said(sentence: (...given: unknown[]) => unknown, path: string): string {
+function rendered(sentence: (...given: unknown[]) => unknown, path: string): string {
   const [first, second] = PLAIN.test(path) ? MARKS : MARKS.map(mark => html`${mark}`)
   const names = path.startsWith('accountMails.') ? (['email', 'former'] as const) : NAMED[path]
   const given = names ? [{ [names[0]]: first, [names[1]]: second }] : [first, second]
@@ -66,8 +66,8 @@ const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\
 const catalogue = (texts: Texts): ReadonlyMap<string, string> => new Map(flatten(texts))
 const marksIn = (text: string): readonly string[] => MARKS.filter(mark => text.includes(mark))
 
-describe('the texts of the pages', () => {
-  it('are those of six languages', () => {
+describe('Texts of pages', () => {
+  it('exist in six languages', () => {
     assert.deepEqual(
       LANGUAGES.map(language => textsIn(language).tag),
       ['en', 'de', 'fr', 'es', 'ja', 'zh-Hans'],
@@ -75,7 +75,7 @@ describe('the texts of the pages', () => {
   })
 
   for (const language of LANGUAGES) {
-    it(`use one word for one idea, and one form of address: ${language}`, () => {
+    it(`use consistent terms and form of address: ${language}`, () => {
       const texts = textsIn(language)
       const all = [texts, factorTexts(texts), securityTexts(texts), factorMailTexts(texts)].flatMap(each =>
         flatten(each),
@@ -93,20 +93,20 @@ describe('the texts of the pages', () => {
     const texts = catalogue(textsIn(language))
 
     describe(`in ${language}`, () => {
-      it('are those that there are in English', () => {
+      it('have the same keys as in English', () => {
         assert.deepEqual([...texts.keys()].toSorted(), [...inEnglish.keys()].toSorted())
       })
-      it('are no English', () => {
+      it('differ from English', () => {
         const same = [...texts].filter(([path, text]) => text === inEnglish.get(path))
         assert.deepEqual(same, [])
       })
-      it('have in them what the English ones have, each once', () => {
+      it('have the placeholders of English, each once', () => {
         for (const [path, text] of texts) {
           assert.deepEqual(marksIn(text), marksIn(inEnglish.get(path) ?? ''), path)
           for (const mark of MARKS) assert.ok(text.split(mark).length <= 2, path)
         }
       })
-      it('have no blank too many and no quotation mark of a typewriter', () => {
+      it('have no extra space and no straight quotation mark', () => {
         for (const [path, text] of texts) {
           assert.equal(text, text.trim(), path)
           assert.doesNotMatch(text, /[ \u00a0\u202f]{2}|["'`]/, path)
@@ -115,10 +115,10 @@ describe('the texts of the pages', () => {
     })
   }
 
-  it('put a no-break space before the marks that French sets apart', () => {
+  it('have a no-break space before French punctuation', () => {
     for (const [path, text] of catalogue(textsIn('fr'))) assert.doesNotMatch(text, /(?<![\u00a0\u202f])[:;!?]/, path)
   })
-  it('begin questions and exclamations as Spanish does', () => {
+  it('have Spanish opening punctuation', () => {
     for (const [path, text] of catalogue(textsIn('es'))) {
       assert.equal(text.split('?').length, text.split('¿').length, path)
       assert.equal(text.split('!').length, text.split('¡').length, path)
@@ -131,22 +131,22 @@ describe('the texts of the pages', () => {
   }
 })
 
-describe('a page in another language', () => {
+describe('Page in another language', () => {
   for (const language of LANGUAGES) {
     const { tag } = textsIn(language)
-    it(`says so at its beginning, whatever is in it: ${language}`, () => {
-      for (const [name, page] of spokenIn(language)) {
+    it(`declares its language: ${language}`, () => {
+      for (const [name, page] of pagesIn(language)) {
         assert.ok(page.startsWith(`<!doctype html>\n<html lang="${tag}" dir="ltr">\n`), name)
       }
     })
   }
   for (const language of others) {
-    it(`has no sentence in English: ${language}`, () => {
-      // Whatever is long enough not to be a word of another language by chance.
+    it(`has no English sentence: ${language}`, () => {
+      // Long enough not to match a word of another language by chance.
       const sentences = [...catalogue(english).values()].filter(text => text.length > 15 && marksIn(text).length === 0)
-      for (const [name, markup] of spokenIn(language)) {
+      for (const [name, markup] of pagesIn(language)) {
         const left = sentences.filter(text => markup.includes(html`${text}`.toString()))
-        // An application's own words for a scope in the example may be ours.
+        // The example has an application with our own English text for a scope.
         assert.deepEqual(
           left.filter(text => text !== english.scopes.openid),
           [],
@@ -154,7 +154,7 @@ describe('a page in another language', () => {
         )
       }
     })
-    it(`keeps what programs look for: ${language}`, () => {
+    it(`keeps ids, names and classes: ${language}`, () => {
       const hooks = (page: string): readonly string[] =>
         page.match(/ (?:id|name|class|action|method|type)="[^"]*"/g) ?? []
       const pages = statesIn(language)
@@ -165,18 +165,18 @@ describe('a page in another language', () => {
   }
 })
 
-describe('a description that programs get in English', () => {
+describe('`translatedDescription`', () => {
   const files = globSync('src/**/*.ts', { cwd: join(import.meta.dirname, '../..') })
     .map(path => path.replaceAll('\\', '/'))
     .filter(path => !path.startsWith('src/pages/texts/'))
   const source = files.map(path => readFileSync(join(import.meta.dirname, '../..', path), 'utf8')).join('\n')
 
   for (const [name, description] of Object.entries(english.descriptions)) {
-    it(`is one that the server gives: ${name}`, () => {
+    it(`has the English text of the source: ${name}`, () => {
       const written = description.replace('URI (none was named)', '${shown}')
       assert.ok(source.includes(written), description)
     })
-    it(`is known in every language: ${name}`, () => {
+    it(`translates to every language: ${name}`, () => {
       for (const language of LANGUAGES) {
         const texts = textsIn(language)
         assert.equal(translatedDescription(texts, description), Reflect.get(texts.descriptions, name))
@@ -185,13 +185,13 @@ describe('a description that programs get in English', () => {
   }
   for (const [name, sentence] of Object.entries(english.descriptionsWith)) {
     const [start = '', end = ''] = sentence('\0').split('\0')
-    const isMade = name.startsWith('password') || name === 'tooManyAttemptsUntil'
-    it(`is one that the server gives, with something in it: ${name}`, {
-      skip: isMade && 'another test makes it',
+    const isTestedElsewhere = name.startsWith('password') || name === 'tooManyAttemptsUntil'
+    it(`has the English template of the source: ${name}`, {
+      skip: isTestedElsewhere && 'covered by another test',
     }, () => {
       assert.match(source, new RegExp(`${escaped(start)}\\$\\{[^}]+\\}+${escaped(end)}`), start + end)
     })
-    it(`is known in every language, with something in it: ${name}`, () => {
+    it(`translates a template to every language: ${name}`, () => {
       for (const language of LANGUAGES) {
         const texts = textsIn(language)
         for (const what of ['12', '', 'a b', ' did not match ', '<&"', '\0', '$&', 'x'.repeat(10_000)]) {
@@ -223,15 +223,15 @@ describe('a description that programs get in English', () => {
     },
   ]
   for (const { seconds, when } of waits) {
-    it(`says how long to wait after too many attempts, and never too short: ${seconds} s`, () => {
+    it(`rounds up the wait after too many attempts: ${seconds} s`, () => {
       for (const [index, language] of (['en', 'de', 'es', 'fr', 'ja', 'zh'] as const).entries()) {
-        const said = translatedDescription(textsIn(language), tooManyAttempts(seconds)) ?? ''
-        assert.ok(said.includes(when[index] ?? ''), `${language}: ${said}`)
+        const translated = translatedDescription(textsIn(language), tooManyAttempts(seconds)) ?? ''
+        assert.ok(translated.includes(when[index] ?? ''), `${language}: ${translated}`)
       }
     })
   }
 
-  it('is known for every rule of a password policy', () => {
+  it('translates every rule of a password policy', () => {
     const policy = {
       minLength: 8,
       maxLength: 20,
@@ -260,18 +260,18 @@ describe('a description that programs get in English', () => {
     'Missing',
     ' missing client_id',
   ]) {
-    it(`is left to its English where there is no other: ${JSON.stringify(unknown)}`, () => {
+    it(`returns undefined for an unknown text: ${JSON.stringify(unknown)}`, () => {
       for (const language of LANGUAGES) assert.equal(translatedDescription(textsIn(language), unknown), undefined)
     })
   }
-  it('is marked as English on a page that is not', () => {
+  it('leaves an unknown text marked as English on a page', () => {
     const foreign = (language: 'de' | 'en'): string => String(statesIn(language)['error-foreign'])
     assert.match(foreign('de'), /<bdi lang="en">Words that only programs are told\.<\/bdi>/)
     assert.match(foreign('en'), /<bdi>Words that only programs are told\.<\/bdi>/)
   })
 })
 
-describe('the words for a scope', () => {
+describe('`scopeText`', () => {
   const service = serviceNamed('acme')
   const cases = [
     { scope: 'openid', en: 'Know who you are', de: 'Wissen, wer Sie sind' },
@@ -284,13 +284,13 @@ describe('the words for a scope', () => {
     { scope: '', en: '', de: '' },
   ]
   for (const { scope, en, de } of cases) {
-    it(`are in the language of the page where they are ours: ${JSON.stringify(scope)}`, () => {
+    it(`translates only known scopes: ${JSON.stringify(scope)}`, () => {
       assert.deepEqual([scopeText(english, scope, service), scopeText(textsIn('de'), scope, service)], [en, de])
     })
   }
 })
 
-describe('how long ago something was', () => {
+describe('`timeAgo`', () => {
   const cases = [
     { minutes: -5, en: 'just now', de: 'gerade eben', ja: 'たった今' },
     { minutes: 0, en: 'just now', de: 'gerade eben', ja: 'たった今' },
@@ -300,7 +300,7 @@ describe('how long ago something was', () => {
     { minutes: 179, en: '2 hours ago', de: 'vor 2 Stunden', ja: '2 時間前' },
   ]
   for (const { minutes, ...want } of cases) {
-    it(`is shown in the language of the page: ${minutes} minutes`, () => {
+    it(`returns ${minutes} minutes in each language`, () => {
       for (const language of ['en', 'de', 'ja'] as const) {
         assert.equal(timeAgo(textsIn(language), minutes), want[language])
       }

@@ -6,12 +6,12 @@ const rule = (background: string, text: string): string =>
   `:root {\n  --banner-background: ${background};\n  --banner-text: ${text};\n}\n`
 
 // Covers layout and branding: banner.textColor
-describe("the stylesheet of a zone's own colours", () => {
+describe('`zoneStylesheet`', () => {
   const cases = [
-    { name: 'is absent without a banner', banner: undefined, want: undefined },
-    { name: 'is absent without colours', banner: { text: 'Hello' }, want: undefined },
+    { name: 'returns undefined without a banner', banner: undefined, want: undefined },
+    { name: 'returns undefined without colours', banner: { text: 'Hello' }, want: undefined },
     {
-      name: 'has both colours',
+      name: 'sets both colours',
       banner: { backgroundColor: '#FFD54A', textColor: '#123' },
       want: rule('#ffd54a', '#112233'),
     },
@@ -26,19 +26,19 @@ describe("the stylesheet of a zone's own colours", () => {
       want: rule('#000033', '#ffffff'),
     },
     {
-      name: 'keeps a text colour on the common background',
+      name: 'keeps a text colour on the default background',
       banner: { textColor: '#fee' },
       want: rule('#123f34', '#ffeeee'),
     },
     {
-      name: 'replaces a text colour that cannot be read',
+      name: 'replaces a text colour without contrast',
       banner: { backgroundColor: '#ffffff', textColor: '#eee' },
       want: rule('#ffffff', '#000000'),
     },
     { name: 'ignores named colours', banner: { backgroundColor: 'red' }, want: undefined },
     { name: 'ignores colours of four digits', banner: { backgroundColor: '#1234' }, want: undefined },
     {
-      name: 'ignores what would leave the rule',
+      name: 'ignores values that would end the rule',
       banner: { backgroundColor: '#fff;}body{background:url(https://example.org)', textColor: '#000\n}' },
       want: undefined,
     },
