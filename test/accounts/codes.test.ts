@@ -29,8 +29,8 @@ after(() => server.stop())
 const reset = async (): Promise<string> =>
   (await issueCode(zone, { purpose: 'password-reset', user, data: { clientId: 'app' } }, deps)).value
 
-describe('a code of self-service', () => {
-  it('gives back what it was made with, once', async () => {
+describe('Self-service code', () => {
+  it('returns user and data, and can be redeemed once', async () => {
     const value = await reset()
     const seen = await peekCode(zone, { purpose: 'password-reset', value }, deps)
     assert.deepEqual([seen?.user.id, seen?.data], [user.id, { clientId: 'app' }])
@@ -43,7 +43,7 @@ describe('a code of self-service', () => {
     assert.equal(await peekCode(zone, one, deps), undefined)
   })
 
-  it('is of its purpose and zone', async () => {
+  it('is valid only for its purpose and zone', async () => {
     const value = await reset()
     assert.equal(await peekCode(zone, { purpose: 'sign-up', value }, deps), undefined)
     assert.equal(await redeemCode(zone, { purpose: 'invitation', value }, deps), undefined)
@@ -51,20 +51,20 @@ describe('a code of self-service', () => {
     assert.ok(await redeemCode(zone, { purpose: 'password-reset', value }, deps))
   })
 
-  it('is void after a newer one for a new password', async () => {
+  it('is replaced by a newer code for a password reset', async () => {
     const [first, second] = [await reset(), await reset()]
     assert.equal(await peekCode(zone, { purpose: 'password-reset', value: first }, deps), undefined)
     assert.ok(await peekCode(zone, { purpose: 'password-reset', value: second }, deps))
   })
 
-  it('is used up even when it is expired', async () => {
+  it('is refused after it expired', async () => {
     const value = await reset()
     server.clock.advance(30 * 60)
     assert.equal(await peekCode(zone, { purpose: 'password-reset', value }, deps), undefined)
     assert.equal(await redeemCode(zone, { purpose: 'password-reset', value }, deps), undefined)
   })
 
-  it('ends with the user name that the account had, where it could set a password', async () => {
+  it('is revoked by a new user name if it could set a password', async () => {
     const codes = await Promise.all([
       issueCode(zone, { purpose: 'password-reset', user, data: {} }, deps),
       issueCode(zone, { purpose: 'email-change', user, data: { email: user.email } }, deps),
@@ -77,7 +77,7 @@ describe('a code of self-service', () => {
     user = await userNamed(server, 'marissa')
   })
 
-  it('ends with the password that the account had, where it could set another', async () => {
+  it('is revoked by a new password if it could set another', async () => {
     const codes = await Promise.all([
       issueCode(zone, { purpose: 'password-reset', user, data: {} }, deps),
       issueCode(zone, { purpose: 'sign-up', user, data: {} }, deps),
@@ -95,14 +95,14 @@ describe('a code of self-service', () => {
   })
 
   for (const value of ['', 'nonsense', '\0'.repeat(32), 'a'.repeat(33), 'é'.repeat(32)]) {
-    it(`is none: ${JSON.stringify(value)}`, async () => {
+    it(`is refused: ${JSON.stringify(value)}`, async () => {
       assert.equal(await peekCode(zone, { purpose: 'sign-up', value }, deps), undefined)
       assert.equal(await redeemCode(zone, { purpose: 'sign-up', value }, deps), undefined)
     })
   }
 })
 
-describe('where self-service leads', () => {
+describe('`returnUrl`', () => {
   const to = async (requestedReturn: { clientId?: string; redirectUri?: string }): Promise<string | undefined> =>
     returnUrl(zone, requestedReturn, {
       store: server.store,
@@ -111,7 +111,7 @@ describe('where self-service leads', () => {
       fallback: 'signup_redirect_url',
     })
 
-  it('is what the client has registered', async () => {
+  it('returns a registered redirect URI', async () => {
     assert.equal(await to({ clientId: 'app', redirectUri: 'https://app.example/cb' }), 'https://app.example/cb')
   })
   for (const requestedReturn of [
@@ -123,10 +123,10 @@ describe('where self-service leads', () => {
     { clientId: 'app', redirectUri: 'javascript:alert(1)' },
     { clientId: 'app', redirectUri: '//evil.example' },
   ]) {
-    it(`is nowhere else: ${JSON.stringify(requestedReturn)}`, async () =>
+    it(`returns undefined for ${JSON.stringify(requestedReturn)}`, async () =>
       assert.equal(await to(requestedReturn), undefined))
   }
-  it("is the client's own page otherwise", async () => {
+  it('falls back to a safe signup_redirect_url', async () => {
     const client = (await server.store.clients.find('svc', 'app')) ?? assert.fail()
     await server.store.clients.update('svc', {
       ...client,
@@ -138,20 +138,20 @@ describe('where self-service leads', () => {
   })
 })
 
-describe('what users may do by themselves', () => {
+describe('`switchesIn`', () => {
   const open = async (given: Zone): Promise<unknown> => switchesIn(given, { store: server.store, serviceName: 'svc' })
 
-  it('is everything unless something says otherwise', async () => {
+  it('returns true by default', async () => {
     assert.deepEqual(await open(zone), { ownAccounts: true, selfService: true })
   })
-  it('is not to sign up where the zone says so', async () => {
+  it('disables self-service with selfServiceLinksEnabled=false', async () => {
     const links = { selfService: { selfServiceLinksEnabled: false } }
     assert.deepEqual(await open({ ...zone, config: { ...zone.config, links } }), {
       ownAccounts: true,
       selfService: false,
     })
   })
-  it('is nothing where the internal provider says so, is inactive, or is missing', async () => {
+  it('disables both if the internal provider is closed, inactive or missing', async () => {
     const internal = (await server.store.providers.findByOrigin('svc', 'svc')) ?? assert.fail()
     const closed = { ownAccounts: false, selfService: false }
     for (const provider of [

@@ -13,7 +13,7 @@ import type { TestServer } from '../support/server.ts'
 const frame = { texts: textsIn('en'), site: 'Example' }
 const content = { subject: 'Hello', heading: 'Hello', lead: ['A sentence.'], notes: [] }
 
-describe('the address of a mail', () => {
+describe('`isMailAddress`', () => {
   for (const address of [
     'ann@example.org',
     'a.b+c@sub.example.org',
@@ -21,9 +21,9 @@ describe('the address of a mail', () => {
     'ann@xn--exmple-cua.org',
     `${'a'.repeat(64)}@b`,
   ]) {
-    it(`may be ${address}`, () => assert.ok(isMailAddress(address)))
+    it(`accepts ${address}`, () => assert.ok(isMailAddress(address)))
   }
-  const none = [
+  const invalid = [
     '',
     'ann',
     '@example.org',
@@ -47,13 +47,13 @@ describe('the address of a mail', () => {
     'Ann@User.From.Corp.CF',
     'ann@this-default-was-not-configured.invalid',
   ]
-  for (const address of none) {
-    it(`is not ${JSON.stringify(address.slice(0, 80))}`, () => assert.ok(!isMailAddress(address)))
+  for (const address of invalid) {
+    it(`refuses ${JSON.stringify(address.slice(0, 80))}`, () => assert.ok(!isMailAddress(address)))
   }
 })
 
-describe('a mail', () => {
-  it('says the same as text and as a document, and escapes what is foreign', () => {
+describe('`mailIn`', () => {
+  it('returns a text and an HTML part, escaped', () => {
     const mail = mailIn(
       { ...frame, site: 'Ex<b>\r\nBcc: eve@example.org' },
       { ...content, subject: 'a\r\nBcc: b', button: { text: 'Go', url: 'https://id.example/x?a=1&b=2' } },
@@ -66,7 +66,7 @@ describe('a mail', () => {
   })
 })
 
-describe('the queue of mails', () => {
+describe('`createMailer`', () => {
   let server: TestServer
   let zone: Zone
   const random = createRandom()
@@ -78,7 +78,7 @@ describe('the queue of mails', () => {
   })
   after(() => server.stop())
 
-  it('keeps a mail sealed for its zone and place', async () => {
+  it('encrypts a queued mail, bound to its zone and id', async () => {
     const { store, clock } = server
     const mailer = createMailer({ store, vault, clock, random })
     const usefulUntil = new Date(clock.now().getTime() + 1000)
@@ -96,7 +96,7 @@ describe('the queue of mails', () => {
     )
   })
 
-  it('accepts no mail to two addresses', async () => {
+  it('refuses two addresses', async () => {
     const { store, clock } = server
     const mailer = createMailer({ store, vault, clock, random })
     const mail = { ...mailIn(frame, content), to: 'ann@example.org,eve@example.org' }

@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).toReversed()) await stop()
 })
 
-/** Time that passes only when a test lets it; pauses end in order. */
+/** Time that only a test advances; pauses end in order. */
 function createTime(clock: TestClock) {
   const pauses = new Map<object, { readonly at: number; readonly milliseconds: number; readonly end: () => void }>()
   const now = (): number => clock.now().getTime()
@@ -61,9 +61,9 @@ interface Sending {
   readonly faults: unknown[]
   /** Mails given to the transport, with the second. */
   readonly sent: { readonly id: string; readonly to: string; readonly second: number }[]
-  /** Waits until the sender has nothing to do at this moment. */
+  /** Waits until the sender is idle. */
   readonly settle: () => Promise<void>
-  /** Lets time pass, and each attempt end before it does unless told otherwise. */
+  /** Advances time; by default, each attempt ends before. */
   readonly pass: (seconds: number, when?: 'during an attempt') => Promise<void>
   /** Queues mails to `name-<number>@example.org`. */
   readonly queue: (count: number, options?: { readonly name?: string; readonly minutes?: number }) => Promise<void>
@@ -72,7 +72,7 @@ interface Sending {
 interface Given {
   readonly clock?: TestClock
   readonly store?: Store
-  /** Another one unless the process's clock is right. */
+  /** If it differs from the clock of the process. */
   readonly databaseClock?: TestClock
   readonly rate?: number
   readonly transport?: Transport
@@ -92,23 +92,23 @@ async function startSending(given: Given = {}): Promise<Sending> {
   const { deliver = () => ({ outcome: 'sent' }) } = given
   const transport = given.transport ?? { send: async (mail, signal) => deliver(mail, signal), close: () => {} }
   const time = createTime(clock)
-  const begun = clock.now().getTime()
+  const startedAt = clock.now().getTime()
   const lines: string[] = []
   const faults: unknown[] = []
   const sent: { id: string; to: string; second: number }[] = []
-  let underWay = 0
+  let running = 0
   const sender = createSender({
     smtp: smtpAt(2525, given.rate === undefined ? {} : { rate: given.rate }),
     mails: store.mails,
     transport: {
       close: () => transport.close(),
       async send(mail, signal) {
-        sent.push({ id: mail.id, to: mail.to, second: (clock.now().getTime() - begun) / 1000 })
-        underWay += 1
+        sent.push({ id: mail.id, to: mail.to, second: (clock.now().getTime() - startedAt) / 1000 })
+        running += 1
         try {
           return await transport.send(mail, signal)
         } finally {
-          underWay -= 1
+          running -= 1
         }
       },
     },
@@ -126,7 +126,7 @@ async function startSending(given: Given = {}): Promise<Sending> {
   })
   toStop.push(() => sender.stop())
   const mailer = createMailer({ store, vault, clock, random })
-  const isBusy = (): boolean => underWay > 0 || time.pauses().length === 0
+  const isBusy = (): boolean => running > 0 || time.pauses().length === 0
   const settle = async (): Promise<void> => {
     do await nextTurn()
     while (isBusy())
@@ -162,8 +162,8 @@ const refusing = (reason: string): Delivery => ({ outcome: 'refused', reason })
 const deferring: Delivery = { outcome: 'deferred', reason: '451 4.7.1 to RCPT TO' }
 const unavailable: Delivery = { outcome: 'unavailable', reason: 'connect ECONNREFUSED' }
 
-describe('the sender of mails', () => {
-  it('sends what is queued and keeps nothing of it', async () => {
+describe('`createSender`', () => {
+  it('sends queued mails and deletes them', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const { sender, queue, settle, pass, sent, lines } = await startSending({ clock, store })
@@ -175,7 +175,7 @@ describe('the sender of mails', () => {
     assert.deepEqual([await store.mails.newest(10), lines], [[], []])
   })
 
-  it('sends at once when it is woken, and within a second when another process queued', async () => {
+  it('sends immediately after wake, and mails of other processes within a second', async () => {
     const { sender, queue, pass, settle, sent } = await startSending()
     sender.start()
     await pass(10.5)
@@ -190,7 +190,7 @@ describe('the sender of mails', () => {
     assert.ok((sent[1]?.second ?? 99) - 20.4 <= 1, String(sent[1]?.second))
   })
 
-  it('keeps to the rate', async () => {
+  it('limits the rate', async () => {
     const { sender, queue, pass, sent } = await startSending({ rate: 4 })
     await queue(40)
     sender.start()
@@ -200,7 +200,7 @@ describe('the sender of mails', () => {
     assert.ok(Math.min(...gaps) >= 0.25, String(Math.min(...gaps)))
   })
 
-  it('does not let a user wait behind many others', async () => {
+  it('sends a new mail before a long queue', async () => {
     const { sender, queue, pass, sent } = await startSending({ rate: 1 })
     await queue(50, { name: 'invited' })
     sender.start()
@@ -211,7 +211,7 @@ describe('the sender of mails', () => {
     assert.equal(sent.length, 9)
   })
 
-  it('tries again after 1, 5, 15 and 60 minutes, then doubling, more or less', async () => {
+  it('retries after 1, 5, 15 and 60 minutes, then doubles the delay', async () => {
     assert.deepEqual(
       [1, 2, 3, 4, 5, 6].map(attempts => delayAfter(attempts) / 60_000),
       [1, 5, 15, 60, 120, 240],
@@ -233,7 +233,7 @@ describe('the sender of mails', () => {
     }
   })
 
-  it('sends the same id at each attempt', async () => {
+  it('keeps the id across attempts', async () => {
     const { sender, queue, pass, sent } = await startSending({
       deliver: () => (sent.length < 3 ? deferring : { outcome: 'sent' }),
     })
@@ -243,7 +243,7 @@ describe('the sender of mails', () => {
     assert.deepEqual([sent.length, new Set(sent.map(({ id }) => id)).size], [3, 1])
   })
 
-  it('gives up what would be too late, and says so without address and content', async () => {
+  it('discards expired mails, and logs no address or content', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const { sender, queue, pass, lines, sent } = await startSending({ clock, store, deliver: () => deferring })
@@ -259,7 +259,7 @@ describe('the sender of mails', () => {
     assert.doesNotMatch(lines.join(), /ann|secret-code/)
   })
 
-  it('gives up a refused mail at once, with one line, and sends the others', async () => {
+  it('discards a refused mail immediately, with one log line', async () => {
     const { sender, queue, pass, lines, sent } = await startSending({
       deliver: ({ to }) => (to.startsWith('gone') ? refusing('550 5.1.1 to RCPT TO') : { outcome: 'sent' }),
     })
@@ -274,7 +274,7 @@ describe('the sender of mails', () => {
     )
   })
 
-  it('pauses while the server takes no mail, without a count against the mails, and logs it once', async () => {
+  it('pauses while the server is unavailable, counts no attempts, and logs it once', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     let isUp = false
@@ -299,7 +299,7 @@ describe('the sender of mails', () => {
     ])
   })
 
-  it('deletes what an outage made useless, and counts it', async () => {
+  it('deletes and counts mails that expired in an outage', async () => {
     const { sender, queue, pass, lines } = await startSending({ deliver: () => unavailable })
     await queue(250, { minutes: 10 })
     sender.start()
@@ -313,7 +313,7 @@ describe('the sender of mails', () => {
     assert.equal(lines.filter(line => line.includes('discarded')).length, 2)
   })
 
-  it('tries a mail later whose handing over was interrupted: it may have arrived', async () => {
+  it('retries an interrupted delivery', async () => {
     const { sender, queue, pass, sent } = await startSending({
       deliver: () => ({ outcome: 'interrupted', reason: 'Connection closed' }),
     })
@@ -325,7 +325,7 @@ describe('the sender of mails', () => {
     assert.equal(sent.length, 2)
   })
 
-  it('ends an attempt that lasts too long, and keeps its lease meanwhile', async () => {
+  it('aborts an attempt after three minutes, and renews its lease until then', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const endedAt: number[] = []
@@ -354,7 +354,7 @@ describe('the sender of mails', () => {
     assert.deepEqual(endedAt, [180_000])
   })
 
-  it('gives up no mail whose link is valid by the clock of the database', async () => {
+  it('discards mails by the clock of the database', async () => {
     const databaseClock = createTestClock()
     const store = await memory(databaseClock)
     const behind = await startSending({ clock: databaseClock, store })
@@ -372,7 +372,7 @@ describe('the sender of mails', () => {
     assert.deepEqual([await store.mails.newest(9), (await sender.totals()).outcomes.expired], [[], 1])
   })
 
-  it('leaves no mail to the clock of a process that is a day ahead', async () => {
+  it('schedules retries by the clock of the database', async () => {
     const databaseClock = createTestClock()
     const store = await memory(databaseClock)
     const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
@@ -391,7 +391,7 @@ describe('the sender of mails', () => {
     assert.equal(right.sent.length, 2)
   })
 
-  it('deletes a mail that it cannot open, with a fault', async () => {
+  it('deletes a mail that cannot be decrypted, and reports a fault', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const { sender, pass, faults, sent } = await startSending({ clock, store })
@@ -412,7 +412,7 @@ describe('the sender of mails', () => {
     assert.deepEqual([faults.length, sent.length, await store.mails.newest(1)], [1, 0, []])
   })
 
-  it('does not send again what it could not delete', async () => {
+  it('does not send a mail again if its deletion failed', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     let failures = 1
@@ -421,7 +421,7 @@ describe('the sender of mails', () => {
       mails: {
         ...store.mails,
         async delete(mail) {
-          if ((failures -= 1) >= 0) throw new Error('the database is away')
+          if ((failures -= 1) >= 0) throw new Error('the database is unavailable')
           await store.mails.delete(mail)
         },
       },
@@ -433,7 +433,7 @@ describe('the sender of mails', () => {
     assert.deepEqual([sent.length, faults.length, await store.mails.newest(1)], [1, 1, []])
   })
 
-  it('finishes the mail under way when it stops, and leaves the rest', async () => {
+  it('finishes the current mail on stop, and releases the lease', async () => {
     const clock = createTestClock()
     const store = await memory(clock)
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -446,13 +446,13 @@ describe('the sender of mails', () => {
     finish({ outcome: 'sent' })
     await stopped
     assert.equal((await store.mails.newest(10)).length, 2)
-    // The lease is free at once.
+    // The lease is released.
     const now = clock.now()
     const claim = { holder: 'next', now, leaseMilliseconds: 0, mailUntil: now, end: 'oldest' } as const
     assert.equal((await store.mails.claim(claim)).isHolder, true)
   })
 
-  it('counts what it did, for the metrics', async () => {
+  it('reports counts for metrics', async () => {
     const { sender, queue, pass } = await startSending({
       deliver: ({ to }) =>
         to.startsWith('ann-1@') ? refusing('550') : to.startsWith('ann-2@') ? deferring : { outcome: 'sent' },
@@ -474,7 +474,7 @@ describe('the sender of mails', () => {
     assert.equal((await sender.report()).find(({ name }) => name === 'mails.sent.count')?.value, 0)
   })
 
-  it('sends what waited when the server comes back, over the real protocol', async () => {
+  it('sends queued mails once the SMTP server is reachable', async () => {
     const port = await freePort()
     const transport = createTransport(smtpAt(port))
     const { sender, queue, pass, sent, lines } = await startSending({ transport })
@@ -491,8 +491,8 @@ describe('the sender of mails', () => {
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`two senders on one ${kind} database`, () => {
-    it('send each mail exactly once, one of them at a time', async () => {
+  describe(`Two senders on one ${kind} database`, () => {
+    it('send each mail exactly once, one at a time', async () => {
       const database = await freshDatabase(kind)
       toStop.push(() => database.drop())
       const clock = createTestClock()
@@ -500,12 +500,12 @@ for (const kind of DATABASE_KINDS) {
       toStop.push(async () => {
         for (const store of stores) await store.close()
       })
-      let underWay = 0
-      let most = 0
+      let running = 0
+      let maxRunning = 0
       const deliver = async (): Promise<Delivery> => {
-        most = Math.max(most, (underWay += 1))
+        maxRunning = Math.max(maxRunning, (running += 1))
         await nextTurn()
-        underWay -= 1
+        running -= 1
         return { outcome: 'sent' }
       }
       const [one, two] = [
@@ -521,11 +521,11 @@ for (const kind of DATABASE_KINDS) {
         await two.pass(0.5)
       }
       const all = [...one.sent, ...two.sent].map(({ id }) => id)
-      assert.deepEqual([all.length, new Set(all).size, most], [60, 60, 1])
+      assert.deepEqual([all.length, new Set(all).size, maxRunning], [60, 60, 1])
       assert.deepEqual(await stores[0].mails.newest(1), [])
     })
 
-    it('go on after the other is killed: with its lease after 15 seconds, with its mail after 5 minutes', async () => {
+    it('take over from a killed process: its lease after 15 seconds, its mail after 5 minutes', async () => {
       const database = await freshDatabase(kind)
       toStop.push(() => database.drop())
       const clock = createTestClock()
@@ -540,7 +540,7 @@ for (const kind of DATABASE_KINDS) {
       sender.start()
       await pass(14)
       assert.equal(sent.length, 0)
-      // PostgreSQL's own clock counts there.
+      // On PostgreSQL, the clock of the database counts.
       if (kind === 'postgres') {
         const { administer } = await import('../support/postgres.ts')
         await administer(database.url, `update leases set expires_at = expires_at - 15000`)

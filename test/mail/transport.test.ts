@@ -35,7 +35,7 @@ async function serverWith(options: MailServerOptions) {
   return server
 }
 
-/** What became of one mail, and the mail where it came. */
+/** Sends one mail; returns the outcome, and the mail if received. */
 async function attempt(
   options: MailServerOptions,
   given: Partial<SmtpSettings> = {},
@@ -46,9 +46,9 @@ async function attempt(
   return { ...delivery, ...(server.received[0] && { got: server.received[0] }) }
 }
 
-describe('a mail that is sent', () => {
+describe('Delivery', () => {
   // Covers configuration file: smtp.from
-  it('has sender, recipient, both parts, a constant id and date, and is marked as automatic', async () => {
+  it('sends both parts with a constant Message-ID and Date, and Auto-Submitted', async () => {
     const { outcome, got } = await attempt({})
     assert.equal(outcome, 'sent')
     assert.ok(got)
@@ -67,14 +67,14 @@ describe('a mail that is sent', () => {
     assert.match(got.source, /Content-Type: text\/plain[^]*A sentence\.[^]*Content-Type: text\/html[^]*<p>A sentence/)
   })
 
-  it('goes over one connection with the next ones', async () => {
+  it('reuses the connection', async () => {
     const server = await serverWith({})
     const transport = open(smtpAt(server.port))
     for (let i = 0; i < 5; i += 1) assert.deepEqual(await transport.send(mail, never), { outcome: 'sent' })
     assert.deepEqual([server.received.length, server.connections()], [5, 1])
   })
 
-  it('goes over a new connection after the transport was closed', async () => {
+  it('opens a new connection after close', async () => {
     const server = await serverWith({})
     const transport = open(smtpAt(server.port))
     await transport.send(mail, never)
@@ -111,22 +111,22 @@ describe('TLS to the mail server', () => {
     })
   }
 
-  it('is demanded by starttls: nothing is sent to a server that does not offer it', async () => {
+  it('is required by starttls: a server without it gets no mail', async () => {
     const delivery = await attempt({}, { starttls: true, user: 'u', password: 'secret-password' })
     assert.equal(delivery.outcome, 'unavailable')
     assert.equal(delivery.got, undefined)
     assert.doesNotMatch(JSON.stringify(delivery), /secret-password/)
   })
 
-  const demands: readonly (readonly [string, Partial<SmtpSettings>, boolean, boolean])[] = [
+  const requirements: readonly (readonly [string, Partial<SmtpSettings>, boolean, boolean])[] = [
     ['a remote server', { host: 'mail.example' }, false, false],
     ['a remote server with a user', { host: 'mail.example', user: 'u', password: 'p' }, true, false],
     ['a local server', { host: 'localhost' }, false, true],
     ['a local server with a user', { host: 'localhost', user: 'u', password: 'p' }, false, true],
     ['a local server with starttls', { host: 'localhost', starttls: true }, true, false],
   ]
-  for (const [name, given, required, ignored] of demands) {
-    it(`is ${required ? 'required' : ignored ? 'not asked for' : 'used if offered'} by ${name}`, () => {
+  for (const [name, given, required, ignored] of requirements) {
+    it(`is ${required ? 'required' : ignored ? 'not used' : 'used if offered'} for ${name}`, () => {
       const { requireTLS, ignoreTLS, tls } = connectionOptions(smtpAt(25, given))
       assert.deepEqual([requireTLS, ignoreTLS], [required, ignored])
       assert.ok(!('rejectUnauthorized' in tls))
@@ -134,57 +134,57 @@ describe('TLS to the mail server', () => {
   }
 })
 
-describe('authentication to the mail server', () => {
-  it('has user and password', async () => {
+describe('Authentication to the mail server', () => {
+  it('sends user and password', async () => {
     const { outcome, got } = await attempt({ user: ['u', 'p'] }, { user: 'u', password: 'p' })
     assert.deepEqual([outcome, got?.user], ['sent', 'u'])
   })
 
-  it('with a wrong password concerns every mail, and the password is not shown', async () => {
+  it('reports the server as unavailable after a wrong password, without the password', async () => {
     const delivery = await attempt({ user: ['u', 'p'] }, { user: 'u', password: 'secret-password' })
     assert.deepEqual(delivery, { outcome: 'unavailable', reason: '535 to AUTH PLAIN' })
   })
 
-  it('is insisted on: a server that asks for none gets no mail', async () => {
+  it('is required if configured: a server without it gets no mail', async () => {
     const delivery = await attempt({}, { user: 'u', password: 'p' })
     assert.equal(delivery.outcome, 'unavailable')
   })
 })
 
-describe('a mail that is not sent', () => {
+describe('Failed delivery', () => {
   const rows: readonly (readonly [string, MailServerOptions, Delivery])[] = [
     [
-      'is refused with its recipient',
+      'is refused for a permanent error of the recipient',
       { recipient: to => `550 5.1.1 <${to}> unknown` },
       { outcome: 'refused', reason: '550 5.1.1 to RCPT TO' },
     ],
     [
-      'waits when its recipient is greylisted',
+      'is deferred if the recipient is greylisted',
       { recipient: () => '451 4.7.1 later' },
       { outcome: 'deferred', reason: '451 4.7.1 to RCPT TO' },
     ],
     [
-      'is refused for its content',
+      'is refused for a permanent error of the content',
       { message: () => '554 5.6.0 no' },
       { outcome: 'refused', reason: '554 5.6.0 to DATA' },
     ],
     [
-      'waits when its content is',
+      'is deferred for a temporary error of the content',
       { message: () => '452 4.3.1 full' },
       { outcome: 'deferred', reason: '452 4.3.1 to DATA' },
     ],
     [
-      'is not given up because the sender is refused',
+      'is unavailable if the sender is refused',
       { sender: () => '550 5.7.1 not you' },
       { outcome: 'unavailable', reason: '550 5.7.1 to MAIL FROM' },
     ],
     [
-      'is not given up because authentication is missing',
+      'is unavailable if authentication is required',
       { recipient: () => '530 5.7.0 authenticate' },
       { outcome: 'unavailable', reason: '530 5.7.0 to RCPT TO' },
     ],
     [
-      'is not given up because the server shuts down',
+      'is unavailable if the server shuts down',
       { recipient: () => '421 4.3.2 bye' },
       { outcome: 'unavailable', reason: '421 4.3.2' },
     ],
@@ -193,7 +193,7 @@ describe('a mail that is not sent', () => {
     it(name, async () => assert.deepEqual(await attempt(options), want))
   }
 
-  it('does not take the connection along', async () => {
+  it('keeps the connection after a refusal', async () => {
     const server = await serverWith({ recipient: to => (to.startsWith('eve') ? '550 5.1.1 no' : undefined) })
     const transport = open(smtpAt(server.port))
     assert.equal((await transport.send({ ...mail, to: 'eve@example.org' }, never)).outcome, 'refused')
@@ -201,14 +201,14 @@ describe('a mail that is not sent', () => {
     assert.equal(server.connections(), 1)
   })
 
-  it('waits for a server that is down', async () => {
+  it('is unavailable if the server is down', async () => {
     const delivery = await open(smtpAt(await freePort())).send(mail, never)
     assert.equal(delivery.outcome, 'unavailable')
     assert.match('reason' in delivery ? delivery.reason : '', /ECONNREFUSED/)
   })
 
-  /** A server that speaks properly up to the line. */
-  const polite = (stopAt: RegExp, then: 'end' | undefined) => (line: string) => {
+  /** Answers correctly until a line matches `stopAt`. */
+  const answersUntil = (stopAt: RegExp, then: 'end' | undefined) => (line: string) => {
     if (stopAt.test(line)) return then
     if (line === '(connected)') return '220 mail.example'
     if (line.startsWith('EHLO')) return '250 mail.example'
@@ -223,38 +223,38 @@ describe('a mail that is not sent', () => {
     ['closes instead of a greeting', /^\(/, 'end', 'unavailable'],
     ['closes before the mail', /^RCPT/, 'end', 'unavailable'],
     ['closes in the middle of the mail', /^Subject/, 'end', 'interrupted'],
-    ['closes instead of taking the mail', /^\.$/, 'end', 'interrupted'],
+    ['closes instead of accepting the mail', /^\.$/, 'end', 'interrupted'],
   ]
   for (const [name, stopAt, then, want] of broken) {
-    it(`is ${want} when the server ${name}`, async () => {
-      const server = await startRawServer(polite(stopAt, then))
+    it(`is ${want} if the server ${name}`, async () => {
+      const server = await startRawServer(answersUntil(stopAt, then))
       toStop.push(() => server.stop())
       const { outcome } = await open(smtpAt(server.port), { silence: 150 }).send(mail, never)
       assert.equal(outcome, want)
     })
   }
 
-  it('is given up by a signal, however slowly the server answers', async () => {
+  it('is aborted by a signal', async () => {
     const attempted = new AbortController()
     const server = await startRawServer(line => {
       if (line === 'DATA') attempted.abort()
-      return polite(/^DATA$/, undefined)(line)
+      return answersUntil(/^DATA$/, undefined)(line)
     })
     toStop.push(() => server.stop())
     const { outcome } = await open(smtpAt(server.port)).send(mail, attempted.signal)
     assert.equal(outcome, 'unavailable')
   })
 
-  it('is refused when its address cannot be written', async () => {
+  it('sends or refuses an address that requires SMTPUTF8', async () => {
     const delivery = await attempt({}, {}, { to: 'älg@example.org' }) // the server has no SMTPUTF8
     assert.ok(delivery.outcome === 'sent' || delivery.outcome === 'refused', delivery.outcome)
   })
 })
 
-describe('headers of a mail', () => {
-  const smuggled = ['a\r\nBcc: eve@example.org', 'a\nX-Evil: 1', 'a\rX-Evil: 1', 'a\0b', 'a\u2028X-Evil: 1']
+describe('Headers of a mail', () => {
+  const injected = ['a\r\nBcc: eve@example.org', 'a\nX-Evil: 1', 'a\rX-Evil: 1', 'a\0b', 'a\u2028X-Evil: 1']
   const names = [
-    ...smuggled,
+    ...injected,
     '"quoted" <eve@example.org>',
     'a, eve@example.org',
     '=?utf-8?q?=0d=0aBcc:_e?=',
@@ -268,7 +268,7 @@ describe('headers of a mail', () => {
   const expected = ['from', 'to', 'subject', 'message-id', 'date', 'mime-version', 'auto-submitted', 'content-type']
 
   for (const name of names) {
-    it(`are the usual ones with ${JSON.stringify(name)} as name of the sender and as subject`, async () => {
+    it(`have no injected header with ${JSON.stringify(name)} as sender name and subject`, async () => {
       const { headers, to, from } = await plain({ from: name, subject: name })
       assert.deepEqual(Object.keys(headers).toSorted(), expected.toSorted())
       assert.deepEqual([to, from], [['ann@example.org'], 'no-reply@id.example'])
@@ -281,13 +281,13 @@ describe('headers of a mail', () => {
     'ann@example.org, eve@example.org',
     'a <eve@example.org>',
   ]) {
-    it(`are not sent at all with ${JSON.stringify(to)} as recipient`, async () => {
+    it(`are refused with ${JSON.stringify(to)} as recipient`, async () => {
       const refused = { outcome: 'refused', reason: 'no mail can be sent to this address' }
       assert.deepEqual(await attempt({}, {}, { to }), refused)
     })
   }
 
-  it('cannot be ended by a text with a lone dot', async () => {
+  it('escape a line with a single dot in the text', async () => {
     const { source } = await plain({ text: 'one\n.\r\n\r\nMAIL FROM:<eve@example.org>\n' })
     assert.match(source, /MAIL FROM:<eve/)
   })

@@ -14,11 +14,11 @@ const audited = (given: Partial<AuditEvent> = {}): AuditEvent => ({
   ...given,
 })
 
-describe('an event of the audit trail', () => {
+describe('`accountEventOf`', () => {
   const now = new Date(0)
   const typeOf = (event: AuditEvent) => accountEventOf(event, now)?.type
 
-  it('is the owner’s to see for what concerns the account', () => {
+  it('maps audit events that concern the account', () => {
     assert.equal(typeOf(audited()), 'signed-in')
     assert.equal(typeOf(audited({ type: 'UserAuthenticationFailure' })), 'sign-in-failed')
     assert.equal(typeOf(audited({ type: 'ApprovalModifiedEvent', data: 'openid APPROVED' })), 'access-changed')
@@ -31,7 +31,7 @@ describe('an event of the audit trail', () => {
     assert.equal(typeOf(audited({ type: 'ClientAuthenticationSuccess' })), undefined)
   })
 
-  it('has neither address nor device of who did it for them, nor their client', () => {
+  it('omits address, device and client of another actor', () => {
     const facts = { remoteAddress: '::ffff:192.0.2.1', userAgent: 'Firefox/1', clientId: 'app' }
     assert.deepEqual(accountEventOf(audited(facts), now), {
       userId: 'u1',
@@ -49,13 +49,13 @@ describe('an event of the audit trail', () => {
     })
   })
 
-  it('never has its data, which may name others', () => {
+  it('omits data, which may name others', () => {
     const event = accountEventOf(audited({ type: 'UserModifiedEvent', data: '["caller=admin"]', origin: 'o' }), now)
     assert.doesNotMatch(JSON.stringify(event), /caller|admin/)
   })
 })
 
-describe('the history of accounts', () => {
+describe('`createAccountHistory`', () => {
   function history(add: (zoneId: string, events: readonly AccountEvent[]) => Promise<void>) {
     const causes: unknown[] = []
     const background = createBackground({ max: 1, onError: cause => causes.push(cause) })
@@ -70,7 +70,7 @@ describe('the history of accounts', () => {
     return { ...made, background, causes }
   }
 
-  it('hands every event on at once, and writes some of them later, in one go for each zone', async () => {
+  it('forwards events immediately, and writes them later in one batch per zone', async () => {
     const batches: string[] = []
     const { recorded, background } = history(async (zoneId, events) => {
       batches.push(`${zoneId}: ${events.map(({ type }) => type).join(', ')}`)
@@ -94,7 +94,7 @@ describe('the history of accounts', () => {
     assert.equal(batches.length, 3)
   })
 
-  it('keeps few failed sign-ins while the database is slow, so that there is room for what matters', async () => {
+  it('limits queued failed sign-ins, and keeps other events', async () => {
     const written: AccountEvent[] = []
     const { recorded, background } = history(async (_, events) => {
       written.push(...events)
@@ -108,7 +108,7 @@ describe('the history of accounts', () => {
     assert.equal(written.at(-1)?.type, 'password-changed')
   })
 
-  it('reports what could not be written, and continues', async () => {
+  it('reports failed writes, and continues', async () => {
     let isDown = true
     const { recorded, background, causes, list } = history(async () => {
       if (isDown) throw new Error('down')

@@ -4,12 +4,12 @@ import { describe, it } from 'node:test'
 import { commonPasswordFile, packagedPasswords } from '../../scripts/common-passwords.ts'
 import { createCommonPasswords } from '../../src/users/common-passwords.ts'
 
-describe('the list of common passwords', () => {
-  it('is that of the package', () => {
+describe('`createCommonPasswords`', () => {
+  it('reads a file generated from the package', () => {
     const path = new URL('../../src/users/common-passwords.bin', import.meta.url)
     assert.ok(readFileSync(path).equals(commonPasswordFile()), 'run node scripts/common-passwords.ts')
   })
-  it('has every password of the package, and others not', async () => {
+  it('lists exactly the passwords of the package', async () => {
     const isListed = await createCommonPasswords().load()
     const listed = packagedPasswords()
     assert.equal(listed.length, 49_233)
@@ -21,7 +21,7 @@ describe('the list of common passwords', () => {
       assert.equal(isListed(password), false)
     }
   })
-  it('is read once', async () => {
+  it('reads the file once', async () => {
     const list = createCommonPasswords()
     assert.equal(await list.load(), await list.load())
   })

@@ -9,7 +9,7 @@ import { createTestClock } from '../support/clock.ts'
 
 const policy = { lockoutAfterFailures: 3, countFailuresWithin: 1200, lockoutPeriodSeconds: 300 }
 
-describe('a guess of a password or code', () => {
+describe('`countedGuess`', () => {
   const clock = createTestClock()
   const now = clock.now()
   let store: Store
@@ -17,7 +17,7 @@ describe('a guess of a password or code', () => {
   after(() => store.close())
 
   let accounts = 0
-  /** An account with so many failures, and a guess at it. */
+  /** An account with `failed` failures, and a function that guesses. */
   async function account(failed: number) {
     accounts += 1
     const someone = user({ id: `u${accounts}` })
@@ -31,7 +31,7 @@ describe('a guess of a password or code', () => {
   }
 
   for (const failed of [0, 1]) {
-    it(`counts when it is wrong, and not when it is right or could not be made, after ${failed} failure(s)`, async () => {
+    it(`counts only wrong guesses, after ${failed} failure(s)`, async () => {
       const { guess, count } = await account(failed)
       assert.equal(await guess(() => Promise.resolve(true)), 'right')
       await assert.rejects(
@@ -44,7 +44,7 @@ describe('a guess of a password or code', () => {
     })
   }
 
-  it('that many make at once is made as often as the policy lets it be', async () => {
+  it('limits concurrent wrong guesses to those that the policy allows', async () => {
     const { guess, count } = await account(1)
     let made = 0
     const wrong = (): Promise<boolean> => {
@@ -57,7 +57,7 @@ describe('a guess of a password or code', () => {
     assert.equal(await count(), 1 + made)
   })
 
-  it('may be made at several servers at once by the user’s own programs', async () => {
+  it('allows concurrent correct guesses', async () => {
     const { guess, count } = await account(0)
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => guess(() => Promise.resolve(true))))
     assert.deepEqual(new Set(outcomes), new Set(['right']))

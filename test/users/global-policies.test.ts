@@ -15,14 +15,14 @@ const RULES = {
 }
 
 for (const mode of MODES) {
-  describe(`policies of the server (${mode})`, () => {
+  describe(`Global policies in ${mode}`, () => {
     const config = {
       password: { policy: { global: { minLength: 20, refuseCommonPasswords: false, refuseOwnWords: true } } },
       authentication: { policy: { global: { lockoutAfterFailures: 2 } } },
     }
 
     // Covers passwordPolicy: global policy
-    it('are those of a zone whose provider has none', async () => {
+    it('apply to zones whose provider has no policy', async () => {
       const api = await startUserServer(mode, { config })
       const create = (password: string, zone?: string) => {
         const headers = zone === undefined ? {} : { 'x-identity-zone-id': zone }
@@ -37,7 +37,7 @@ for (const mode of MODES) {
       assert.equal((await create('passwordpasswordpassword')).status, 201)
 
       const stored = await api.server.store.providers.findByOrigin('svc', 'svc')
-      assert.equal(stored?.config['passwordPolicy'], undefined, 'the record says nothing of it')
+      assert.equal(stored?.config['passwordPolicy'], undefined, 'the record is unchanged')
       for (const _ of [1, 2]) await api.server.token({ ...GRANT, password: 'wrong' }, PORTAL)
       assert.notEqual((await api.server.token({ ...GRANT, password: 'passwordpasswordpassword' }, PORTAL)).status, 200)
       api.server.clock.advance(301)
@@ -46,7 +46,7 @@ for (const mode of MODES) {
       await api.stop()
     })
 
-    it('give way to a policy of the provider, which replaces all of it', async () => {
+    it('are replaced entirely by a policy of the provider', async () => {
       const api = await startUserServer(mode, { config })
       const provider = await api.server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
@@ -54,7 +54,7 @@ for (const mode of MODES) {
       assert.equal((await api.send('POST', '/Users', newUserBody('wanda', { password: 'heron nest' }))).status, 201)
       for (const _ of [1, 2]) await api.server.token({ ...GRANT, password: 'wrong' }, PORTAL)
       const locked = await api.server.token({ ...GRANT, password: 'heron nest' }, PORTAL)
-      assert.notEqual(locked.status, 200, 'the lockout is still that of the server')
+      assert.notEqual(locked.status, 200, 'the global lockout policy still applies')
       await api.stop()
     })
   })

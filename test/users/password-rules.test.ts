@@ -19,7 +19,7 @@ const RULES = {
 }
 
 for (const mode of MODES) {
-  describe(`a password that is easily guessed (${mode}, P7)`, () => {
+  describe(`Guessable password in ${mode} (P7)`, () => {
     let api: UserApi
     before(async () => {
       api = await startUserServer(mode)
@@ -42,11 +42,11 @@ for (const mode of MODES) {
     }
 
     for (const { what, password, message } of [
-      { what: 'a common one', password: () => 'Password1!', message: COMMON },
-      { what: 'one of own words', password: (name: string) => `${name}-2026`, message: OWN },
-      { what: 'one of the name of the service', password: () => 'Latchkey-svc', message: OWN },
+      { what: 'a common password', password: () => 'Password1!', message: COMMON },
+      { what: 'the user name', password: (name: string) => `${name}-2026`, message: OWN },
+      { what: 'the service name', password: () => 'Latchkey-svc', message: OWN },
       {
-        what: 'one that is both',
+        what: 'a common password of the service name',
         password: () => 'svcsvcsvc',
         message: `${OWN} ${COMMON}`,
       },
@@ -95,7 +95,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is refused or accepted as the policy of the zone says', async () => {
+    it('is refused or accepted by the policy of the zone', async () => {
       const provider = await api.server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       const setPolicy = async (refuses: boolean): Promise<void> => {
@@ -105,7 +105,7 @@ for (const mode of MODES) {
       try {
         await setPolicy(true)
         const refused = await api.send('POST', '/Users', newUserBody('wendy', { password: 'Wendy-password' }))
-        assert.equal(refused.status, 201, 'neither whole')
+        assert.equal(refused.status, 201, 'neither covers the whole password')
         const both = await api.send('POST', '/Users', newUserBody('sunshine', { password: 'Sunshine1' }))
         assert.equal(both.json()['message'], `${OWN} ${COMMON}`)
         await setPolicy(false)

@@ -9,7 +9,7 @@ import { caller, sendJson, tokenOf } from '../support/zones.ts'
 const passwords = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
 const COMPOSED = 'gr\u00fcne-b\u00e4ume-\u00fcberall'
 const DECOMPOSED = COMPOSED.normalize('NFD')
-/** Has a letter that decomposes, but does not compose again: its two forms both differ from it. */
+/** With a letter whose composed and decomposed forms both differ from it. */
 const KELVIN = '\u212a-\u00fcber-und-\u00fcber'
 const SECRET = 's\u00e9cret-of-a-client'
 const person = (userName: string, password: string) => ({
@@ -19,7 +19,7 @@ const person = (userName: string, password: string) => ({
 })
 
 for (const mode of MODES) {
-  describe(`the Unicode form of a password in ${mode}`, () => {
+  describe(`Unicode normalization of passwords in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -50,15 +50,19 @@ for (const mode of MODES) {
     const signIn = async (username: string, password: string): Promise<number> =>
       (await server.token({ grant_type: 'password', username, password }, { basic: APP })).status
 
-    it('does not matter, whichever the configuration has', async () => {
+    it('accepts both forms of a configured password', async () => {
       for (const userName of ['ulla', 'olaf']) {
         for (const password of [COMPOSED, DECOMPOSED]) assert.equal(await signIn(userName, password), 200)
         assert.notEqual(await signIn(userName, COMPOSED.replaceAll('\u00fc', 'u')), 200)
-        assert.notEqual(await signIn(userName, COMPOSED.replaceAll('-', '\uff0d')), 200, 'wide characters are others')
+        assert.notEqual(
+          await signIn(userName, COMPOSED.replaceAll('-', '\uff0d')),
+          200,
+          'fullwidth characters are distinct',
+        )
       }
     })
 
-    it('does not matter for a new password of the API or of the profile', async () => {
+    it('accepts both forms of a password set by the API', async () => {
       const bearer = await tokenOf(server, 'root')
       const made = await sendJson(server, 'POST', '/Users', person('api', DECOMPOSED), { bearer })
       assert.equal(made.status, 201, made.text)
@@ -69,21 +73,21 @@ for (const mode of MODES) {
       assert.equal(put.status, 200, put.text)
       assert.equal(await signIn('api', `${COMPOSED}2`), 200)
       const same = await sendJson(server, 'PUT', `/Users/${id}/password`, { password: `${COMPOSED}2` }, { bearer })
-      assert.equal(same.status, 422, 'it is the old password')
+      assert.equal(same.status, 422, 'the same as the old password')
     })
 
-    it('is what the limits of the policy are about', async () => {
+    it('applies the length limits to the composed form', async () => {
       const bearer = await tokenOf(server, 'root')
       const create = (password: string) => sendJson(server, 'POST', '/Users', person('limits', password), { bearer })
       const long = (count: number): string => Array.from({ length: count }, (_, index) => `u\u0308${index}`).join('')
       assert.match((await create(long(110))).text, /no more than 255 characters/)
-      const password = long(80) // 310 characters, 230 in the other form
+      const password = long(80) // 310 characters, 230 composed
       const made = await create(password)
       assert.equal(made.status, 201, made.text)
       assert.equal(await signIn('limits', password.normalize('NFC')), 200)
     })
 
-    it('may be another one in a hash that was made elsewhere, until the next sign-in', async () => {
+    it('accepts an imported hash of another form, and replaces it at sign-in', async () => {
       for (const password of [DECOMPOSED, KELVIN]) {
         await changeUser(server, 'kel', { passwordHash: await passwords.hash(password) })
         assert.equal(await signIn('kel', password), 200)
@@ -94,7 +98,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('matters in the secret of a client, which no user types', async () => {
+    it('does not normalize client secrets', async () => {
       const token = (secret: string) =>
         server.token({ grant_type: 'client_credentials', client_id: 'accented', client_secret: secret })
       assert.equal((await token(SECRET)).status, 200)

@@ -12,7 +12,7 @@ import { group, user, zone } from '../../store/records.ts'
 
 const service = serviceNamed('svc')
 
-describe('the groups shown with users', () => {
+describe('`createGroupsShown`', () => {
   const groupsShown = async (mode: CompatibilityMode, asked: readonly string[]) => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     const z = zone({ config: { userConfig: { defaultGroups: ['openid', 'Team'] } } })
@@ -32,7 +32,7 @@ describe('the groups shown with users', () => {
       behaviour: behaviourOf(mode),
     })
     const found = await show(z, asked)
-    assert.deepEqual([...(await show(z, asked))], [...found], 'what is missing is made once')
+    assert.deepEqual([...(await show(z, asked))], [...found], 'missing groups are created once')
     for (const each of [...found.values()].flat()) {
       assert.equal((await store.groups.find(z.id, each.value))?.displayName, each.display)
     }
@@ -40,7 +40,7 @@ describe('the groups shown with users', () => {
     return [...found].map(([id, shown]) => [id, shown.map(({ display, type }) => `${display} ${type}`).toSorted()])
   }
 
-  it('are direct, inherited and default groups, which are created where they are missing', async () => {
+  it('returns direct, inherited and default groups, and creates missing ones', async () => {
     assert.deepEqual(await groupsShown('uaa', ['u1', 'u2', 'nobody']), [
       ['u1', ['inner DIRECT', 'openid DIRECT', 'outer INDIRECT', 'team DIRECT']],
       ['u2', ['openid DIRECT', 'team DIRECT']],
@@ -48,16 +48,16 @@ describe('the groups shown with users', () => {
     ])
   })
 
-  it('have email, phone and address among the default groups (A7)', async () => {
+  it('adds email, phone and address to the default groups (A7)', async () => {
     assert.deepEqual(await groupsShown('standard', ['u2']), [
       ['u2', ['address DIRECT', 'email DIRECT', 'openid DIRECT', 'phone DIRECT', 'team DIRECT']],
     ])
   })
 
-  it('are empty for no users', async () => assert.deepEqual(await groupsShown('standard', []), []))
+  it('returns an empty map for no users', async () => assert.deepEqual(await groupsShown('standard', []), []))
 })
 
-describe('the name of a group', () => {
+describe('`isAdministrative`', () => {
   const rows: readonly [name: string, administrative: boolean][] = [
     ['svc.admin', true],
     ['SVC.Admin', true],
@@ -80,7 +80,6 @@ describe('the name of a group', () => {
     ['orders.read', false],
   ]
   for (const [name, want] of rows) {
-    it(`${want ? 'gives' : 'does not give'} rights to administer: ${JSON.stringify(name)}`, () =>
-      assert.equal(isAdministrative(name, service), want))
+    it(`returns ${want} for ${JSON.stringify(name)}`, () => assert.equal(isAdministrative(name, service), want))
   }
 })
