@@ -19,8 +19,8 @@ import {
 import { MalformedInput } from '../../src/web/requests/form.ts'
 import { TooManyRequests } from '../../src/web/limits/too-many-requests.ts'
 
-describe('answerFor', () => {
-  const framework = (code: string): Error => Object.assign(new Error('told by the framework'), { code })
+describe('`answerFor`', () => {
+  const framework = (code: string): Error => Object.assign(new Error('from the framework'), { code })
   const cases: readonly {
     name: string
     thrown: unknown
@@ -30,34 +30,34 @@ describe('answerFor', () => {
     description?: string
   }[] = [
     {
-      name: 'a refusal of the protocol',
+      name: 'an OAuthError',
       thrown: new OAuthError('invalid_scope', 'No'),
       status: 400,
       error: 'invalid_scope',
       description: 'No',
     },
     {
-      name: 'a refusal with its own status',
+      name: 'an OAuthError with its own status',
       thrown: new OAuthError({ error: 'unauthorized', status: 403 }, 'No'),
       status: 403,
       error: 'unauthorized',
     },
     {
-      name: 'a fault with an error code of the protocol',
+      name: 'an OAuthError with server_error',
       thrown: new OAuthError('server_error', 'Internal Server Error'),
       status: 500,
       error: 'server_error',
       fault: true,
     },
     {
-      name: 'a refusal on a page',
+      name: 'a PageError',
       thrown: new PageError(404, 'Nothing'),
       status: 404,
       error: undefined,
       description: 'Nothing',
     },
     {
-      name: 'such a refusal with a code',
+      name: 'a PageError with a code',
       thrown: new PageError(400, 'No', { code: 'invalid_request' }),
       status: 400,
       error: 'invalid_request',
@@ -77,15 +77,15 @@ describe('answerFor', () => {
       description: 'Too many parameters',
     },
     {
-      name: 'one attempt too many',
+      name: 'too many attempts',
       thrown: new TooManyRequests(7),
       status: 429,
       error: 'too_many_requests',
       description: 'Too many attempts. Try again in 7 seconds.',
     },
-    { name: 'too many sign-ins', thrown: new TooManyHashes(), status: 503, error: 'temporarily_unavailable' },
+    { name: 'too many password hashes', thrown: new TooManyHashes(), status: 503, error: 'temporarily_unavailable' },
     {
-      name: 'a database that too many wait for',
+      name: 'a busy database',
       thrown: new StoreBusy('too many'),
       status: 503,
       error: 'temporarily_unavailable',
@@ -100,7 +100,7 @@ describe('answerFor', () => {
     },
     { name: 'too many requests', thrown: new Overloaded(), status: 503, error: 'temporarily_unavailable' },
     {
-      name: 'a database that is away',
+      name: 'an unavailable database',
       thrown: new StoreUnavailable('host db.internal'),
       status: 503,
       error: 'temporarily_unavailable',
@@ -119,7 +119,7 @@ describe('answerFor', () => {
       status: 400,
       error: 'invalid_request',
     },
-    { name: 'a path that is not encoded', thrown: framework('FST_ERR_BAD_URL'), status: 400, error: 'invalid_request' },
+    { name: 'a malformed path', thrown: framework('FST_ERR_BAD_URL'), status: 400, error: 'invalid_request' },
     {
       name: 'an unknown code',
       thrown: framework('E_MAGIC'),
@@ -129,14 +129,14 @@ describe('answerFor', () => {
       description: 'Internal Server Error',
     },
     {
-      name: 'a code that every object has',
+      name: 'a code named like an inherited property',
       thrown: framework('toString'),
       status: 500,
       error: 'server_error',
       fault: true,
     },
     {
-      name: 'a mistake of ours',
+      name: 'an unexpected error',
       thrown: new TypeError('secret of the inside'),
       status: 500,
       error: 'server_error',
@@ -144,14 +144,14 @@ describe('answerFor', () => {
       description: 'Internal Server Error',
     },
     {
-      name: 'a text',
+      name: 'a string',
       thrown: 'secret of the inside',
       status: 500,
       error: 'server_error',
       fault: true,
       description: 'Internal Server Error',
     },
-    { name: 'nothing', thrown: undefined, status: 500, error: 'server_error', fault: true },
+    { name: 'undefined', thrown: undefined, status: 500, error: 'server_error', fault: true },
   ]
   for (const { name, thrown, status, error, fault = false, description } of cases) {
     it(`answers ${name}`, () => {
@@ -165,15 +165,15 @@ describe('answerFor', () => {
   }
 })
 
-describe('a refusal with its own body', () => {
+describe('`withBody`', () => {
   const bodies: readonly { body: RefusalBody; payload: string; type: string | undefined }[] = [
     { body: { kind: 'none' }, payload: '', type: undefined },
-    { body: { kind: 'sent' }, payload: '', type: undefined }, // of a route that repeats nothing
+    { body: { kind: 'sent' }, payload: '', type: undefined }, // the route has sent it
     { body: { kind: 'text' }, payload: 'No "such" thing', type: 'text/plain; charset=utf-8' },
     { body: { kind: 'json', value: { a: 1 } }, payload: '{"a":1}', type: 'application/json; charset=utf-8' },
   ]
   for (const { body, payload, type } of bodies) {
-    it(`is answered with it: ${body.kind}`, async () => {
+    it(`sends a body of kind ${body.kind}`, async () => {
       const app = fastify()
       const deny = (): never => {
         throw new Error('no page and no fault is expected')
@@ -196,8 +196,8 @@ describe('a refusal with its own body', () => {
   }
 })
 
-describe('an error that cannot be answered', () => {
-  it('shows nothing of its cause, which is logged', async () => {
+describe('`createErrorHandler`', () => {
+  it('answers 500 and logs the cause if it fails itself', async () => {
     const app = fastify()
     const deny = (): never => {
       throw new Error('no page is expected')
@@ -225,15 +225,15 @@ describe('an error that cannot be answered', () => {
   })
 })
 
-describe('plainDescription', () => {
-  it('keeps to the characters of RFC 6749 in standard, and keeps the text in uaa', () => {
+describe('`plainDescription`', () => {
+  it('replaces characters outside RFC 6749 in standard only', () => {
     const text = 'a "b" \\ ü\n~'
     assert.equal(plainDescription(text, behaviourOf('standard')), 'a ?b? ? ??~')
     assert.equal(plainDescription(text, behaviourOf('uaa')), text)
   })
 })
 
-describe('wantsJson', () => {
+describe('`wantsJson`', () => {
   const cases: readonly (readonly [accept: string | undefined, want: boolean])[] = [
     ['application/json', true],
     ['text/html, application/json;q=0.9', true],
@@ -251,13 +251,13 @@ describe('wantsJson', () => {
     [undefined, false],
   ]
   for (const [accept, want] of cases) {
-    it(`is ${want} for ${accept ?? 'no Accept header'}`, () => {
-      assert.equal(wantsJson({ headers: { accept } } as Parameters<typeof wantsJson>[0]), want) // reads nothing else
+    it(`returns ${want} for ${accept ?? 'no Accept header'}`, () => {
+      assert.equal(wantsJson({ headers: { accept } } as Parameters<typeof wantsJson>[0]), want) // no other property is read
     })
   }
 })
 
-describe('acceptsPage', () => {
+describe('`acceptsPage`', () => {
   const cases: readonly (readonly [accept: string | undefined, want: boolean])[] = [
     ['text/html', true],
     ['TEXT/HTML;q=0.1', true],
@@ -275,8 +275,8 @@ describe('acceptsPage', () => {
     [',', false],
   ]
   for (const [accept, want] of cases) {
-    it(`is ${want} for ${accept ?? 'no Accept header'}`, () => {
-      assert.equal(acceptsPage({ headers: { accept } } as Parameters<typeof acceptsPage>[0]), want) // reads nothing else
+    it(`returns ${want} for ${accept ?? 'no Accept header'}`, () => {
+      assert.equal(acceptsPage({ headers: { accept } } as Parameters<typeof acceptsPage>[0]), want) // no other property is read
     })
   }
 })

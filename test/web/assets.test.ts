@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
 for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
   const path = new URL(base).pathname.replace(/\/$/, '')
 
-  describe(`files of pages below ${base}`, () => {
+  describe(`Files below ${base}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ config: { base_url: base } })
@@ -24,7 +24,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
     after(() => server.stop())
 
     // Covers static files: /resources/**
-    it('are served as they are, with a type', async () => {
+    it('are served with their content type', async () => {
       for (const name of readdirSync(FOLDER).filter(each => extname(each) !== '')) {
         const answer = await server.send(`${path}/resources/${name}`)
         assert.equal(answer.status, 200, name)
@@ -36,7 +36,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       }
     })
 
-    it('may be kept for ever under the address of their version, and under no other, as during an upgrade', async () => {
+    it('are immutable only with their current version in the URL', async () => {
       const file = `${path}/resources/latchkey.css`
       const tag = String((await server.send(file)).headers['etag']).slice(1, -1)
       const cachingAt = async (url: string): Promise<unknown> => (await server.send(url)).headers['cache-control']
@@ -44,7 +44,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       for (const url of [file, `${file}?v=${'0'.repeat(16)}`]) assert.equal(await cachingAt(url), 'no-cache')
     })
 
-    it('are linked from pages by an address that changes with their content, and one more where passkeys are offered', async () => {
+    it('are linked from pages with a version', async () => {
       const { text } = await server.send(`${path}/login`)
       const links = [...text.matchAll(/(?:href|src)="([^"]*\/resources\/[^"]+)"/g)].map(match => match[1] ?? '')
       assert.deepEqual(
@@ -64,7 +64,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       }
     })
 
-    it('are not sent again if unchanged', async () => {
+    it('return 304 if unchanged', async () => {
       const first = await server.send(`${path}/resources/latchkey.css`)
       const etag = String(first.headers['etag'])
       assert.match(etag, /^"[\w-]{16}"$/)
@@ -77,7 +77,7 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       )
     })
 
-    it('are these and no others', async () => {
+    it('return 404 for unknown names and traversal', async () => {
       for (const name of [
         '',
         'nothing.css',

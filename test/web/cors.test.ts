@@ -7,7 +7,7 @@ import { startServer, defaultBootstrap } from '../support/server.ts'
 const ORIGIN = 'https://spa.example'
 const FROM_SPA = { origin: ORIGIN }
 const XHR = { 'x-requested-with': 'XMLHttpRequest' }
-const ASKING = {
+const REQUESTED = {
   'access-control-request-method': 'POST',
   'access-control-request-headers': 'authorization,content-type',
 }
@@ -22,10 +22,10 @@ const preflight = (
   headers: Readonly<Record<string, string>> = {},
   request: TestRequest = {},
 ): Promise<TestAnswer> =>
-  server.send(path, { method: 'OPTIONS', ...request, headers: { ...FROM_SPA, ...ASKING, ...headers } })
+  server.send(path, { method: 'OPTIONS', ...request, headers: { ...FROM_SPA, ...REQUESTED, ...headers } })
 
 for (const mode of MODES) {
-  describe(`cross-origin requests where the configuration says nothing, ${mode}`, () => {
+  describe(`CORS by default in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(async () => {
@@ -42,24 +42,24 @@ for (const mode of MODES) {
         status: 200,
       },
       {
-        name: 'a refusal of a client',
+        name: 'a failed client authentication',
         path: '/oauth/token',
         request: { form: { grant_type: 'client_credentials' }, basic: ['service', 'wrong'] },
         status: 401,
       },
-      { name: 'the challenge to a bearer', path: '/userinfo', request: {}, status: 401 },
-      { name: 'a method that does not exist', path: '/introspect', request: {}, status: 405 },
+      { name: 'a bearer challenge', path: '/userinfo', request: {}, status: 401 },
+      { name: 'an unsupported method', path: '/introspect', request: {}, status: 405 },
       { name: 'a body that is too large', path: '/oauth/token', request: { form: 'x'.repeat(70_000) }, status: 413 },
       { name: 'an invalid body', path: '/oauth/token', request: { form: 'a=%zz' }, status: 400 },
-      { name: 'a path that nothing is at', path: '/nowhere', request: {}, status: mode === 'uaa' ? 302 : 404 },
-      { name: 'what is not a URL', path: '/%zz', request: {}, status: 400 },
-      { name: 'a host that is not a zone', path: '/info', request: { host: 'nozone.localhost:8080' }, status: 404 },
-      { name: 'a file', path: '/healthz', request: {} },
-      { name: 'a call from a page that hides its origin', path: '/info', request: { headers: { origin: 'null' } } },
+      { name: 'an unknown path', path: '/nowhere', request: {}, status: mode === 'uaa' ? 302 : 404 },
+      { name: 'a malformed path', path: '/%zz', request: {}, status: 400 },
+      { name: 'an unknown zone', path: '/info', request: { host: 'nozone.localhost:8080' }, status: 404 },
+      { name: 'a health check', path: '/healthz', request: {} },
+      { name: 'the origin null', path: '/info', request: { headers: { origin: 'null' } } },
     ]
     for (const { name, path, request, status = 200 } of readable) {
       // Covers CORS: default policy
-      it(`let a page of any origin read, without cookies: ${name}`, async () => {
+      it(`allows any origin to read, without credentials: ${name}`, async () => {
         const answer = await server.send(path, { ...request, headers: { ...FROM_SPA, ...request.headers } })
         assert.equal(answer.status, status, answer.text)
         assert.deepEqual(corsHeaders(answer), {
@@ -72,7 +72,7 @@ for (const mode of MODES) {
     }
 
     // Covers compatibility: metadata: M16 /oauth/authorize and other origins
-    it(`${mode === 'uaa' ? 'let' : 'do not let'} a page read what the authorization endpoint answers (RFC 9700 §2.6)`, async () => {
+    it(`${mode === 'uaa' ? 'allows' : 'does not allow'} cross-origin reads of the authorization endpoint (RFC 9700 §2.6)`, async () => {
       const isShared = mode === 'uaa'
       for (const path of ['/oauth/authorize', '/oauth/%61uthorize', '/z/default/oauth/authorize']) {
         const query = { client_id: 'app', response_type: 'code', prompt: 'none' }
@@ -81,13 +81,13 @@ for (const mode of MODES) {
         assert.equal('access-control-allow-origin' in answer.headers, isShared, path)
         assert.equal((await preflight(server, path)).status, isShared ? 200 : 403)
       }
-      // The form of another site, from a browser that says no more than the origin.
+      // A cross-site form, from a browser that sends only Origin.
       const form = { client_id: 'app', response_type: 'code', prompt: 'none' }
       const posted = await server.send('/oauth/authorize', { form, headers: FROM_SPA })
       assert.match(String(posted.headers['location']), /\/oauth\/authorize\?|error=login_required/)
     })
 
-    it('cost nothing where there is no origin: the answer has none of the headers', async () => {
+    it('adds no headers without an origin', async () => {
       for (const origin of [undefined, '']) {
         const answer = await server.token(
           { grant_type: 'client_credentials' },
@@ -99,13 +99,13 @@ for (const mode of MODES) {
       }
     })
 
-    it('are distinguished by caches that may keep the answer, with and without an origin', async () => {
+    it('sends Vary on cacheable responses, with and without an origin', async () => {
       for (const path of ['/zone.css', '/info', '/healthz', '/.well-known/openid-configuration']) {
         assert.equal((await server.send(path)).headers['vary'], VARY, path)
       }
     })
 
-    it('leave links, forms and our own pages alone', async () => {
+    it('ignores navigation and same-origin requests', async () => {
       const requests: readonly Readonly<Record<string, string>>[] = [
         { ...FROM_SPA, 'sec-fetch-mode': 'navigate' },
         { origin: 'http://localhost:8080' },
@@ -119,7 +119,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('answer a preflight for every path, known or not, without a gate or a handler', async () => {
+    it('answers a preflight for every path, before any gate or handler', async () => {
       const issued = issuedBy(server)
       const events = server.events.length
       const urls = new Set((await server.app.routes()).map(({ url }) => url.replaceAll(/:\w+/g, 'x').replace('*', 'x')))
@@ -149,8 +149,8 @@ for (const mode of MODES) {
       assert.equal(server.events.length, events)
     })
 
-    it('take OPTIONS without an origin for what it was before', async () => {
-      const answer = await server.send('/oauth/token', { method: 'OPTIONS', headers: ASKING })
+    it('does not handle OPTIONS without an origin', async () => {
+      const answer = await server.send('/oauth/token', { method: 'OPTIONS', headers: REQUESTED })
       assert.equal(answer.status, 405)
       assert.deepEqual(corsHeaders(answer), {})
     })
@@ -173,7 +173,7 @@ for (const mode of MODES) {
       { name: 'no headers', headers: { 'access-control-request-headers': '' }, want: '400 invalid_request' },
       { name: 'TRACE', headers: { 'access-control-request-method': 'TRACE' }, want: '405 method_not_allowed' },
       {
-        name: 'a method in small letters',
+        name: 'a method in lower case',
         headers: { 'access-control-request-method': 'post' },
         want: '405 method_not_allowed',
       },
@@ -184,24 +184,24 @@ for (const mode of MODES) {
       },
       // Covers CORS: preflight method or header refused
       {
-        name: 'a header that is not on the list',
+        name: 'a header that is not allowed',
         headers: { 'access-control-request-headers': 'authorization, x-evil' },
         want: '403 access_denied',
       },
       {
-        name: 'a list of headers that is huge',
+        name: 'a long list of headers',
         headers: { 'access-control-request-headers': 'a,'.repeat(4000) },
         want: '403 access_denied',
       },
       {
-        name: 'an origin that is huge',
+        name: 'a long origin',
         headers: { origin: `https://${'a'.repeat(600)}` },
         want: '403 access_denied',
         origin: undefined,
       },
     ]
     for (const { name, headers, want, ...rest } of preflights) {
-      it(`answer ${want} to a preflight for ${name}`, async () => {
+      it(`answers ${want} to a preflight for ${name}`, async () => {
         const answer = await preflight(server, '/oauth/token', headers)
         const error = answer.text === '' ? '' : ` ${String(answer.json()['error'])}`
         assert.equal(`${answer.status}${error}`, want)
@@ -215,7 +215,7 @@ for (const mode of MODES) {
     }
 
     // Covers CORS: policy of XMLHttpRequest
-    it('of XMLHttpRequest may only read, and get their origin back', async () => {
+    it('allows XMLHttpRequest only GET and HEAD, and returns its origin', async () => {
       const answer = await server.send('/info', { headers: { ...FROM_SPA, ...XHR } })
       assert.equal(answer.status, 200)
       assert.deepEqual(corsHeaders(answer), {
@@ -233,12 +233,12 @@ for (const mode of MODES) {
       assert.equal(issuedBy(server), issued)
     })
 
-    it('of XMLHttpRequest need no origin to be other requests', async () => {
+    it('ignores X-Requested-With without an origin', async () => {
       const answer = await server.token({ grant_type: 'client_credentials' }, { basic: SERVICE, headers: XHR })
       assert.equal(answer.status, 200)
     })
 
-    it('of XMLHttpRequest are known in a preflight by the header that it announces', async () => {
+    it('recognizes XMLHttpRequest in a preflight by the announced header', async () => {
       const announced = { 'access-control-request-headers': 'authorization, X-Requested-With' }
       const answer = await preflight(server, '/userinfo', { ...announced, 'access-control-request-method': 'GET' })
       assert.equal(answer.status, 200)
@@ -260,7 +260,7 @@ for (const mode of MODES) {
       'https://a b',
       '<script>',
     ]) {
-      it(`of XMLHttpRequest get no header for what is not an origin: ${origin}`, async () => {
+      it(`refuses XMLHttpRequest from a malformed origin: ${origin}`, async () => {
         const answer = await server.send('/info', { headers: { origin, ...XHR } })
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 access_denied')
         assert.deepEqual(corsHeaders(answer), {})
@@ -269,7 +269,7 @@ for (const mode of MODES) {
     }
   })
 
-  describe(`a policy of the configuration, ${mode}`, () => {
+  describe(`Configured CORS policy in ${mode}`, () => {
     let server: TestServer
     const cors = {
       default: {
@@ -292,7 +292,7 @@ for (const mode of MODES) {
     // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.headers`
     // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.credentials`
     // Covers configuration file: `cors.xhr`, `cors.default`: `max_age`
-    it('lets its origins call with cookies', async () => {
+    it('allows its origins, with credentials', async () => {
       for (const origin of [ORIGIN, 'https://www.spa.example']) {
         const { access_token: bearer } = await passwordTokens(server)
         const answer = await server.send('/userinfo', { bearer, headers: { origin } })
@@ -320,7 +320,7 @@ for (const mode of MODES) {
     for (const origin of foreign) {
       // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.origins`
       // Covers CORS: origin refused 403
-      it(`answers 403 to ${origin}, which may read nothing`, async () => {
+      it(`answers 403 to ${origin}, without CORS headers`, async () => {
         const issued = issuedBy(server)
         const form = { grant_type: 'client_credentials' }
         for (const answer of [
@@ -337,7 +337,7 @@ for (const mode of MODES) {
     }
 
     // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.uris`
-    it('answers 403 for a path that is not on its list', async () => {
+    it('answers 403 for a path that is not allowed', async () => {
       for (const path of ['/info', '/oauth/token/x', '/x/userinfo', '/oauth/%74oken']) {
         assert.equal((await server.send(path, { headers: FROM_SPA })).status, 403, path)
         assert.equal((await preflight(server, path)).status, 403, path)
@@ -348,7 +348,7 @@ for (const mode of MODES) {
 
     // Covers configuration file: `cors.xhr`, `cors.default`: `allowed.methods`
     // Covers CORS: method refused 405
-    it('answers 405 to a method that is not on its list, and names those that are', async () => {
+    it('answers 405 to a method that is not allowed, with Allow', async () => {
       for (const method of ['PUT', 'DELETE', 'PATCH']) {
         const answer = await server.send('/oauth/token', { method, headers: FROM_SPA })
         assert.equal(answer.status, 405)
@@ -357,7 +357,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('does not block our own sign-in form, whose page sends no referrer', async () => {
+    it('allows its own sign-in form with the origin null', async () => {
       const browser = server.browser()
       const page = await browser.send('/login')
       const [, name = '', value = ''] = /name="(X-[A-Za-z]+-Csrf)" value="([^"]+)"/.exec(page.text) ?? []
@@ -368,7 +368,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/home')).status, 200)
     })
 
-    it('leaves XMLHttpRequest to the other part', async () => {
+    it('does not apply to XMLHttpRequest', async () => {
       const answer = await server.send('/info', { headers: { origin: 'https://evil.example', ...XHR } })
       assert.equal(answer.status, 200)
       assert.equal(answer.headers['access-control-allow-credentials'], undefined)
@@ -376,7 +376,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('the policy of a zone', () => {
+describe('CORS policy of a zone', () => {
   const zone = (id: string, corsPolicy?: object) => ({
     id,
     subdomain: id,
@@ -403,7 +403,7 @@ describe('the policy of a zone', () => {
   const token = (server: TestServer, id: string, origin: string): Promise<TestAnswer> =>
     server.token({ grant_type: 'client_credentials' }, { host: host(id), basic: SERVICE, headers: { origin } })
 
-  describe('where the server lets it', () => {
+  describe('by default', () => {
     let server: TestServer
     before(async () => (server = await startServer({ config: { bootstrap } })))
     after(async () => {
@@ -415,7 +415,7 @@ describe('the policy of a zone', () => {
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedOrigins
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedMethods
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.maxAge
-    it('replaces the server’s, and allows GET if it lists no methods', async () => {
+    it('replaces the policy of the server, and allows GET if it lists no methods', async () => {
       const answer = await server.send('/info', { host: host('z1'), headers: { origin: 'https://one.example' } })
       assert.equal(answer.headers['access-control-allow-origin'], '*')
       assert.equal((await token(server, 'z1', 'https://one.example')).status, 405)
@@ -436,7 +436,7 @@ describe('the policy of a zone', () => {
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedUriPatterns
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedHeaders
     // Covers Zone config in effect: corsPolicy.defaultConfiguration.allowedCredentials
-    it('may be made of patterns alone', async () => {
+    it('accepts patterns only', async () => {
       const answer = await token(server, 'z2', 'https://two.example')
       assert.equal(answer.status, 200)
       assert.equal(answer.headers['access-control-allow-origin'], 'https://two.example')
@@ -454,24 +454,24 @@ describe('the policy of a zone', () => {
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedHeaders
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedMethods
     // Covers Zone config in effect: corsPolicy.xhrConfiguration.allowedCredentials; corsPolicy.xhrConfiguration.maxAge
-    it('has its own part for XMLHttpRequest', async () => {
+    it('has a separate policy for XMLHttpRequest', async () => {
       const ask = (path: string) => server.send(path, { host: host('z2'), headers: { ...FROM_SPA, ...XHR } })
       assert.equal((await ask('/userinfo')).status, 401)
       assert.equal((await ask('/info')).status, 403)
     })
 
-    it('is the server’s where the zone has none', async () => {
+    it('falls back to the policy of the server', async () => {
       const answer = await token(server, 'z3', ORIGIN)
       assert.equal(`${answer.status} ${String(answer.headers['access-control-allow-origin'])}`, '200 *')
     })
 
-    it('holds from when it is changed', async () => {
+    it('applies changes immediately', async () => {
       const before = await server.store.zones.findBySubdomain('z3')
       assert.ok(before)
       const corsPolicy = { defaultConfiguration: { allowedOrigins: ['https://three\\.example'] } }
       await server.store.zones.update({ ...before, config: { ...before.config, corsPolicy } })
       assert.equal((await token(server, 'z3', ORIGIN)).status, 403)
-      // What another system stored and this one cannot use allows nothing, and stops nothing.
+      // Invalid stored patterns allow nothing, and cause no fault.
       const broken = {
         defaultConfiguration: { allowedOrigins: ['(?=https)https://.*', '(('], allowedMethods: ['GE\nT', 'GET'] },
       }
@@ -484,7 +484,7 @@ describe('the policy of a zone', () => {
 
   // Covers configuration file: cors.enforceSystemZonePolicyInAllZones
   // Covers CORS: enforced system policy
-  it('has no say where the server enforces its own', async () => {
+  it('is ignored with enforceSystemZonePolicyInAllZones', async () => {
     const cors = {
       enforceSystemZonePolicyInAllZones: true,
       default: { allowed: { origins: ['https://all\\.example'] } },
@@ -500,7 +500,7 @@ describe('the policy of a zone', () => {
     }
   })
 
-  it('names paths below the base URL with it', async () => {
+  it('matches paths including the path of the base URL', async () => {
     const cors = { default: { allowed: { uris: ['/uaa/info'] } } }
     const server = await startServer({ config: { base_url: 'http://localhost:8080/uaa', cors } })
     try {
@@ -513,8 +513,8 @@ describe('the policy of a zone', () => {
   })
 })
 
-describe('a request of a page whose origin is not allowed', () => {
-  it('still needs the credentials that every other needs', async () => {
+describe('Cross-origin request', () => {
+  it('requires credentials like any other request', async () => {
     const server = await startServer()
     try {
       const answer = await server.token({ grant_type: 'client_credentials' }, { basic: APP, headers: FROM_SPA })

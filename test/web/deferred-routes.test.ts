@@ -14,8 +14,8 @@ const register = (on: On<Name>): void => {
   on<{ Params: { id: string } }>('GET /b/:id', async (request, reply) => reply.send(request.params.id))
 }
 
-describe('routes whose code is loaded when the first of them is called', () => {
-  it('load it once, however many are called at once', async () => {
+describe('`deferredRoutes`', () => {
+  it('loads the code once for concurrent requests', async () => {
     let loads = 0
     const app = fastify()
     deferredRoutes(app, ROUTES, {
@@ -33,7 +33,7 @@ describe('routes whose code is loaded when the first of them is called', () => {
     assert.equal((await app.inject({ method: 'POST', url: '/a' })).statusCode, 404)
   })
 
-  it('report what they demand before anything is loaded', async () => {
+  it('registers access and audience before loading', async () => {
     const app = fastify()
     const seen: unknown[] = []
     app.addHook('onRoute', ({ url, config, method }) => {
@@ -48,7 +48,7 @@ describe('routes whose code is loaded when the first of them is called', () => {
     assert.deepEqual(seen, [['GET', '/a', 'page']])
   })
 
-  it('try again after a failure', async () => {
+  it('retries after a failed load', async () => {
     let fails = true
     const app = fastify()
     deferredRoutes<Name, undefined>(app, ROUTES, {
@@ -60,13 +60,13 @@ describe('routes whose code is loaded when the first of them is called', () => {
     assert.equal((await app.inject('/a')).payload, 'a')
   })
 
-  it('fail where the code answers less than the routes say', async () => {
+  it('answers 500 if the code lacks a route', async () => {
     const app = fastify()
     deferredRoutes(app, ROUTES, { deps: undefined, load: () => Promise.resolve([]) })
     assert.equal((await app.inject('/a')).statusCode, 500)
   })
 
-  it('translate what is thrown', async () => {
+  it('passes errors to the error handler', async () => {
     const app = fastify()
     deferredRoutes<Name, undefined>(app, ROUTES, {
       errorHandler: thrown => {

@@ -5,8 +5,8 @@ import { hiddenFields } from '../support/forms.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
-// A deployment below a path, as behind a proxy that serves other things too.
-describe('a base URL with a path', () => {
+// A deployment below a path, as behind a shared proxy.
+describe('Base URL with a path', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { base_url: 'http://localhost:8080/uaa', bootstrap: authorizeBootstrap } })
@@ -36,7 +36,7 @@ describe('a base URL with a path', () => {
     assert.equal((await server.send('/uaa/healthz')).status, 200)
   })
 
-  it('signs in and leads back below it', async () => {
+  it('signs in and redirects below it', async () => {
     const browser = server.browser()
     const asked = await browser.send('/uaa/oauth/authorize', { query: AUTO_REQUEST })
     assert.equal(asked.headers['location'], 'http://localhost:8080/uaa/login')
@@ -54,7 +54,7 @@ describe('a base URL with a path', () => {
     assert.equal(out.headers['location'], 'http://localhost:8080/uaa/login')
   })
 
-  it('asks for a sign-in at its root, to which the path without the slash redirects', async () => {
+  it('requires sign-in at its root, and redirects to it from the path without a slash', async () => {
     assert.equal((await server.send('/uaa?x=1')).headers['location'], 'http://localhost:8080/uaa/?x=1')
     assert.equal((await server.send('/uaa')).headers['location'], 'http://localhost:8080/uaa/')
     for (const path of ['/uaa/', '/uaa/?x=1', '/uaa/home?x=1']) {
@@ -70,7 +70,7 @@ describe('a base URL with a path', () => {
     }
   })
 
-  it('never leads out of it by a form', async () => {
+  it('never redirects outside it', async () => {
     for (const place of [
       'http://localhost:8080/',
       'http://localhost:8080/uaa/../x',
@@ -92,7 +92,7 @@ describe('a base URL with a path', () => {
     }
   })
 
-  it('shows an approval page that posts below it', async () => {
+  it('posts the approval form below it', async () => {
     const browser = server.browser()
     const fields = hiddenFields((await browser.send('/uaa/login')).text)
     await browser.send('/uaa/login.do', { form: { username: 'marissa', password: 'koala', ...fields } })
@@ -105,7 +105,7 @@ describe('a base URL with a path', () => {
   })
 })
 
-describe('a saved request', () => {
+describe('Saved request', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { bootstrap: authorizeBootstrap } })
@@ -121,14 +121,14 @@ describe('a saved request', () => {
   }
 
   // Covers saved request: any GET of a page
-  it('is any page that wants a sign-in, with its query as it was', async () => {
+  it('is any page that requires sign-in, with its query unchanged', async () => {
     assert.equal(
       await placeAfter(browser => browser.send('/home?a=%20b&c=%C3%BC')),
       'http://localhost:8080/home?a=%20b&c=%C3%BC',
     )
   })
 
-  it('is the last one', async () => {
+  it('is the last page requested', async () => {
     const place = await placeAfter(async browser => {
       await authorize(browser, AUTO_REQUEST)
       await browser.send('/home?x=2')
@@ -136,7 +136,7 @@ describe('a saved request', () => {
     assert.equal(place, 'http://localhost:8080/home?x=2')
   })
 
-  it('is absent for a HEAD request, a program, and a page that needs no sign-in', async () => {
+  it('is not set by HEAD, JSON requests or public pages', async () => {
     const place = await placeAfter(async browser => {
       await browser.send('/home?x=1', { method: 'HEAD' })
       await browser.send('/home?x=2', { headers: { accept: 'application/json' } })
@@ -146,7 +146,7 @@ describe('a saved request', () => {
     assert.equal(place, 'http://localhost:8080/')
   })
 
-  it('is forgotten after half an hour', async () => {
+  it('expires after half an hour', async () => {
     const place = await placeAfter(async browser => {
       await browser.send('/home?x=1')
       server.clock.advance(1800)
@@ -154,7 +154,7 @@ describe('a saved request', () => {
     assert.equal(place, 'http://localhost:8080/')
   })
 
-  it('is its own zone’s', async () => {
+  it('is kept for another zone', async () => {
     const browser = server.browser('z1.localhost:8080')
     await browser.send('/home?x=1')
     const signed = await browser.signIn('marissa', 'z1-koala')

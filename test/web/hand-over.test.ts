@@ -24,8 +24,8 @@ function pair(router: (inner: FastifyInstance) => Promise<FastifyInstance>) {
   return { outer, hooks }
 }
 
-describe('a request without a route', () => {
-  it('is handed over once, with its body and both of its URLs', async () => {
+describe('`createHandOver`', () => {
+  it('hands over a request without a route once, with its body and both URLs', async () => {
     const { outer, hooks } = pair(async inner => inner.ready().then(() => inner))
     const answer = await outer.inject({ method: 'POST', url: '/prefix/prefix/inner', payload: { a: 1 } })
     assert.equal(answer.statusCode, 404)
@@ -35,7 +35,7 @@ describe('a request without a route', () => {
     assert.deepEqual(hooks, ['/prefix/inner', '/inner'])
   })
 
-  it('gets an error with the fixed headers while the routes cannot be registered', async () => {
+  it('answers 500 with security headers while the second router fails to load', async () => {
     let fails = true
     const { outer } = pair(async inner => {
       if (fails) throw new Error('secret detail')
@@ -52,7 +52,7 @@ describe('a request without a route', () => {
 })
 
 for (const mode of MODES) {
-  describe(`the two routers in ${mode}`, () => {
+  describe(`Routers in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode })
@@ -63,7 +63,7 @@ for (const mode of MODES) {
     })
 
     // Must be the first: these are the first requests.
-    it('answer what comes at the same time before the second one has routes', async () => {
+    it('answer concurrent requests before the second one is loaded', async () => {
       const answers = await Promise.all([
         server.send('/login'),
         server.send('/Users'),
@@ -87,7 +87,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('have no path in common, so that neither hides a route of the other', async () => {
+    it('have no path in common', async () => {
       const routes = await server.app.routes()
       const { http } = server.app
       const isOuter = ({ method, url }: { method: string; url: string }): boolean => http.hasRoute({ method, url }) // of the table
@@ -112,8 +112,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('limits', () => {
-  it('count requests to both routers together', async () => {
+describe('Rate limits', () => {
+  it('count requests to both routers', async () => {
     const ratelimit = {
       loggingOption: 'OnlyLimited',
       limiterMappings: [{ name: 'all', pathSelectors: ['all'], global: '3r/60s' }],

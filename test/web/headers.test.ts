@@ -15,13 +15,13 @@ const firstPolicy = (answer: TestAnswer): string | undefined => {
   return Array.isArray(policy) ? policy[0] : policy
 }
 
-/** What every answer has. */
+/** Headers of every response. */
 function assertOpen(answer: TestAnswer, label: string): void {
   assert.equal(answer.headers['x-content-type-options'], 'nosniff', label)
   assert.equal(firstPolicy(answer), SCRIPT, label)
 }
 
-/** What every answer has that may not stand in a frame nor in a cache. */
+/** Headers of responses that must be neither framed nor cached. */
 function assertGuarded(answer: TestAnswer, label: string): void {
   assertOpen(answer, label)
   assert.equal(answer.headers['x-frame-options'], 'DENY', label)
@@ -29,7 +29,7 @@ function assertGuarded(answer: TestAnswer, label: string): void {
   assert.match(String(answer.headers['cache-control']), /\bno-store\b/, label)
 }
 
-/** What pages have besides in `standard`. */
+/** Headers of pages, with more in `standard`. */
 function assertPage(answer: TestAnswer, isStandard: boolean, label: string): void {
   assertGuarded(answer, label)
   assert.match(String(answer.headers['content-type']), /^text\/html; charset=utf-8$/, label)
@@ -41,7 +41,7 @@ function assertPage(answer: TestAnswer, isStandard: boolean, label: string): voi
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`security headers in ${mode}`, () => {
+  describe(`Security headers in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
@@ -57,7 +57,7 @@ for (const mode of MODES) {
           const label = `${method} ${url} for ${accept}: ${answer.status}`
           assert.ok(answer.status < 500, label)
           const isPage = String(answer.headers['content-type']).startsWith('text/html')
-          const isFrame = answer.status === 200 && url === '/check_session' // hidden in pages of others, and no page itself
+          const isFrame = answer.status === 200 && url === '/check_session' // embedded in pages of clients
           if (audience === 'open' && (!isPage || isFrame)) assertOpen(answer, label)
           else assertGuarded(answer, label)
           if (isPage && !isFrame && answer.text !== '') assertPage(answer, isStandard, label)
@@ -66,7 +66,7 @@ for (const mode of MODES) {
     })
 
     // Covers security headers: Cache-Control; Pragma; Expires
-    it('let no cache keep a page', async () => {
+    it('forbid caching of pages', async () => {
       const browser = await signedIn(server)
       for (const path of ['/', '/home', '/logout.do']) {
         const answer = await browser.send(path)
@@ -80,7 +80,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('demand https over https only, except at the authorization endpoint', async () => {
+    it('have no HSTS over http, except at the authorization endpoint in standard', async () => {
       for (const path of ['/login', '/home', '/info', '/healthz', '/token_keys', '/nowhere']) {
         assert.equal((await server.send(path)).headers['strict-transport-security'], undefined, path)
       }
@@ -96,9 +96,9 @@ for (const mode of MODES) {
         json: true,
         send: () => server.send('/oauth/token', { form: 'a=%zz' }),
       },
-      { name: 'a path that is not encoded', status: 400, send: () => server.send('/%zz', { headers: HTML }) },
+      { name: 'a malformed path', status: 400, send: () => server.send('/%zz', { headers: HTML }) },
       {
-        name: 'such a path for a program',
+        name: 'a malformed path as JSON',
         status: 400,
         json: true,
         send: () => server.send('/%zz', { headers: { accept: 'application/json' } }),
@@ -109,7 +109,7 @@ for (const mode of MODES) {
         send: () => server.send('/login.do', { form: `a=${'x'.repeat(70_000)}`, headers: HTML }),
       },
       {
-        name: 'such a body at a protocol endpoint',
+        name: 'a body that is too large at a protocol endpoint',
         status: 413,
         json: true,
         send: () => server.send('/oauth/token', { form: `a=${'x'.repeat(70_000)}` }),
@@ -130,7 +130,7 @@ for (const mode of MODES) {
         send: () => server.send('/nowhere', { host: 'z9.localhost', headers: HTML }),
       },
       {
-        name: 'such a path for a program',
+        name: 'an unknown path of an unknown zone as JSON',
         status: 404,
         json: true,
         send: () => server.send('/nowhere', { host: 'z9.localhost', headers: { accept: 'application/json' } }),
@@ -138,7 +138,7 @@ for (const mode of MODES) {
       ...(isStandard
         ? [
             { name: 'an unknown path', status: 404, send: () => server.send('/nowhere', { headers: HTML }) },
-            { name: 'an unknown path for a program', status: 404, json: true, send: () => server.send('/nowhere') },
+            { name: 'an unknown path as JSON', status: 404, json: true, send: () => server.send('/nowhere') },
             {
               name: 'an unknown path by POST',
               status: 404,
@@ -172,13 +172,13 @@ for (const mode of MODES) {
     }
 
     // Partly covers unsafe behaviour: no stack traces and no echoed secrets
-    it('are on the answer to a fault of ours, which reveals nothing about it', async () => {
+    it('are on the answer to a fault, without details of it', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
         const browser = await signedIn(own)
         const zone = await own.store.zones.find('svc')
         assert.ok(zone)
-        // A record that no configuration can hold stands for any fault.
+        // An invalid record causes a fault.
         await own.store.zones.update({
           ...zone,
           config: { links: { homeRedirect: 42 as never }, userConfig: { defaultGroups: 5 as never } },
@@ -196,14 +196,14 @@ for (const mode of MODES) {
         const token = await own.token(form, { basic: ['app', 'app-secret'] })
         assert.equal(token.status, 500)
         assertGuarded(token, 'token')
-        assert.equal(own.faults.length, 3, 'the log has all of them')
+        assert.equal(own.faults.length, 3, 'all are logged')
       } finally {
         await own.stop()
       }
     })
 
     // Covers every endpoint: rule: 503 while the database does not answer
-    it('are on the answer while the database is unreachable', async () => {
+    it('are on the answer while the database is unavailable', async () => {
       const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       const browser = await signedIn(own)
       await own.store.close()
@@ -221,9 +221,9 @@ for (const mode of MODES) {
   })
 }
 
-describe('security headers over https', () => {
+describe('Security headers over https', () => {
   // Covers security headers: Strict-Transport-Security
-  it('demand https on everything but what may be framed', async () => {
+  it('have HSTS except on open endpoints', async () => {
     const server = await startServer({ config: { base_url: 'https://id.example' } })
     try {
       for (const { method, url, audience } of await server.app.routes()) {
@@ -238,8 +238,8 @@ describe('security headers over https', () => {
   })
 })
 
-describe('what is not HTTP at all', () => {
-  it('is answered with 400 and closed', async () => {
+describe('Malformed HTTP', () => {
+  it('is answered with 400 or 431, and closed', async () => {
     const server = await startServer()
     try {
       await server.app.http.listen({ host: '127.0.0.1', port: 0 })

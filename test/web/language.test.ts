@@ -10,17 +10,17 @@ const hinted = (uiLocales: string): Record<string, string> => ({ ...APP_REQUEST,
 const backTo = (uiLocales: string, base = 'http://localhost:8080'): string =>
   `${base}/oauth/authorize?${new URLSearchParams(hinted(uiLocales)).toString()}`
 
-/** The language that an answer says it has; its header and its markup must agree. */
+/** The language of a page, which must be the same in header and markup. */
 function languageOf(answer: TestAnswer): string {
   const tag = /^<!doctype html>\n<html lang="([^"]*)" dir="ltr">/.exec(answer.text)?.[1]
   assert.ok(tag !== undefined, answer.text.slice(0, 100))
   assert.equal(answer.headers['content-language'], tag)
-  assert.equal(answer.headers['vary'], undefined) // nothing keeps a page
+  assert.equal(answer.headers['vary'], undefined) // pages are not cached
   assert.match(String(answer.headers['cache-control']), /no-store/)
   return tag
 }
 
-describe('a page in standard', () => {
+describe('Pages in standard', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { bootstrap: authorizeBootstrap } })
@@ -30,12 +30,12 @@ describe('a page in standard', () => {
     await server.stop()
   })
 
-  describe('for a browser with language preferences', () => {
+  describe('with Accept-Language', () => {
     const pages: readonly { name: string; path: string; request?: TestRequest; status?: number; words: string }[] = [
       { name: 'the sign-in', path: '/login', words: '<h1>Anmelden</h1>' },
       { name: 'a failed sign-in', path: '/login?error=login_failure', words: 'Benutzername oder Passwort ist falsch' },
       {
-        name: 'an unknown address',
+        name: 'an unknown path',
         path: '/nowhere',
         request: { headers: { ...GERMAN, accept: 'text/html' } },
         status: 404,
@@ -50,12 +50,12 @@ describe('a page in standard', () => {
       },
       { name: 'another zone', path: '/login', request: { host: Z1_HOST }, words: '<h1>Anmelden</h1>' },
       {
-        name: 'a request that cannot go on',
+        name: 'an authorization request of an unknown client',
         path: '/oauth/authorize?client_id=none',
         status: 400,
         words: 'Eine Anwendung mit dieser Kennung gibt es hier nicht: none',
       },
-      { name: 'an error page of its own', path: '/error500', words: 'Bei uns ist etwas schiefgegangen' },
+      { name: 'a standalone error page', path: '/error500', words: 'Bei uns ist etwas schiefgegangen' },
       {
         name: 'an invalid query',
         path: '/login?%ff',
@@ -65,36 +65,36 @@ describe('a page in standard', () => {
     ]
     for (const { name, path, request, status = 200, words } of pages) {
       // Covers security headers: Content-Language
-      it(`uses German: ${name}`, async () => {
+      it(`use German: ${name}`, async () => {
         const answer = await server.send(path, { headers: GERMAN, ...request })
         assert.equal(answer.status, status)
         assert.equal(languageOf(answer), 'de')
         assert.ok(answer.text.includes(words), words)
       })
     }
-    it('says in full which Chinese it is', async () => {
+    it('declare zh-Hans for zh-CN', async () => {
       assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': 'zh-CN' } })), 'zh-Hans')
     })
     const hostile = [
-      { name: 'nothing', header: '' },
-      { name: 'a refusal of everything', header: '*;q=0' },
-      { name: 'a language without texts', header: 'tlh' },
-      { name: 'no header of that kind', header: '<script>, "de", \\' },
+      { name: 'an empty value', header: '' },
+      { name: '*;q=0', header: '*;q=0' },
+      { name: 'an unsupported language', header: 'tlh' },
+      { name: 'a malformed value', header: '<script>, "de", \\' },
       { name: 'ten thousand languages', header: 'sv,'.repeat(10_000) + 'de' },
     ]
     for (const { name, header } of hostile) {
-      it(`uses English to who says ${name}`, async () => {
+      it(`use English for ${name}`, async () => {
         assert.equal(languageOf(await server.send('/login', { headers: { 'accept-language': header } })), 'en')
       })
     }
-    it('is in English without preferences', async () => {
+    it('use English without the header', async () => {
       assert.equal(languageOf(await server.send('/login')), 'en')
     })
   })
 
-  describe('on the way from an application', () => {
+  describe('with ui_locales of an application', () => {
     // Covers GET /oauth/authorize: ui_locales
-    it('uses the language that the application asks for, from the sign-in to the approval', async () => {
+    it('use the requested language from sign-in to approval', async () => {
       const browser = server.browser()
       const request: TestRequest = { headers: GERMAN }
       assert.equal((await authorize(browser, hinted('sv fr-CA'), request)).location().pathname, '/login')
@@ -110,10 +110,10 @@ describe('a page in standard', () => {
       const approval = await browser.send(done.location().pathname + done.location().search, request)
       assert.equal(languageOf(approval), 'fr')
       assert.match(approval.text, /The application<\/bdi> demande un accès/)
-      // What the user asks for themselves is in their own language again.
+      // Other pages use the language of the browser.
       assert.equal(languageOf(await browser.send('/home', request)), 'de')
     })
-    it('uses it where a form leads back to the request, whatever the session remembers', async () => {
+    it('prefer the language of form_redirect_uri to that of the session', async () => {
       const browser = server.browser()
       await authorize(browser, hinted('fr'))
       const query = { form_redirect_uri: backTo('ja') }
@@ -125,21 +125,21 @@ describe('a page in standard', () => {
       ['of another zone', backTo('ja', `http://${Z1_HOST}`)],
       ['to another page', 'http://localhost:8080/home?ui_locales=ja'],
       ['that is malformed', `${backTo('ja')}&x=%ff`],
-      ['that is none', '\0'],
+      ['with a NUL character', '\0'],
     ] as const) {
-      it(`takes no notice of a way back ${name}`, async () => {
+      it(`ignore a form_redirect_uri ${name}`, async () => {
         const query = { form_redirect_uri: target }
         const answer = await server.send('/login', { query, headers: GERMAN })
         if (answer.status === 200) assert.equal(languageOf(answer), 'de')
         else assert.equal(answer.status, 400)
       })
     }
-    it('reads it from a posted request too', async () => {
+    it('use ui_locales of a posted request', async () => {
       const browser = await signedIn(server)
       const answer = await browser.send('/oauth/authorize', { form: hinted('es'), headers: GERMAN })
       assert.equal(languageOf(answer), 'es')
     })
-    it('uses it when the answer to the approval is refused', async () => {
+    it('use it if the approval form is refused', async () => {
       const browser = await signedIn(server)
       const page = await authorize(browser, hinted('es'))
       const form = { ...hiddenFields(page.text), user_oauth_approval: 'true', 'X-Svc-Csrf': 'forged' }
@@ -148,21 +148,21 @@ describe('a page in standard', () => {
       assert.equal(languageOf(answer), 'es')
       assert.match(answer.text, /Este formulario no se envió/)
     })
-    it('uses it when the request is refused on a page', async () => {
+    it('use it if the request is refused on a page', async () => {
       const query = { ...hinted('ja'), redirect_uri: 'https://evil.example/' }
       const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })
       assert.equal(answer.status, 400)
       assert.equal(languageOf(answer), 'ja')
       assert.match(answer.text, /戻り先のアドレス https:\/\/evil\.example\/ は/)
     })
-    it('uses the language of the browser when the request names one twice', async () => {
+    it('refuse a repeated ui_locales', async () => {
       const path = `/oauth/authorize?${new URLSearchParams(hinted('ja')).toString()}&ui_locales=fr`
       const { status, headers } = await server.send(path, { headers: GERMAN })
       assert.equal(status, 302)
       assert.match(String(headers['location']), /error=invalid_request/)
     })
     // Covers GET /logout.do: ui_locales
-    it('uses the one that a logout asks for, and after its confirmation too', async () => {
+    it('use ui_locales of a logout, also after its confirmation', async () => {
       const browser = await signedIn(server)
       const asked = await browser.send('/logout.do', { query: { ui_locales: 'es', client_id: 'app' }, headers: GERMAN })
       assert.equal(languageOf(asked), 'es')
@@ -170,30 +170,30 @@ describe('a page in standard', () => {
       assert.equal(answer.status, 200)
       assert.equal(languageOf(answer), 'es')
     })
-    it('keeps another zone out of it', async () => {
+    it('do not use it in another zone', async () => {
       const browser = server.browser()
       await authorize(browser, hinted('fr'))
       assert.equal(languageOf(await browser.send('/login', { host: Z1_HOST, headers: GERMAN })), 'de')
     })
   })
 
-  describe('does not apply to JSON, which is in English', () => {
-    it('by a redirect', async () => {
+  describe('do not translate', () => {
+    it('error_description in a redirect', async () => {
       const query = { ...requestOf('nobody'), ui_locales: 'de' }
       const answer = await server.send('/oauth/authorize', { query, headers: GERMAN })
       const description = answer.location().searchParams.get('error_description')
       assert.equal(description, 'Client is not authorized for any identity providers.')
     })
-    it('by JSON of the token endpoint', async () => {
+    it('JSON of the token endpoint', async () => {
       const answer = await server.token({ grant_type: 'x', ui_locales: 'de' }, { headers: GERMAN })
       assert.equal(answer.json()['error_description'], 'Unsupported grant type')
     })
-    it('by JSON where others see a page', async () => {
+    it('JSON instead of a page', async () => {
       const headers = { ...GERMAN, accept: 'application/json' }
       const answer = await server.send('/error429', { headers })
       assert.deepEqual(answer.json(), { error: 'Too many attempts. Wait a while, then try again.' })
     })
-    it('by the question for approval as JSON', async () => {
+    it('the approval request as JSON', async () => {
       const browser = await signedIn(server)
       const headers = { ...GERMAN, accept: 'application/json' }
       const answer = await authorize(browser, { ...requestOf('asks'), ui_locales: 'de', scope: 'openid' }, { headers })
@@ -202,7 +202,7 @@ describe('a page in standard', () => {
   })
 })
 
-describe('a page in uaa', () => {
+describe('Pages in uaa', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ mode: 'uaa', config: { bootstrap: authorizeBootstrap } })
@@ -212,18 +212,18 @@ describe('a page in uaa', () => {
     await server.stop()
   })
 
-  it('is English whatever the browser reads (P4)', async () => {
+  it('are English regardless of Accept-Language (P4)', async () => {
     const answer = await server.send('/login', { headers: GERMAN })
     assert.equal(languageOf(answer), 'en')
     assert.match(answer.text, /value="Sign in"/)
   })
-  it('is English whatever the application asks for (P4)', async () => {
+  it('are English regardless of ui_locales (P4)', async () => {
     const browser = await signedIn(server)
     const answer = await authorize(browser, hinted('de'), { headers: GERMAN })
     assert.equal(languageOf(answer), 'en')
     assert.match(answer.text, /Application Authorization/)
   })
-  it('is English when something is wrong (P4)', async () => {
+  it('are English for errors (P4)', async () => {
     const browser = await signedIn(server)
     const answer = await authorize(browser, { ...hinted('de'), client_id: 'none' }, { headers: GERMAN })
     assert.equal(languageOf(answer), 'en')

@@ -18,7 +18,7 @@ for (const mode of MODES) {
   for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
     const path = new URL(base).pathname.replace(/\/$/, '')
 
-    describe(`a server with a status file, below ${base}, in ${mode}`, () => {
+    describe(`Limited mode below ${base} in ${mode}`, () => {
       const folder = mkdtempSync(join(tmpdir(), 'latchkey-limited-'))
       const statusFile = join(folder, 'limited')
       let server: TestServer
@@ -39,12 +39,12 @@ for (const mode of MODES) {
         server.clock.advance(5)
       }
 
-      it('lets everything through while the file is not there', async () => {
+      it('is off without the status file', async () => {
         assert.equal((await server.send(`${path}/oauth/clients`, { method: 'POST', form: '' })).status, 401)
       })
 
       // Covers configuration file: uaa.limitedFunctionality.statusFile
-      it('notices within five seconds that the file came, and that it went', async () => {
+      it('starts and ends within five seconds of a change of the status file', async () => {
         const status = async () => (await server.send(`${path}/oauth/clients`, { method: 'POST' })).status
         assert.equal(await status(), 401)
         writeFileSync(statusFile, '')
@@ -69,7 +69,7 @@ for (const mode of MODES) {
         ['POST', '/oauth/token_keys'],
       ] as const) {
         // Covers every endpoint: rule: limited mode answers 503
-        it(`refuses ${method} ${url}, to programs and to people`, async () => {
+        it(`refuses ${method} ${url} with JSON or a page`, async () => {
           limit()
           const program = await server.send(path + url, { method, headers: { accept: 'application/json' } })
           assert.equal(program.status, 503)
@@ -81,7 +81,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('keeps signing users in and issuing tokens', async () => {
+      it('still signs users in and issues tokens', async () => {
         limit()
         const token = await server.send(`${path}/oauth/token`, { form: FORM, basic: SERVICE })
         assert.equal(token.status, 200)
@@ -98,9 +98,9 @@ for (const mode of MODES) {
   }
 }
 
-describe('what is let through while the server is limited', () => {
+describe('Whitelist of the limited mode', () => {
   // Covers configuration file: uaa.limitedFunctionality.whitelist.endpoints; uaa.limitedFunctionality.whitelist.methods
-  it('is what the operator lists, and nothing else', async () => {
+  it('replaces the default endpoints and methods', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-limited-'))
     writeFileSync(join(folder, 'limited'), '')
     const whitelist = { endpoints: ['/oauth/clients/**', '/introspect'], methods: ['head'] }

@@ -1,12 +1,12 @@
-// What the log says about proxies that change paths.
+// Log lines about proxies that change paths.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`a path outside of base_url in ${mode}`, () => {
-    it('is named in the log, once, if it exists below base_url', async () => {
+  describe(`Path outside base_url in ${mode}`, () => {
+    it('is logged once if it exists below base_url', async () => {
       const server = await startServer({ mode, config: { base_url: 'http://localhost:8080/auth' } })
       await server.send('/auth/nowhere')
       await server.send('/nowhere')
@@ -22,7 +22,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('is not named if base_url has no path', async () => {
+    it('is not logged if base_url has no path', async () => {
       const server = await startServer({ mode, config: { base_url: 'http://localhost:8080' } })
       await server.send('/auth/login')
       assert.deepEqual(linesOf(server), [])

@@ -1,5 +1,4 @@
-// What callers are answered while every slot for requests to other servers is taken: 503 in the shape of the interface, and nothing
-// is recorded as a failure of the caller.
+// While all slots for outbound requests are in use, callers get 503 in the format of the endpoint, and no failure is recorded.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -17,14 +16,14 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-/** To one host at a time (`base/outbound/slots.ts`). */
+/** Concurrent requests per host (`base/outbound/slots.ts`). */
 const BACKGROUND_SLOTS = 4
 const SIGN_IN_SLOTS = 16
 const NO_OUTCOME = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-/** A server that answers nothing, and says how many requests have come. */
+/** A server that never responds, and counts requests. */
 async function startSilentHost() {
   const arrivals = new Set<() => void>()
   let count = 0
@@ -55,7 +54,7 @@ async function startSilentHost() {
 }
 
 for (const mode of MODES) {
-  describe(`while all requests to other servers are taken, in ${mode}`, () => {
+  describe(`Exhausted outbound slots in ${mode}`, () => {
     const clock = createTestClock()
     let host: Awaited<ReturnType<typeof startSilentHost>>
     let server: TestServer
@@ -166,13 +165,13 @@ for (const mode of MODES) {
     const failures = (): readonly string[] =>
       server.events.map(({ type }) => type).filter(type => type.endsWith('Failure'))
 
-    it('has a client try again whose keys cannot be fetched', async () => {
+    it('answer 503 if the keys of a client cannot be fetched', async () => {
       const before = failures()
       isBusyJson(await clientCredentials(BACKGROUND_SLOTS))
       assert.deepEqual(failures(), before)
     })
 
-    it('has a client try again that presents the assertion of a provider whose keys cannot be fetched', async () => {
+    it('answer 503 to a JWT bearer grant if the keys of the provider cannot be fetched', async () => {
       const before = failures()
       const corp = await createOidcProvider(clock)
       isBusyJson(
@@ -181,11 +180,11 @@ for (const mode of MODES) {
       assert.deepEqual(failures(), before)
     })
 
-    it('has a user try again whose provider cannot be asked where its sign-in is', async () => {
+    it('answer 503 if provider discovery cannot be fetched', async () => {
       isBusyPage(await server.browser().send('/login/external/found'))
     })
 
-    it('has users try again who return from a provider that cannot be asked for their tokens', async () => {
+    it('answer 503 on the callback if the token endpoint cannot be requested', async () => {
       const sent = Array.from({ length: SIGN_IN_SLOTS + 1 }, async () => {
         const browser = server.browser()
         const { searchParams } = (await browser.send('/login/external/corp')).location()
@@ -200,7 +199,7 @@ for (const mode of MODES) {
       assert.deepEqual(failures(), before)
     })
 
-    it('has a client try again whose metadata document cannot be fetched', async () => {
+    it('answer 503 if a client metadata document cannot be fetched', async () => {
       const attempt = (name: string): Promise<TestAnswer> => {
         const client_id = `${host.url.replace('127.0.0.1', 'localhost')}/${name}.json`
         return server.token({ grant_type: 'refresh_token', refresh_token: 'r', client_id })
@@ -212,21 +211,21 @@ for (const mode of MODES) {
       assert.deepEqual(failures(), before)
     })
 
-    it('lets a user sign out whose session has a client with such a document', async () => {
+    it('do not prevent sign-out if a client of the session has a metadata document', async () => {
       const browser = await signedIn(server)
       await addClient(browser, documentClient)
       assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
       assert.equal((await browser.send('/home')).status, 302, 'signed out')
     })
 
-    it('notifies such a client of the end of a session when its document can be fetched', async () => {
+    it('defer back-channel logout until the metadata document can be fetched', async () => {
       const backChannel = await server.app.backChannel()
       assert.equal((await backChannel.totals()).waiting, 1)
       assert.equal(await backChannel.deliver(), 1)
       assert.deepEqual(await backChannel.totals(), { outcomes: NO_OUTCOME, waiting: 1, waitingMilliseconds: 0 })
     })
 
-    it('tries again soon to notify it, though another client of the session does not respond', async () => {
+    it('retry back-channel logout soon, even if another client does not respond', async () => {
       const backChannel = await server.app.backChannel()
       const browser = await signedIn(server)
       await addClient(browser, 'away')
@@ -238,7 +237,7 @@ for (const mode of MODES) {
       assert.equal(await backChannel.deliver(), 2)
     })
 
-    it('serves everything else', async () => {
+    it('do not affect other requests', async () => {
       const answer = await server.token(
         { grant_type: 'password', username: 'marissa', password: 'koala' },
         { basic: APP },

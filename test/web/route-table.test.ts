@@ -13,17 +13,17 @@ import { SIGN_IN_DEMANDS } from '../../src/model/sessions/sign-in-demands.ts'
 const META = ['/oauth/clients/meta', '/oauth/clients/:client_id/meta']
 
 for (const mode of MODES) {
-  describe(`the route table in ${mode}`, () => {
+  describe(`Route table in ${mode}`, () => {
     let server: TestServer
     before(async () => {
-      // A route of a protocol that the zone does not speak is no route.
+      // Routes of a protocol exist only if the zone enables it.
       const protocols = Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, true]))
       server = await startServer({ mode, config: { zone_config: { protocols } } })
     })
     after(() => server.stop())
     const routes = () => server.app.routes()
 
-    it('has every route once, with its access and audience', async () => {
+    it('has each route once, with access and audience', async () => {
       const all = await routes()
       assert.ok(all.length > 20)
       const names = all.map(({ method, url }) => `${method} ${url}`)
@@ -38,7 +38,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('lets users with an outstanding step reach its page, by GET and POST', async () => {
+    it('gives users with a pending step access to its page by GET and POST', async () => {
       for (const { path } of SIGN_IN_DEMANDS) {
         for (const method of ['GET', 'POST']) {
           const route = (await routes()).find(each => each.url === path && each.method === method)
@@ -47,7 +47,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('opens to anyone only what is known to be open', async () => {
+    it('lists all routes open to anyone', async () => {
       const known = [
         '/accounts/email_sent',
         '/authenticate',
@@ -58,7 +58,7 @@ for (const mode of MODES) {
         '/create_account',
         '/create_account.do',
         '/delete_saved_account',
-        '/device', // where the zone speaks the protocol, and then it asks to sign in
+        '/device', // requires sign-in if the zone enables the protocol
         '/device/decision',
         '/docs',
         '/email_sent',
@@ -125,7 +125,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('refuses an anonymous caller on every route for who is signed in', async () => {
+    it('refuses anonymous callers on every route that requires a session', async () => {
       const guarded = (await routes()).filter(({ access }) => access.by === 'session')
       assert.ok(guarded.length > 0)
       for (const { method, url } of guarded) {
@@ -142,7 +142,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses forms without an anti-forgery value of ours before the handler runs', async () => {
+    it('refuses forms without a valid anti-forgery token before the handler', async () => {
       const forms = (await routes()).filter(({ antiForgery }) => antiForgery?.by === 'gate')
       assert.ok(forms.length > 10)
       const browser = await signedIn(server)
@@ -158,7 +158,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('leaves to few handlers whether a form of another site is refused', async () => {
+    it('lists all routes that check forged forms in the handler or not at all', async () => {
       const declared = (await routes()).filter(({ method }) => method !== 'GET' && method !== 'HEAD')
       const by = (who: string): readonly string[] =>
         declared.flatMap(({ url, antiForgery }) => (antiForgery?.by === who ? [url] : [])).toSorted()
@@ -184,14 +184,14 @@ for (const mode of MODES) {
       ])
     })
 
-    it('refuses a missing, a broken and a foreign token on every route for bearers', async () => {
+    it('refuses missing, malformed and unrelated tokens on every bearer route', async () => {
       const guarded = (await routes()).filter(({ access }) => access.by === 'bearer')
       assert.ok(guarded.length > 0)
       const browser = await signedIn(server)
       const { access_token } = (
         await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
       ).json<{ access_token: string }>()
-      // How clients are shown is for every token of the zone.
+      // Client metadata is available with any token of the zone.
       const forAll = new Set(['GET', 'HEAD'].flatMap(method => META.map(path => `${method} ${path}`)))
       for (const { method, url } of guarded) {
         for (const bearer of [undefined, '', 'x', 'a.b.c', access_token]) {
@@ -206,7 +206,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses callers without client authentication on every route for clients', async () => {
+    it('refuses callers without client authentication on every client route', async () => {
       const guarded = (await routes()).filter(({ access }) => access.by === 'client')
       assert.ok(guarded.length > 0)
       for (const { method, url } of guarded) {
@@ -223,47 +223,47 @@ for (const mode of MODES) {
   })
 }
 
-describe('a route that does not declare its access and audience', () => {
-  const say =
+describe('`watchRoutes`', () => {
+  const register =
     (config: Partial<RouteConfig>, method = 'GET') =>
     () => {
       const app = fastify({ exposeHeadRoutes: false })
       const table: RegisteredRoute[] = []
       watchRoutes(app, table, () => {})
-      app.route({ method, url: '/planted', config, handler: () => 'secret' })
+      app.route({ method, url: '/added', config, handler: () => 'secret' })
       return table
     }
   const access = { by: 'anyone', because: 'it is a test' } as const
 
-  it('stops the start', () => {
-    assert.throws(say({}), /GET \/planted does not declare its access and audience/)
-    assert.throws(say({ access }), /does not declare its access and audience/)
-    assert.throws(say({ audience: 'page' }), /does not declare its access and audience/)
+  it('refuses a route without access and audience', () => {
+    assert.throws(register({}), /GET \/added does not declare its access and audience/)
+    assert.throws(register({ access }), /does not declare its access and audience/)
+    assert.throws(register({ audience: 'page' }), /does not declare its access and audience/)
   })
 
-  it('stops it too where browsers post to it without declared protection against forged forms', () => {
-    const missing = /(?:POST|DELETE) \/planted does not declare its protection against forged forms/
+  it('refuses a form route without declared anti-forgery protection', () => {
+    const missing = /(?:POST|DELETE) \/added does not declare its protection against forged forms/
     const bySession = { access: { by: 'session' }, audience: 'api' } as const
-    assert.throws(say({ access, audience: 'page' }, 'POST'), missing)
-    assert.throws(say(bySession, 'DELETE'), missing)
-    assert.equal(say({ access, audience: 'page', antiForgery: { by: 'gate' } }, 'POST')().length, 1)
-    assert.equal(say({ access, audience: 'api' }, 'POST')().length, 1)
+    assert.throws(register({ access, audience: 'page' }, 'POST'), missing)
+    assert.throws(register(bySession, 'DELETE'), missing)
+    assert.equal(register({ access, audience: 'page', antiForgery: { by: 'gate' } }, 'POST')().length, 1)
+    assert.equal(register({ access, audience: 'api' }, 'POST')().length, 1)
   })
 
-  it('stops it in a whole server too', async () => {
+  it('refuses an undeclared route on a server', async () => {
     const server = await startServer()
     try {
-      assert.throws(() => server.app.http.get('/planted', () => 'secret'))
+      assert.throws(() => server.app.http.get('/added', () => 'secret'))
     } finally {
       await server.stop()
     }
   })
 
-  it('is on the table when it does', () => {
-    const table = say({ access, audience: 'api' })()
+  it('adds a declared route to the table', () => {
+    const table = register({ access, audience: 'api' })()
     assert.deepEqual(table.map(({ method, url, audience }) => `${method} ${url} ${audience}`).toSorted(), [
-      'GET /planted api',
-      'HEAD /planted api',
+      'GET /added api',
+      'HEAD /added api',
     ])
   })
 })

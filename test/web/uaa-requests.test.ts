@@ -1,4 +1,4 @@
-// What UAA's clients are used to in requests of every kind; rows M7 to M9 and C5 of docs/compatibility.md.
+// Request handling that clients of UAA rely on; rows M7 to M9 and C5 of docs/compatibility.md.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../support/oauth.ts'
@@ -30,7 +30,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 for (const mode of MODES) {
   const isUaa = mode === 'uaa'
   for (const path of ['', '/base']) {
-    describe(`requests in ${mode} below "${path}"`, () => {
+    describe(`Requests in ${mode} below "${path}"`, () => {
       let server: TestServer
       before(async () => {
         const config = { bootstrap, base_url: `http://localhost:8080${path}` }
@@ -40,7 +40,7 @@ for (const mode of MODES) {
         assert.deepEqual(server.faults, [])
         await server.stop()
       })
-      it(isUaa ? 'take one slash behind a path for nothing' : 'know no path with a slash behind it', async () => {
+      it(isUaa ? 'ignore one trailing slash' : 'do not match paths with a trailing slash', async () => {
         const credentials: TestRequest = { form: { grant_type: 'client_credentials' }, basic: BOSS }
         const cases: readonly { url: string; request?: TestRequest; found?: number }[] = [
           { url: '/healthz/', found: 200 },
@@ -54,12 +54,12 @@ for (const mode of MODES) {
         ]
         for (const { url, request, found } of cases) {
           const answer = await server.send(path + url, { ...request, headers: { accept: '*/*', ...request?.headers } })
-          // In `uaa` an unknown path leads to the sign-in page.
+          // In `uaa` an unknown path redirects to the sign-in page.
           assert.equal(answer.status, isUaa ? (found ?? 302) : 404, url)
         }
       })
 
-      it('keep the slash behind the base path and the name of a zone', async () => {
+      it('keep the trailing slash of the base path and of a zone path', async () => {
         for (const url of ['/', '/z/z1/']) {
           const answer = await server.send(path + url, { headers: { accept: 'text/html' } })
           assert.equal(answer.status, 302)
@@ -69,7 +69,7 @@ for (const mode of MODES) {
     })
   }
 
-  describe(`requests in ${mode}`, () => {
+  describe(`Requests in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -81,7 +81,7 @@ for (const mode of MODES) {
     const bearer = async () =>
       String((await server.token({ grant_type: 'client_credentials' }, { basic: BOSS })).json()['access_token'])
 
-    it(isUaa ? 'take a bearer token without the space' : 'want a space before a bearer token', async () => {
+    it(isUaa ? 'accept a bearer token without a space' : 'require a space before a bearer token', async () => {
       const send = async (authorization: string) =>
         (await server.send('/oauth/clients/meta', { headers: { authorization } })).status
       const token = await bearer()
@@ -90,7 +90,7 @@ for (const mode of MODES) {
       assert.equal(await send('Bearer'), 401)
     })
 
-    it('of an unknown path are refused by their method', async () => {
+    it('for an unknown path are redirected to sign-in in uaa, with an error by method', async () => {
       for (const [method, error] of [
         ['GET', null],
         ['HEAD', null],
@@ -107,19 +107,23 @@ for (const mode of MODES) {
 
     const bodies: readonly { name: string; request: TestRequest; status?: number }[] = [
       { name: 'JSON', request: { body: '{"name":"x"}', headers: JSON_TYPE } },
-      { name: 'no JSON', request: { body: '{', headers: JSON_TYPE } },
+      { name: 'malformed JSON', request: { body: '{', headers: JSON_TYPE } },
       { name: 'a form', request: { form: 'a=%zz' } },
       { name: 'another type', request: { body: 'x', headers: { 'content-type': 'text/plain' } } },
       { name: 'no type', request: { body: 'x' } },
-      { name: 'too much', request: { body: 'x'.repeat(64 * 1024 + 1), headers: JSON_TYPE }, status: 413 },
       {
-        name: 'too much of another type',
+        name: 'a body that is too large',
+        request: { body: 'x'.repeat(64 * 1024 + 1), headers: JSON_TYPE },
+        status: 413,
+      },
+      {
+        name: 'a body of another type that is too large',
         request: { body: 'x'.repeat(64 * 1024 + 1), headers: { 'content-type': 'text/plain' } },
         status: 413,
       },
     ]
     for (const { name, request, status = 404 } of bodies) {
-      it(`a DELETE ignores its body, which is bounded: ${name}`, async () => {
+      it(`with DELETE ignore the body within the size limit: ${name}`, async () => {
         const answer = await server.send('/oauth/clients/none', {
           method: 'DELETE',
           bearer: await bearer(),
@@ -129,12 +133,12 @@ for (const mode of MODES) {
       })
     }
 
-    it('a body of another type is refused where JSON belongs', async () => {
+    it('are refused with a form where JSON is required', async () => {
       const answer = await server.send('/oauth/clients', { bearer: await bearer(), form: { client_id: 'x' } })
       assert.equal(answer.status, 400)
     })
 
-    it('a program without a session is refused in standard and sent to sign in in uaa', async () => {
+    it('for JSON without a session get 403 in standard and a redirect in uaa', async () => {
       for (const path of ['/', '/profile', '/passcode', ...(isUaa ? ['/nothing'] : [])]) {
         const answer = await server.send(path, { headers: { accept: 'application/json' } })
         assert.equal(answer.status, isUaa ? 302 : 403, path)
@@ -142,7 +146,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('JSON has no charset, but where the specification gives it one', async () => {
+    it('get JSON without a charset, except from some endpoints', async () => {
       const types: readonly [string, TestRequest, string][] = [
         ['/oauth/token', { form: { grant_type: 'x' }, basic: BOSS }, 'application/json'],
         ['/oauth/token', { form: { grant_type: 'client_credentials' }, basic: BOSS }, 'application/json;charset=UTF-8'],
@@ -157,7 +161,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /info: rule: any method (uaa)
-    it('/info accepts other methods in uaa only', async () => {
+    it('to /info may use other methods in uaa only', async () => {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         assert.equal((await server.send('/info', { method })).status, isUaa ? 200 : 405)
       }
@@ -175,14 +179,14 @@ for (const mode of MODES) {
       )
     })
 
-    it('the refusal of a preflight without headers lists the methods', async () => {
+    it('get Access-Control-Allow-Methods with a refused preflight', async () => {
       const headers = { origin: 'http://example.com', 'access-control-request-method': 'GET' }
       const answer = await server.send('/oauth/token', { method: 'OPTIONS', headers })
       assert.equal(answer.status, 400)
       assert.match(String(answer.headers['access-control-allow-methods']), /\bGET\b/)
     })
 
-    it('the stylesheet of the reference system is there in every zone, and in none', async () => {
+    it('get UAA’s stylesheet in every zone and in unknown ones', async () => {
       for (const host of ['localhost', 'z1.localhost', 'none.localhost']) {
         const answer = await server.send('/resources/oss/stylesheets/application.css', { host })
         assert.equal(answer.status, 200)

@@ -16,7 +16,7 @@ import { APP, MODES, tokensOf } from '../../support/oauth.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-describe('the network of an address', () => {
+describe('Network of an address', () => {
   const cases: readonly (readonly [address: string, want: string])[] = [
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -33,7 +33,7 @@ describe('the network of an address', () => {
     it(`is ${want || 'nothing'} for ${address || 'none'}`, () => assert.equal(networkOf(address), want))
   }
 
-  it('covers all addresses of one customer where many addresses must not help', () => {
+  it('is /48 for IPv6 in `siteOf` and `siteKey`', () => {
     for (const [address, want] of [
       ['192.0.2.7', '192.0.2.7'],
       ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -46,7 +46,7 @@ describe('the network of an address', () => {
     assert.notEqual(key('2001:db8:1:2::9'), key('2001:db8:2:2::9'))
   })
 
-  it('and what is tried make keys of one length without collisions', () => {
+  it('is part of `callerKey`, which has a fixed length and no collisions', () => {
     const key = (remoteAddress: string | undefined, ...tried: readonly string[]): string =>
       callerKey({ zone: { id: 'svc' }, remoteAddress }, ...tried)
     const keys = [
@@ -63,8 +63,8 @@ describe('the network of an address', () => {
   })
 })
 
-describe('the limits', () => {
-  it('are those of the documents, with what each process may add', async () => {
+describe('Limits', () => {
+  it('are those of docs/operate.md', async () => {
     const page = await readFile(new URL('../../../docs/operate.md', import.meta.url), 'utf8')
     const rows = page.matchAll(/^\|.*\| ([\d,]+) (?:a|an|in) (\w+)(?: minutes)? \| (\d+) \| `(\w+)` \|$/gm)
     const seconds: Readonly<Record<string, number>> = { minute: 60, five: 300, hour: 3600 }
@@ -79,13 +79,13 @@ describe('the limits', () => {
     assert.deepEqual([...reported].toSorted(), Object.keys(ALLOWANCES).toSorted())
   })
 
-  it('of the mails of a zone end those to every address, and count no others then', async () => {
+  it('refuse mails to all addresses once mailsOfZone is reached, without counting them', async () => {
     const clock = createTestClock()
     const store = await openStore('sqlite::memory:', { clock })
     const deps = { clock, store, vault: { keyedDigest: (text: string) => text }, log: { fault: assert.ifError } }
     const limits = createLimits(deps)
     for (let count = 0; count < ALLOWANCES.mailsOfZone.max - 1; count += 1) await limits.mailsOfZone.take('z1')
-    const request = (id: string) => ({ zone: { id }, ip: '192.0.2.7', headers: {} }) as unknown as FastifyRequest // enough of one
+    const request = (id: string) => ({ zone: { id }, ip: '192.0.2.7', headers: {} }) as unknown as FastifyRequest // the properties used
     await countMail(request('z1'), 'a@example.org', limits)
     for (let count = 0; count < 20; count += 1) {
       await assert.rejects(countMail(request('z1'), 'a@example.org', limits), TooManyRequests)
@@ -98,13 +98,13 @@ describe('the limits', () => {
     await store.close()
   })
 
-  it('end wrong passwords of many names and wrong secrets of many clients from one network', async () => {
+  it('limit wrong passwords and client secrets from one network across names and clients', async () => {
     const store = await openStore('sqlite::memory:', { clock: createTestClock() })
     const vault = { keyedDigest: (text: string) => text }
     const limits = createLimits({ clock: createTestClock(), store, vault, log: { fault: assert.ifError } })
     const guesses = createSecretGuesses({ limits, random: createRandom() })
     const from = (remoteAddress: string) =>
-      ({ zone: { id: 'z1' }, remoteAddress }) as unknown as Parameters<typeof guesses.check>[0] // enough of one
+      ({ zone: { id: 'z1' }, remoteAddress }) as unknown as Parameters<typeof guesses.check>[0] // the properties used
     const signIn = (name: number, address: string, outcome = 'refused') =>
       limitedSignIn(limits, { from: from(address), userName: `name ${name}` }, () => Promise.resolve({ outcome }))
     const guess = (client: number, address: string) =>
@@ -116,7 +116,7 @@ describe('the limits', () => {
       await signIn(count, address, 'signed-in')
       await signIn(count, address)
       await guess(count, address)
-      if (count % 10 === 0) await guess(count, address) // the same one is no other guess
+      if (count % 10 === 0) await guess(count, address) // a repeated guess is not counted
     }
     await assert.rejects(signIn(1000, '2001:db8:1:ffff::1'), TooManyRequests)
     await assert.rejects(guess(1000, '2001:db8:1:ffff::1'), TooManyRequests)
@@ -126,7 +126,7 @@ describe('the limits', () => {
     await store.close()
   })
 
-  it('cost no statement for programs that are right, and users who mistype', async () => {
+  it('send no statement for correct credentials and a few mistakes', async () => {
     const server = await startServer()
     const { rateCounts } = server.store
     const add = rateCounts.add.bind(rateCounts)
@@ -149,7 +149,7 @@ describe('the limits', () => {
 })
 
 for (const mode of MODES) {
-  describe(`a hundred wrong passwords in ${mode}`, () => {
+  describe(`100 wrong passwords in ${mode}`, () => {
     const withServer = async (test: (server: TestServer) => Promise<void>): Promise<void> => {
       const server = await startServer({ mode })
       try {
@@ -162,7 +162,7 @@ for (const mode of MODES) {
     const grant = (server: TestServer, username: string, password = 'wrong'): Promise<TestAnswer> =>
       server.token({ grant_type: 'password', username, password }, { basic: APP })
 
-    it('for one name are followed by 429, at the token endpoint and on the page, until the minute is over', () =>
+    it('lock the user name with 429 at the token endpoint and on the page, for a minute', () =>
       withServer(async server => {
         for (let index = 0; index < 100; index += 1) {
           assert.equal((await grant(server, index % 2 === 0 ? 'nemo' : 'NEMO')).status, mode === 'standard' ? 400 : 401)
@@ -190,7 +190,7 @@ for (const mode of MODES) {
         assert.notEqual((await grant(server, 'nemo')).status, 429)
       }))
 
-    it('count on the page as at the token endpoint, and a right one does not', () =>
+    it('are counted together for page and token endpoint, without correct ones', () =>
       withServer(async server => {
         for (let index = 0; index < 110; index += 1) tokensOf(await grant(server, 'marissa', 'koala'))
         for (let index = 0; index < 99; index += 1) await grant(server, 'nemo')

@@ -7,7 +7,7 @@ const times = (count: number, work: () => void): void => {
   for (let index = 0; index < count; index += 1) work()
 }
 
-describe('a limit of one process', () => {
+describe('`createLocalLimit`', () => {
   const allowance = { max: 3, seconds: 10, keys: 4 }
 
   it('refuses the one request beyond the limit', () => {
@@ -53,7 +53,7 @@ describe('a limit of one process', () => {
     assert.equal(limit.secondsUntilRoom('a'), 10)
   })
 
-  it('remembers so many keys and no more: the oldest window makes room', () => {
+  it('evicts the oldest window beyond the maximum number of keys', () => {
     const clock = createTestClock()
     const limit = createLocalLimit(clock, allowance)
     for (const key of ['a', 'b', 'c', 'd']) times(3, () => limit.count(key))
@@ -68,7 +68,7 @@ describe('a limit of one process', () => {
     )
   })
 
-  it('counts a key that opened again as new, whenever it was first seen', () => {
+  it('treats a key with a new window as new', () => {
     const clock = createTestClock()
     const limit = createLocalLimit(clock, allowance)
     limit.count('a')
@@ -79,7 +79,7 @@ describe('a limit of one process', () => {
     assert.equal(limit.secondsUntilRoom('a'), 10)
   })
 
-  it('refuses everything when it allows nothing that was counted', () => {
+  it('supports a limit of one request and one key', () => {
     const limit = createLocalLimit(createTestClock(), { max: 1, seconds: 1, keys: 1 })
     limit.count('a')
     assert.equal(limit.secondsUntilRoom('a'), 1)

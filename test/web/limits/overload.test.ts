@@ -4,15 +4,15 @@ import { EventEmitter } from 'node:events'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createLoadShedding } from '../../../src/web/limits/overload.ts'
 
-describe('createLoadShedding', () => {
-  /** Requests of zones; each returns what ends it, or undefined if it was refused. */
+describe('`createLoadShedding`', () => {
+  /** Returns a function that starts a request of a zone: the function that ends it, or undefined if refused. */
   function server({ isRead = true } = {}) {
     const { enter, leave } = createLoadShedding(10, { all: 4, zone: 2 })
     return (zoneId: string): (() => void) | undefined => {
       const raw = Object.assign(new EventEmitter(), { closed: false })
       const request = { zone: { id: zoneId }, routeOptions: { config: {} } }
       let refusal: Error | undefined
-      // Of both, the hook uses no more.
+      // The properties that the hook uses.
       enter(request as unknown as FastifyRequest, { raw } as unknown as FastifyReply, error => (refusal = error))
       const answer = (): void => leave(request as unknown as FastifyRequest, undefined, undefined, () => {})
       return refusal ? undefined : () => void (isRead ? raw.emit('close') : answer())
@@ -21,7 +21,7 @@ describe('createLoadShedding', () => {
   const times = (count: number, work: () => unknown): readonly boolean[] =>
     Array.from({ length: count }, () => work() !== undefined)
 
-  it('serves zones with few requests while another one has taken every place', () => {
+  it('reserves capacity for zones with few requests', () => {
     const ask = server()
     assert.deepEqual(times(12, () => ask('busy')).filter(Boolean).length, 10)
     assert.deepEqual(
@@ -38,7 +38,7 @@ describe('createLoadShedding', () => {
     )
   })
 
-  it('counts a request until it is answered', () => {
+  it('counts a request until its response ends', () => {
     const ask = server()
     const ends = Array.from({ length: 10 }, () => ask('busy'))
     assert.equal(ask('busy'), undefined)
@@ -50,7 +50,7 @@ describe('createLoadShedding', () => {
     assert.notEqual(ask('quiet'), undefined)
   })
 
-  it('stops counting a request once its response is complete, even if the client never reads it', () => {
+  it('counts a request until its response is complete, even if the client never reads it', () => {
     const ask = server({ isRead: false })
     const ends = Array.from({ length: 10 }, () => ask('busy'))
     assert.equal(ask('busy'), undefined)

@@ -18,7 +18,7 @@ const ADA = caller('192.0.2.1', 'ada')
 const BOB = caller('192.0.2.2', 'bob')
 const rate = (requests: number, seconds = 10) => ({ requests, seconds })
 
-/** What a caller runs into, as `name type`, or `passed`. */
+/** The exceeded limit as `name type`, or `passed`. */
 function judge(limiter: ReturnType<typeof createRateLimiter>, path: string, who = ADA): string {
   const excess = limiter.judge(path, who)
   return excess ? `${excess.name} ${excess.type}` : 'passed'
@@ -30,7 +30,7 @@ const selectors = (...texts: readonly string[]): readonly PathSelector[] =>
     return (path === '' ? { kind } : { kind, text: path }) as PathSelector // as the test wrote it
   })
 
-describe('the choice of a mapping', () => {
+describe('Mapping of a path', () => {
   const only = (name: string, ...paths: readonly string[]): LimiterMapping => ({
     name,
     selectors: selectors(...paths),
@@ -56,18 +56,18 @@ describe('the choice of a mapping', () => {
   ] as const
   for (const [path, name] of cases) {
     // Covers rate limiting: limiterMappings[].pathSelectors
-    it(`takes ${name} for ${path}`, () => {
+    it(`is ${name} for ${path}`, () => {
       assert.equal(judge(createRateLimiter({ mappings }, createTestClock()), path), `${name} Global`)
     })
   }
 
-  it('limits nothing that no mapping chooses', () => {
+  it('does not limit other paths', () => {
     const limiter = createRateLimiter({ mappings: mappings.slice(0, 1) }, createTestClock())
     assert.equal(judge(limiter, '/other'), 'passed')
   })
 })
 
-describe('limits', () => {
+describe('`createRateLimiter`', () => {
   const opened = (mappings: readonly LimiterMapping[], clock = createTestClock()) =>
     createRateLimiter({ mappings }, clock)
   const everything = (limits: LimiterMapping['limits']): readonly LimiterMapping[] => [
@@ -75,7 +75,7 @@ describe('limits', () => {
   ]
 
   // Covers rate limiting: limiterMappings[].global
-  it('let so many through in a window that begins with the first request', () => {
+  it('counts requests in a window that starts with the first', () => {
     const clock = createTestClock()
     const limiter = opened(everything({ global: rate(2) }), clock)
     assert.equal(judge(limiter, '/'), 'passed')
@@ -88,13 +88,13 @@ describe('limits', () => {
     assert.equal(judge(limiter, '/'), 'X Global')
   })
 
-  it('of no requests let no caller through', () => {
+  it('refuses all requests with a limit of 0', () => {
     const limiter = opened(everything({ withCallerRemoteAddressID: rate(0, 60) }))
     assert.deepEqual(limiter.judge('/', ADA), { name: 'X', type: 'RemoteAddressID', retryAfterSeconds: 60 })
   })
 
   // Covers rate limiting: limiterMappings[].withCallerCredentialsID
-  it('by credential distinguish callers of one address, and recognise them at another', () => {
+  it('identifies callers by credential, regardless of the address', () => {
     const limiter = opened(everything({ withCallerCredentialsID: rate(1) }))
     assert.equal(judge(limiter, '/', caller('192.0.2.1', 'ada')), 'passed')
     assert.equal(judge(limiter, '/', caller('192.0.2.1', 'bob')), 'passed')
@@ -102,7 +102,7 @@ describe('limits', () => {
   })
 
   // Covers rate limiting: limiterMappings[].withCallerRemoteAddressID; limiterMappings[].withoutCallerID
-  it('go by the address where there is no credential, and by neither where that has no limit', () => {
+  it('falls back to the address, then to withoutCallerID', () => {
     const limits = { withCallerCredentialsID: rate(1), withCallerRemoteAddressID: rate(1), withoutCallerID: rate(1) }
     const limiter = opened(everything(limits))
     assert.equal(judge(limiter, '/', ADA), 'passed')
@@ -134,14 +134,14 @@ describe('limits', () => {
     },
   ]
   for (const { name, mappings, want } of orders) {
-    it(`are asked in order, and next is ${name}`, () => {
+    it(`applies limits in order: ${name}`, () => {
       const limiter = opened(mappings)
       assert.equal(judge(limiter, '/p'), 'passed')
       assert.equal(judge(limiter, '/p'), want)
     })
   }
 
-  it('count nothing of a request that one of them refused', () => {
+  it('does not count refused requests', () => {
     const limiter = opened(nested({ withCallerRemoteAddressID: rate(1) }, { global: rate(2) }))
     assert.equal(judge(limiter, '/p', ADA), 'passed')
     for (let i = 0; i < 5; i += 1) assert.equal(judge(limiter, '/p', ADA), 'Path RemoteAddressID')
@@ -149,7 +149,7 @@ describe('limits', () => {
     assert.equal(judge(limiter, '/other', BOB), 'All Global')
   })
 
-  it('of one mapping that is chosen twice count once', () => {
+  it('counts once for a mapping with two matching selectors', () => {
     const limiter = opened([{ name: 'X', selectors: selectors('all', 'equals:/p'), limits: { global: rate(2) } }])
     assert.deepEqual(
       [judge(limiter, '/p'), judge(limiter, '/p'), judge(limiter, '/p')],
@@ -157,7 +157,7 @@ describe('limits', () => {
     )
   })
 
-  it('forget the oldest caller rather than grow without end', () => {
+  it('evicts the oldest caller beyond the maximum', () => {
     const limiter = opened(everything({ withCallerRemoteAddressID: rate(1, 1800) }))
     assert.equal(judge(limiter, '/', caller('first')), 'passed')
     assert.equal(judge(limiter, '/', caller('first')), 'X RemoteAddressID')
@@ -167,7 +167,7 @@ describe('limits', () => {
   })
 })
 
-describe('the path below the base URL', () => {
+describe('`pathBelow`', () => {
   const cases = [
     ['/oauth/token', '', '/oauth/token'],
     ['/oauth/token?a=/b', '', '/oauth/token'],
@@ -183,7 +183,7 @@ describe('the path below the base URL', () => {
     ['*', '', '*'],
   ] as const
   for (const [url, basePath, want] of cases) {
-    it(`of ${url} below "${basePath}" is ${want}`, () => assert.equal(pathBelow(url, basePath), want))
+    it(`returns ${want} for ${url} below "${basePath}"`, () => assert.equal(pathBelow(url, basePath), want))
   }
 })
 
@@ -204,7 +204,7 @@ const LIMITED = (name: string, type: string): string =>
   `{"error":"429 - Too Many Request - Request limited by Rate Limiter configuration: Name: ${name} Type: ${type}"}`
 
 for (const mode of MODES) {
-  describe(`a server with rate limits in ${mode}`, () => {
+  describe(`Rate limits in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { ratelimit, listen: { trusted_proxies: ['127.0.0.1'] } } })
@@ -218,7 +218,7 @@ for (const mode of MODES) {
 
     // Covers error body: error: 429 of the rate limit
     // Covers rate limiting: error: 429
-    it('answers a program 429 with the mapping and the kind of limit', async () => {
+    it('answer 429 as JSON with mapping and type', async () => {
       assert.equal((await info()).status, 200)
       assert.equal((await info()).status, 200)
       const answer = await info()
@@ -232,7 +232,7 @@ for (const mode of MODES) {
       assert.equal((await info()).status, 200)
     })
 
-    it('answers a user with a page', async () => {
+    it('answer 429 as a page', async () => {
       for (const _ of [1, 2]) await info()
       const answer = await info({ accept: 'text/html,*/*' })
       assert.equal(answer.status, 429)
@@ -242,7 +242,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['x-frame-options'], 'DENY')
     })
 
-    it('limits before zone look-up and authentication', async () => {
+    it('apply before zone look-up and authentication', async () => {
       const audited = server.events.length
       const answer = await server.token(
         { grant_type: 'client_credentials' },
@@ -265,7 +265,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('answers a page of another origin so that it can read why', async () => {
+    it('send CORS headers with 429, and do not apply to preflights', async () => {
       const answer = await server.send('/oauth/token', { method: 'POST', headers: { origin: 'https://spa.example' } })
       assert.equal(answer.status, 429)
       assert.equal(answer.headers['access-control-allow-origin'], '*')
@@ -280,14 +280,14 @@ for (const mode of MODES) {
       assert.equal(preflight.status, 200)
     })
 
-    it('counts callers whose tokens were never verified by their address', async () => {
+    it('count callers with unverified tokens by address', async () => {
       const tokenOf = (sub: string) => `Bearer x.${Buffer.from(JSON.stringify({ sub })).toString('base64url')}.x`
       assert.equal((await info({ authorization: tokenOf('ada') })).status, 200)
       assert.equal((await info({ authorization: tokenOf('bob') })).status, 200)
       assert.equal((await info({ authorization: tokenOf('eve') })).text, LIMITED('Info', 'RemoteAddressID'))
     })
 
-    it('counts the callers of each zone apart, also those of the same id', async () => {
+    it('count callers with the same id per zone', async () => {
       const clients = [callerWith('same', 'svc.none'), callerWith('other', 'svc.none')]
       const zone = { id: 'z1', subdomain: 'one', name: 'One', bootstrap: { clients } }
       const limited = { ...ratelimit, limiterMappings: ratelimit.limiterMappings.slice(0, 1) }
@@ -306,7 +306,7 @@ for (const mode of MODES) {
     })
 
     // Partly covers rate limiting: caller address headers
-    it('takes the address from trusted proxies, and from no one before them', async () => {
+    it('use the address that a trusted proxy appends to X-Forwarded-For', async () => {
       const from = async (forwarded: string) => (await info({ 'x-forwarded-for': forwarded })).status
       for (const claimed of ['10.1.1.1, ', '10.1.1.2,', '']) {
         const status = await from(`${claimed}198.51.100.7`)
@@ -315,10 +315,10 @@ for (const mode of MODES) {
       assert.equal(await from('198.51.100.8'), 200)
       assert.equal(await from('2001:db8:1:2::1'), 200)
       assert.equal(await from('2001:db8:1:2::2'), 200)
-      assert.equal(await from('2001:db8:1:2:3::3'), 429, 'a network of IPv6 is one caller')
+      assert.equal(await from('2001:db8:1:2:3::3'), 429, 'an IPv6 /64 is one caller')
     })
 
-    it('does not believe X-Client-IP and X-Real-IP, which a proxy may hand on as they came', async () => {
+    it('ignore X-Client-IP and X-Real-IP', async () => {
       const statuses: number[] = []
       for (const address of ['10.2.2.1', '10.2.2.2', '10.2.2.3']) {
         statuses.push((await info({ 'x-client-ip': address, 'x-real-ip': address })).status)
@@ -328,8 +328,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('a server without trusted proxies', () => {
-  it('goes by the address of the connection, whatever the headers say', async () => {
+describe('Rate limits without trusted proxies', () => {
+  it('use the address of the connection, regardless of headers', async () => {
     const server = await startServer({ config: { ratelimit } })
     try {
       const statuses: number[] = []
@@ -344,24 +344,24 @@ describe('a server without trusted proxies', () => {
   })
 })
 
-describe('the address of a caller behind a trusted proxy', () => {
-  it('is the one that the audit trail has', async () => {
+describe('Caller address behind a trusted proxy', () => {
+  it('is recorded in the audit trail', async () => {
     const server = await startServer({ config: { listen: { trusted_proxies: ['127.0.0.0/8'] } } })
     try {
       const request = { basic: SERVICE, headers: { 'x-forwarded-for': '203.0.113.5, 198.51.100.7' } }
       assert.equal((await server.token({ grant_type: 'client_credentials' }, request)).status, 200)
       const event = server.events.find(({ type }) => type === 'ClientAuthenticationSuccess')
       assert.equal(event?.remoteAddress, '198.51.100.7')
-      const oddly = { basic: SERVICE, headers: { 'x-forwarded-for': '198.51.100.7, 0x7f.1' } }
-      assert.equal((await server.token({ grant_type: 'client_credentials' }, oddly)).status, 200)
+      const unusual = { basic: SERVICE, headers: { 'x-forwarded-for': '198.51.100.7, 0x7f.1' } }
+      assert.equal((await server.token({ grant_type: 'client_credentials' }, unusual)).status, 200)
       const { remoteAddress } = server.events.findLast(({ type }) => type === 'ClientAuthenticationSuccess') ?? {}
-      assert.equal(remoteAddress, '0x7f.1', 'another spelling is not that of a proxy')
+      assert.equal(remoteAddress, '0x7f.1', 'another spelling does not match a trusted proxy')
     } finally {
       await server.stop()
     }
   })
 
-  it('has no port, and is found behind proxies that append the ports of the others', async () => {
+  it('has no port, also behind proxies that append ports', async () => {
     const bootstrap = {
       ...defaultBootstrap,
       clients: [...defaultBootstrap.clients, callerWith('root', 'clients.admin')],
@@ -398,7 +398,7 @@ describe('the address of a caller behind a trusted proxy', () => {
   })
 })
 
-describe('the log of the rate limiter', () => {
+describe('Log of the rate limiter', () => {
   const cases = [
     { loggingOption: 'OnlyLimited', want: ['rate limit: GET /info limited by Info (RemoteAddressID)'] },
     {
@@ -422,7 +422,7 @@ describe('the log of the rate limiter', () => {
   ]
   for (const { loggingOption, want } of cases) {
     // Covers rate limiting: loggingOption
-    it(`has what ${loggingOption} wants`, async () => {
+    it(`has the lines of ${loggingOption}`, async () => {
       const server = await startServer({ config: { ratelimit: { ...ratelimit, loggingOption } } })
       try {
         for (const path of ['/info?secret=1', '/info', '/info', '/healthz']) await server.send(path)
@@ -437,7 +437,7 @@ describe('the log of the rate limiter', () => {
   }
 })
 
-describe('a rate limiter that fails', () => {
+describe('Failing rate limiter', () => {
   const settings = {
     logging: 'OnlyLimited',
     mappings: [{ name: 'X', selectors: selectors('all'), limits: { global: rate(1) } }],
@@ -467,7 +467,7 @@ describe('a rate limiter that fails', () => {
   }
   const error = () => Promise.reject(new Error('no page'))
 
-  it('lets requests pass', async () => {
+  it('lets requests through', async () => {
     const clock = {
       now: () => {
         throw new Error('no time')
@@ -477,7 +477,7 @@ describe('a rate limiter that fails', () => {
     assert.deepEqual(await twice({ clock, error }), { statuses: [200, 200], faults: [failed, failed] })
   })
 
-  it('answers without a page where none can be made', async () => {
+  it('answers without a page if rendering fails', async () => {
     const faults = ['an error page could not be rendered']
     assert.deepEqual(await twice({ clock: createTestClock(), error }), { statuses: [200, 429], faults })
   })

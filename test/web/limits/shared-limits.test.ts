@@ -12,17 +12,17 @@ import type { TestDatabase } from '../../support/databases.ts'
 import { openTables } from '../../support/tables.ts'
 import { inOtherProcess } from '../../store/cases.ts'
 
-/** A process, as far as limits see it. */
+/** The limit of one process. */
 interface Member {
   readonly limit: SharedLimit
   readonly clock: TestClock
-  /** Reports what was given back. */
+  /** Reports released attempts. */
   flush(): Promise<void>
-  /** How many statements it has sent. */
+  /** The number of statements sent. */
   readonly reports: number
 }
 
-/** Seconds until the key may try again; 0 when it was let through. */
+/** Seconds until the key may try again; 0 if accepted. */
 async function wait(limit: SharedLimit, key = 'a'): Promise<number> {
   try {
     await limit.take(key)
@@ -41,7 +41,7 @@ const times = <T>(count: number, work: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => work(index))
 
 for (const kind of DATABASE_KINDS) {
-  describe(`limits of several processes on ${kind}`, () => {
+  describe(`Shared limits on ${kind}`, () => {
     let database: TestDatabase
     const stores: Store[] = []
     before(async () => {
@@ -56,7 +56,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     let names = 0
-    /** Three processes with one limit, that no other test counts in. */
+    /** Three processes with a new limit. */
     function cluster(allowance: Allowance, clocks: readonly TestClock[] = [], refusals: string[] = []): Member[] {
       const clock = clocks[0] ?? createTestClock()
       names += 1
@@ -96,16 +96,16 @@ for (const kind of DATABASE_KINDS) {
       [100, 112],
       [300, 342],
     ] as const) {
-      it(`let ${max} through, and no more than ${most} whatever comes at once`, async () => {
+      it(`accept at least 80% of ${max} and at most ${most} concurrent attempts`, async () => {
         const members = cluster({ max, seconds: 60 })
         const waits = times(max, () => members.map(({ limit }) => wait(limit)))
         const count = await passed(waits.flat())
-        // Of what comes in the same instant a few too many may be refused.
+        // A few too many concurrent attempts may be refused.
         assert.ok(count >= max * 0.8 && count <= most, `${count}`)
         assert.equal(most, max + members.length * (unreportedOf({ max, seconds: 60 }) - 1), 'as documented')
       })
 
-      it(`let no more than ${most} of ${max} through that come one by one`, async () => {
+      it(`accept ${max} to ${most} sequential attempts`, async () => {
         const members = cluster({ max, seconds: 60 })
         let count = 0
         for (let round = 0; round < max; round += 1) {
@@ -120,13 +120,13 @@ for (const kind of DATABASE_KINDS) {
       })
     }
 
-    it('hold in real processes', async () => {
+    it('apply across operating system processes', async () => {
       const counts = await Promise.all(['100', '100'].map(max => inOtherProcess(database.url, 'take', max)))
       const sum = counts.reduce<number>((total, count) => total + Number(count), 0)
       assert.ok(sum >= 90 && sum <= 108, `${sum}`)
     })
 
-    it('send no statement for a few attempts, nor for a successful one', async () => {
+    it('send no statement for a few attempts or for successful ones', async () => {
       const [member] = cluster({ max: 100, seconds: 60 })
       assert.ok(member)
       const { limit } = member
@@ -142,14 +142,14 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(member.reports, 0)
     })
 
-    it('share a statement among what comes together', async () => {
+    it('report concurrent attempts in one statement', async () => {
       const [member] = cluster({ max: 100, seconds: 60 })
       assert.ok(member)
       await passed(times(30, index => times(6, () => wait(member.limit, `key-${index}`))).flat())
       assert.ok(member.reports <= 3, `${member.reports} statements`)
     })
 
-    it('count attempts from their beginning, and give back those that did not fail', async () => {
+    it('count running attempts, and release successful ones', async () => {
       const [one, other, third] = cluster({ max: 10, seconds: 60 })
       assert.ok(one && other && third)
       const ends: ((isRight: boolean) => void)[] = []
@@ -161,7 +161,7 @@ for (const kind of DATABASE_KINDS) {
         ),
       )
       while (ends.length < 10) await new Promise(resolve => setImmediate(resolve))
-      assert.equal(await wait(other.limit), 60, 'they are under way')
+      assert.equal(await wait(other.limit), 60, 'the attempts are running')
       for (const end of ends) end(true)
       await Promise.all(attempts)
       await assert.rejects(
@@ -174,12 +174,12 @@ for (const kind of DATABASE_KINDS) {
       )
       await one.flush()
       assert.equal(await wait(third.limit), 0)
-      assert.equal(await wait(other.limit), 60, 'knows no better yet')
+      assert.equal(await wait(other.limit), 60, 'not refreshed yet')
       other.clock.advance(1)
-      assert.equal(await wait(other.limit), 0, 'has asked again')
+      assert.equal(await wait(other.limit), 0, 'refreshed')
     })
 
-    it('give back what did not fail while a report was on its way', async () => {
+    it('release attempts that succeed during a report', async () => {
       const [one, other] = cluster({ max: 10, seconds: 60 })
       assert.ok(one && other)
       const ends: (() => void)[] = []
@@ -201,7 +201,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(await passed(times(10, () => wait(other.limit))), 10)
     })
 
-    it('get the end of the window, and begin a new one together', async () => {
+    it('share the start and end of a window', async () => {
       const [one, other] = cluster({ max: 10, seconds: 60 })
       assert.ok(one && other)
       await one.limit.take('a')
@@ -214,7 +214,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(await passed(times(20, index => wait((index % 2 === 0 ? one : other).limit))), 10)
     })
 
-    it('hold with clocks that are a minute apart, and end when a clock is set back by more', async () => {
+    it('tolerate clocks that differ by a minute, and reset if a clock is set back further', async () => {
       const clocks = [createTestClock(), createTestClock(), createTestClock()]
       const [one, ahead, back] = cluster({ max: 10, seconds: 300 }, clocks)
       assert.ok(one && ahead && back)
@@ -227,7 +227,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(await passed(times(20, () => wait(one.limit))), 9)
     })
 
-    it('keep so many rows of a limit and no more, and purge them', async () => {
+    it('store a limited number of rows, and purge them', async () => {
       const clock = createTestClock()
       clock.advance(86_400)
       const [member] = cluster({ max: 10, seconds: 60, keys: 20 }, [clock])
@@ -240,7 +240,7 @@ for (const kind of DATABASE_KINDS) {
       const store = stores[0]
       const end = clock.now().getTime() + 60_000
       await store?.purge(new Date(end + 60_000))
-      assert.equal(await rows(), 20, 'for clocks that are late')
+      assert.equal(await rows(), 20, 'kept for slow clocks')
       await store?.purge(new Date(end + 60_001))
       assert.equal(await rows(), 0)
       clock.advance(60)
@@ -249,7 +249,7 @@ for (const kind of DATABASE_KINDS) {
       await tables.close()
     })
 
-    it('name callers by keyed digests, and refusals by their limit', async () => {
+    it('report the name of the limit on refusal', async () => {
       const refusals: string[] = []
       const [one] = cluster({ max: 1, seconds: 60 }, [], refusals)
       assert.ok(one)
@@ -264,8 +264,8 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('limits without their database', () => {
-  it('hold for each process by itself, as soon as it is away and until it is back', async () => {
+describe('Shared limits without a database', () => {
+  it('apply per process until the database is available again', async () => {
     const database = await freshDatabase('sqlite')
     const clock = createTestClock()
     const faults: unknown[] = []
@@ -285,14 +285,14 @@ describe('limits without their database', () => {
     store = await openStore(database.url, { clock })
     clock.advance(2)
     assert.equal(await wait(other), 58)
-    assert.equal(await wait(open()), 58, 'what was counted meanwhile was reported')
+    assert.equal(await wait(open()), 58, 'attempts counted meanwhile were reported')
     assert.deepEqual(faults, [])
     await store.close()
     await assert.doesNotReject(open().take('a'))
     await database.drop()
   })
 
-  it('report faults, and go on', async () => {
+  it('report faults, and continue per process', async () => {
     const faults: unknown[] = []
     const fault = new TypeError('no value')
     const shared = createSharedLimits({

@@ -7,29 +7,29 @@ import { EMPTY_FORM, MalformedInput, parseForm } from '../../../src/web/requests
 const pairsOf = (form: Form): readonly (readonly [string, string])[] =>
   form.names.flatMap(name => form.all(name).map(value => [name, value] as const))
 
-/** What the platform's lenient parser makes of the text, each name's values together as a form has them. */
+/** The result of the lenient `URLSearchParams`, with the values of each name together. */
 function pairsByPlatform(text: string): readonly (readonly [string, string])[] {
   const params = new URLSearchParams(text.startsWith('?') ? `?${text}` : text) // it strips one question mark
   return [...new Set(params.keys())].flatMap(name => params.getAll(name).map(value => [name, value] as const))
 }
 
-describe('parseForm', () => {
+describe('`parseForm`', () => {
   const cases: readonly { name: string; text: string; want: readonly (readonly [string, string])[] }[] = [
-    { name: 'an empty text', text: '', want: [] },
+    { name: 'an empty string', text: '', want: [] },
     { name: 'one pair', text: 'a=b', want: [['a', 'b']] },
     { name: 'a name without a value', text: 'a', want: [['a', '']] },
     { name: 'an empty value', text: 'a=', want: [['a', '']] },
     { name: 'an empty name', text: '=b', want: [['', 'b']] },
-    { name: 'nothing between ampersands', text: '&a=b&&', want: [['a', 'b']] },
+    { name: 'empty parts between ampersands', text: '&a=b&&', want: [['a', 'b']] },
     { name: 'an equals sign in the value', text: 'a=b=c', want: [['a', 'b=c']] },
-    { name: 'plus signs as blanks', text: 'a+b=c+d', want: [['a b', 'c d']] },
+    { name: 'plus signs as spaces', text: 'a+b=c+d', want: [['a b', 'c d']] },
     { name: 'an encoded plus sign', text: 'a=%2B', want: [['a', '+']] },
-    { name: 'percent-codes in either case', text: 'a=%c3%BC', want: [['a', 'ü']] },
-    { name: 'characters beyond the first plane', text: 'a=%F0%9F%94%91', want: [['a', '🔑']] },
-    { name: 'percent-codes once only', text: 'a=%2525', want: [['a', '%25']] },
-    { name: 'semicolons as characters', text: 'a=b;c=d', want: [['a', 'b;c=d']] },
+    { name: 'percent-encoding in either case', text: 'a=%c3%BC', want: [['a', 'ü']] },
+    { name: 'supplementary characters', text: 'a=%F0%9F%94%91', want: [['a', '🔑']] },
+    { name: 'percent-encoding once only', text: 'a=%2525', want: [['a', '%25']] },
+    { name: 'semicolons literally', text: 'a=b;c=d', want: [['a', 'b;c=d']] },
     {
-      name: 'brackets as characters',
+      name: 'brackets literally',
       text: 'a[]=1&a[b]=2',
       want: [
         ['a[]', '1'],
@@ -37,7 +37,7 @@ describe('parseForm', () => {
       ],
     },
     {
-      name: 'names that every object has',
+      name: 'names of inherited properties',
       text: '__proto__=1&constructor=2',
       want: [
         ['__proto__', '1'],
@@ -46,46 +46,46 @@ describe('parseForm', () => {
     },
   ]
   for (const { name, text, want } of cases) {
-    it(`reads ${name}`, () => assert.deepEqual(pairsOf(parseForm(text)), want))
+    it(`parses ${name}`, () => assert.deepEqual(pairsOf(parseForm(text)), want))
   }
 
   const malformed = [
-    { name: 'half a percent-code at the end', text: 'a=%4' },
-    { name: 'half a percent-code in a name', text: '%4=a' },
+    { name: 'an incomplete percent-encoding at the end', text: 'a=%4' },
+    { name: 'an incomplete percent-encoding in a name', text: '%4=a' },
     { name: 'a percent sign alone', text: 'a=%' },
-    { name: 'a percent-code that is not a number', text: 'a=%zz' },
-    { name: 'a byte that never occurs in UTF-8', text: 'a=%ff' },
-    { name: 'a sequence that is cut off', text: 'a=%C3' },
-    { name: 'an overlong sequence', text: 'a=%C0%AF' },
-    { name: 'half a surrogate pair', text: 'a=%ED%A0%80' },
+    { name: 'a percent-encoding that is not hexadecimal', text: 'a=%zz' },
+    { name: 'an invalid UTF-8 byte', text: 'a=%ff' },
+    { name: 'a truncated UTF-8 sequence', text: 'a=%C3' },
+    { name: 'an overlong UTF-8 sequence', text: 'a=%C0%AF' },
+    { name: 'a lone surrogate', text: 'a=%ED%A0%80' },
     { name: 'a NUL', text: 'a=b\0' },
     { name: 'an encoded NUL', text: 'a=%00' },
     { name: 'a NUL in a name', text: 'a%00b=c' },
-    { name: 'a thousand and one parameters', text: 'a&'.repeat(1001) },
+    { name: '1001 parameters', text: 'a&'.repeat(1001) },
   ]
   for (const { name, text } of malformed) {
     it(`refuses ${name}`, () => assert.throws(() => parseForm(text), MalformedInput))
   }
 
-  it('answers the first value, all values, and each repeated name once', () => {
+  it('returns the first value, all values, and each repeated name once', () => {
     const form = parseForm('a=1&b=2&a=3&a=&c=4&b=5')
     assert.deepEqual([form.get('a'), form.all('a'), form.get('x'), form.all('x')], ['1', ['1', '3', ''], undefined, []])
     assert.deepEqual(form.repeated, ['a', 'b'])
     assert.deepEqual(form.names, ['a', 'b', 'c'])
   })
 
-  it('calls two spellings of one name a repetition', () => {
+  it('reports a repetition of a name in another encoding', () => {
     assert.deepEqual(parseForm('scope=a&sc%6Fpe=b').repeated, ['scope'])
   })
 
-  it('knows nothing of an empty form', () => {
+  it('returns nothing from an empty form', () => {
     assert.deepEqual([EMPTY_FORM.get('a'), EMPTY_FORM.names, EMPTY_FORM.repeated], [undefined, [], []])
     assert.equal(EMPTY_FORM.get('constructor'), undefined)
   })
 
   const word = fc.string({ unit: 'grapheme' }).filter(text => !text.includes('\0') && text.isWellFormed())
 
-  it('reads back whatever the platform writes', () => {
+  it('parses any output of URLSearchParams', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(word, word), { maxLength: 20 }), pairs => {
         const text = new URLSearchParams(pairs).toString()
@@ -94,7 +94,7 @@ describe('parseForm', () => {
     )
   })
 
-  it('agrees with the platform on any text, or refuses it', () => {
+  it('refuses any string or parses it like URLSearchParams', () => {
     const piece = fc.oneof(word, fc.constantFrom('%', '&', '=', '+', '%41', '%C3%BC', '%C3', '%00', '?', '%EF%BB%BF'))
     let read = 0
     fc.assert(
@@ -114,6 +114,6 @@ describe('parseForm', () => {
       ),
       { numRuns: 500 },
     )
-    assert.ok(read > 50, 'too few of the texts were forms at all')
+    assert.ok(read > 50, 'too few of the strings were forms')
   })
 })

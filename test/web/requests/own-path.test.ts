@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isOwnUrl, ownPath } from '../../../src/web/requests/own-path.ts'
 
-describe('ownPath', () => {
-  const base = 'http://id.example'
-  const root = [base, `${base}/z/default`]
-  const x = [`${base}/z/x`, 'http://x.id.example']
+const base = 'http://id.example'
+const root = [base, `${base}/z/default`]
+const x = [`${base}/z/x`, 'http://x.id.example']
+
+describe('`ownPath`', () => {
   const cases: readonly { bases: readonly string[]; text: string; want: string | undefined }[] = [
     { bases: root, text: `${base}/home?a=1`, want: '/home?a=1' },
     { bases: root, text: `${base}/z/default/home`, want: '/home' },
@@ -39,9 +40,11 @@ describe('ownPath', () => {
     { bases: x, text: `${base}/z/x//evil.example`, want: undefined },
   ]
   for (const { bases, text, want } of cases) {
-    it(`finds ${want ?? 'nothing'} in ${text} below ${bases[0]}`, () => assert.equal(ownPath(bases, text), want))
+    it(`returns ${want ?? 'undefined'} for ${text} below ${bases[0]}`, () => assert.equal(ownPath(bases, text), want))
   }
+})
 
+describe('`isOwnUrl`', () => {
   for (const [text, bases, want] of [
     [base, root, true],
     [`${base}/login`, root, true],
@@ -57,7 +60,6 @@ describe('ownPath', () => {
     ['http://user@id.example/z/x/login', x, false],
     ['https://id.example/z/x/login', x, false],
   ] as const) {
-    it(`of ${text} is ${want ? 'one' : 'none'} of ${bases[0]}`, () =>
-      assert.equal(isOwnUrl(bases, new URL(text)), want))
+    it(`returns ${want} for ${text} below ${bases[0]}`, () => assert.equal(isOwnUrl(bases, new URL(text)), want))
   }
 })

@@ -26,7 +26,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 for (const mode of MODES) {
   for (const isOn of [true, false]) {
-    describe(`authentication.enableUriEncodingCompatibilityMode: ${isOn}, ${mode}`, () => {
+    describe(`enableUriEncodingCompatibilityMode=${isOn} in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         const authentication = { enableUriEncodingCompatibilityMode: isOn }
@@ -45,19 +45,19 @@ for (const mode of MODES) {
 
       for (const id of Object.keys(SECRETS)) {
         const isSame = formEncoded(id) === plain(id)
-        const tolerated = isSame || id === 'umlaut' || id === 'colon' // nothing in them means anything in a form
+        const tolerated = isSame || id === 'umlaut' || id === 'colon' // no characters with a meaning in forms
 
         // Covers configuration file: authentication.enableUriEncodingCompatibilityMode
-        it(`${isOn || tolerated ? 'takes' : 'refuses'} credentials as they are: ${id}`, async () => {
+        it(`${isOn || tolerated ? 'accepts' : 'refuses'} plain credentials: ${id}`, async () => {
           assert.equal((await send(plain(id))).status, isOn || tolerated ? 200 : 401)
         })
 
-        it(`${isOn && !isSame ? 'refuses' : 'takes'} form-encoded credentials: ${id}`, async () => {
+        it(`${isOn && !isSame ? 'refuses' : 'accepts'} form-encoded credentials: ${id}`, async () => {
           assert.equal((await send(formEncoded(id))).status, isOn && !isSame ? 401 : 200)
         })
 
         // Covers client authentication: X-CF-ENCODED-CREDENTIALS
-        it(`takes form-encoded credentials that say so: ${id}`, async () => {
+        it(`accepts form-encoded credentials with X-CF-Encoded-Credentials: ${id}`, async () => {
           for (const value of ['true', 'TRUE']) {
             assert.equal((await send(formEncoded(id), { 'x-cf-encoded-credentials': value })).status, 200)
           }
@@ -71,7 +71,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('holds at every endpoint where clients authenticate', async () => {
+      it('applies at every endpoint with client authentication', async () => {
         const authorization = plain('a+b')
         for (const path of ['/introspect', '/check_token']) {
           const answer = await server.send(path, { form: { token: 'x' }, headers: { authorization } })
@@ -80,8 +80,8 @@ for (const mode of MODES) {
       })
 
       const bad = [
-        { name: 'no base64', header: 'Basic a:b', want: 'Failed to decode basic authentication token' },
-        { name: 'half a group', header: 'Basic YTpiY', want: 'Failed to decode basic authentication token' },
+        { name: 'invalid base64', header: 'Basic a:b', want: 'Failed to decode basic authentication token' },
+        { name: 'truncated base64', header: 'Basic YTpiY', want: 'Failed to decode basic authentication token' },
         {
           name: 'bytes that are not UTF-8',
           header: `Basic ${Buffer.from('a:\xff', 'latin1').toString('base64')}`,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { startServer } from '../../support/server.ts'
 
-describe('a proxy that is not in listen.trusted_proxies', () => {
+describe('Proxy outside listen.trusted_proxies', () => {
   async function linesWith(proxies: readonly string[], headers: Readonly<Record<string, string>>) {
     const server = await startServer({ config: { listen: { trusted_proxies: proxies } } })
     after(() => server.stop())
@@ -12,13 +12,13 @@ describe('a proxy that is not in listen.trusted_proxies', () => {
   }
   const forwarded = { 'x-forwarded-for': '203.0.113.7' }
 
-  it('is named in the log, once', async () => {
+  it('is logged once', async () => {
     const [line = '', ...others] = await linesWith(['10.0.0.5'], forwarded)
     assert.match(line, /^X-Forwarded-For of 127\.0\.0\.1 is not read, .* listen\.trusted_proxies; .* Not logged again$/)
     assert.deepEqual(others, [])
   })
 
-  it('is not, if it is in the list, or sends no such header', async () => {
+  it('is not logged if trusted, or without X-Forwarded-For', async () => {
     assert.deepEqual(await linesWith(['127.0.0.1'], forwarded), [])
     assert.deepEqual(await linesWith(['10.0.0.5'], {}), [])
   })

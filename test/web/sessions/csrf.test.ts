@@ -11,7 +11,7 @@ const own = 'http://localhost:8080'
 const refused = `${own}/login?error=invalid_login_request`
 
 for (const mode of MODES) {
-  describe(`anti-forgery values in ${mode}`, () => {
+  describe(`Anti-forgery tokens in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode })
@@ -21,7 +21,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** Opens the sign-in page and answers the value in its form. */
+    /** Opens the page and returns the anti-forgery token of its form. */
     const valueOn = async (browser: Browser, path = '/login'): Promise<string> =>
       hiddenFields((await browser.send(path)).text)[NAME] ?? ''
     const isSignedIn = (answer: { headers: Readonly<Record<string, unknown>> }): boolean =>
@@ -43,7 +43,7 @@ for (const mode of MODES) {
       assert.equal(new Set(values).size, 3)
     })
 
-    it('of several tabs all work', async () => {
+    it('are valid in several tabs', async () => {
       const browser = server.browser()
       const first = await valueOn(browser)
       await valueOn(browser)
@@ -52,7 +52,7 @@ for (const mode of MODES) {
       assert.ok(isSignedIn(await browser.send('/login.do', { form })))
     })
 
-    it('end with the sign-in, which sets one for the session', async () => {
+    it('are replaced at sign-in', async () => {
       const browser = server.browser()
       const before = await valueOn(browser)
       await browser.signIn('marissa', 'koala')
@@ -60,10 +60,10 @@ for (const mode of MODES) {
       assert.notEqual(after, before)
       const profile = (value: string) => browser.send('/profile/sessions', { form: { others: 'true', [NAME]: value } })
       assert.equal((await profile(before)).status, 403)
-      assert.equal((await profile(after)).status, 302, 'the cookie, without a page')
+      assert.equal((await profile(after)).status, 302, 'the token in the cookie')
       await browser.send('/profile')
       assert.notEqual(browser.csrf, after)
-      assert.equal((await profile(browser.csrf)).status, 302, 'of a page')
+      assert.equal((await profile(browser.csrf)).status, 302, 'the token of a page')
     })
 
     const cases: readonly {
@@ -71,10 +71,10 @@ for (const mode of MODES) {
       headers?: Readonly<Record<string, string>>
       want: boolean
     }[] = [
-      { name: 'a form of unknown origin', want: true },
-      { name: 'our own origin', headers: { origin: own }, want: true },
+      { name: 'a form without origin headers', want: true },
+      { name: 'the same origin', headers: { origin: own }, want: true },
       {
-        name: 'the origin of the host that was asked, as behind a proxy',
+        name: 'the origin of the Host header, as behind a proxy',
         headers: { origin: 'https://localhost:8080' },
         want: true,
       },
@@ -82,19 +82,19 @@ for (const mode of MODES) {
       { name: 'another port', headers: { origin: 'http://localhost:8081' }, want: false },
       { name: 'the origin of another zone', headers: { origin: 'http://z1.localhost:8080' }, want: false },
       { name: 'an invalid origin', headers: { origin: 'x' }, want: false },
-      { name: 'an origin that is kept secret, as our own pages’ is', headers: { origin: 'null' }, want: true },
-      { name: 'a form of our own site', headers: { 'sec-fetch-site': 'same-origin', origin: 'null' }, want: true },
-      { name: 'a form that the user sent again', headers: { 'sec-fetch-site': 'none' }, want: true },
+      { name: 'the origin null, as from our own pages', headers: { origin: 'null' }, want: true },
+      { name: 'Sec-Fetch-Site: same-origin', headers: { 'sec-fetch-site': 'same-origin', origin: 'null' }, want: true },
+      { name: 'Sec-Fetch-Site: none', headers: { 'sec-fetch-site': 'none' }, want: true },
       {
-        name: 'a form of a neighbouring host',
+        name: 'Sec-Fetch-Site: same-site',
         headers: { 'sec-fetch-site': 'same-site', origin: 'null' },
         want: false,
       },
-      { name: 'a form of another site', headers: { 'sec-fetch-site': 'cross-site', origin: 'null' }, want: false },
-      { name: 'an invalid site', headers: { 'sec-fetch-site': 'x' }, want: false },
+      { name: 'Sec-Fetch-Site: cross-site', headers: { 'sec-fetch-site': 'cross-site', origin: 'null' }, want: false },
+      { name: 'an invalid Sec-Fetch-Site', headers: { 'sec-fetch-site': 'x' }, want: false },
     ]
     for (const { name, headers = {}, want } of cases) {
-      it(`${want ? 'take' : 'do not help'} ${name}`, async () => {
+      it(`are ${want ? 'accepted' : 'refused'} with ${name}`, async () => {
         const browser = server.browser()
         const form = { username: 'marissa', password: 'koala', [NAME]: await valueOn(browser) }
         const answer = await browser.send('/login.do', { form, headers })
@@ -104,27 +104,27 @@ for (const mode of MODES) {
       })
     }
 
-    it('come in a header as well, which the field overrules', async () => {
+    it('are accepted in a header, unless the form has a field', async () => {
       const browser = server.browser()
       const value = await valueOn(browser)
       const form = { username: 'marissa', password: 'koala' }
       const headers = { 'x-csrf-token': value }
-      const overruled = await browser.send('/login.do', { form: { ...form, [NAME]: 'x' }, headers })
-      assert.equal(overruled.headers['location'], refused)
+      const mismatched = await browser.send('/login.do', { form: { ...form, [NAME]: 'x' }, headers })
+      assert.equal(mismatched.headers['location'], refused)
       assert.ok(isSignedIn(await browser.send('/login.do', { form, headers })))
     })
 
-    const withoutOne: readonly { name: string; change: (value: string, browser: Browser) => TestRequest }[] = [
+    const invalid: readonly { name: string; change: (value: string, browser: Browser) => TestRequest }[] = [
       // Covers POST /login.do: X-<Service>-Csrf
       { name: 'the field is missing', change: () => ({ form: {} }) },
       { name: 'the field is empty', change: () => ({ form: { [NAME]: '' } }) },
-      { name: 'the field is of another form', change: value => ({ form: { [NAME]: `${value}x` } }) },
+      { name: 'the field is malformed', change: value => ({ form: { [NAME]: `${value}x` } }) },
       {
         name: 'both cookies are missing',
         change: value => ({ form: { [NAME]: value }, cookies: {} }),
       },
       {
-        name: 'the cookie of this name is missing',
+        name: 'the token cookie is missing',
         change: (value, { cookies }) => ({
           form: { [NAME]: value },
           cookies: { 'svc-visitor': cookies.get('svc-visitor') ?? '' },
@@ -132,15 +132,15 @@ for (const mode of MODES) {
       },
       // Covers cookie X-<Service>-Csrf: double submit value
       {
-        name: 'an invented pair comes with the visitor’s cookie',
+        name: 'field and cookie match but do not belong to the visitor cookie',
         change: (_, { cookies }) => ({
           form: { [NAME]: 'abcdefghijklmnopqrstuv' },
           cookies: { ...Object.fromEntries(cookies), [NAME]: 'abcdefghijklmnopqrstuv' },
         }),
       },
     ]
-    for (const { name, change } of withoutOne) {
-      it(`are refused when ${name}`, async () => {
+    for (const { name, change } of invalid) {
+      it(`are refused if ${name}`, async () => {
         const browser = server.browser()
         const value = await valueOn(browser)
         const { form, ...request } = change(value, browser)
@@ -153,13 +153,13 @@ for (const mode of MODES) {
       })
     }
 
-    it('are in the first cookie of a page, the only one that some scripts keep', async () => {
+    it('are in the first cookie of a page, for scripts that keep only one', async () => {
       for (const path of ['/login', '/forgot_password', '/create_account']) {
         assert.equal(Object.keys(setCookies(await server.send(path)))[0], NAME, path)
       }
     })
 
-    it('lets a script sign in with the one cookie that it knows: in uaa only, and no browser', async () => {
+    it('are accepted without the visitor cookie only from scripts in uaa', async () => {
       const value = await valueOn(server.browser())
       const request = {
         form: { username: 'marissa', password: 'koala', [NAME]: value },
@@ -172,7 +172,7 @@ for (const mode of MODES) {
       assert.equal(await isIn({ 'sec-fetch-site': 'same-origin' }), false)
     })
 
-    it('asks whose session has ended to sign in, and continues with the request', async () => {
+    it('lead to sign-in and back if the session has ended', async () => {
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
       const query = { response_type: 'code', client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'openid' }
@@ -187,11 +187,11 @@ for (const mode of MODES) {
   })
 }
 
-describe('a sign-in form that was open for too long', () => {
+describe('Sign-in form with an expired token', () => {
   const stale = { username: 'marissa', password: 'koala', [NAME]: 'A'.repeat(22) }
   const headers = { origin: 'null', 'sec-fetch-site': 'same-origin' }
 
-  it('is shown again with what was typed but for the password, and then works', async () => {
+  it('is shown again with the user name, and then accepted', async () => {
     const server = await startServer()
     try {
       const browser = server.browser()
@@ -209,7 +209,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('continues where the same user has signed in meanwhile in another tab, and asks for the account otherwise', async () => {
+  it('continues if the same user has signed in in another tab, else asks for the account', async () => {
     const server = await startServer()
     try {
       const browser = server.browser()
@@ -243,7 +243,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('is reported at /login in uaa, as UAA does', async () => {
+  it('is reported at /login in uaa', async () => {
     const server = await startServer({ mode: 'uaa' })
     try {
       assert.equal((await server.send('/login.do', { form: stale, headers })).headers['location'], refused)
@@ -252,7 +252,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('is reported at /login where another site or a script sent it', async () => {
+  it('is reported at /login for a cross-site form or a script', async () => {
     const server = await startServer()
     try {
       for (const others of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }]) {
@@ -263,7 +263,7 @@ describe('a sign-in form that was open for too long', () => {
     }
   })
 
-  it('answers in JSON where accepted', async () => {
+  it('is reported as JSON if accepted', async () => {
     const server = await startServer()
     try {
       const answer = await server.send('/login.do', {
@@ -278,8 +278,8 @@ describe('a sign-in form that was open for too long', () => {
   })
 })
 
-describe('the visitor’s cookie over https', () => {
-  it('can be set by this host only, wherever the server is below it', async () => {
+describe('Visitor cookie over https', () => {
+  it('has the __Host- prefix, even with a path in the base URL', async () => {
     const server = await startServer({ config: { base_url: 'https://id.example/uaa' } })
     try {
       const page = await server.send('/uaa/login', { host: 'id.example' })

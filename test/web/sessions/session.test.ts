@@ -17,14 +17,14 @@ const S256 = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', co
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
 for (const mode of MODES) {
-  describe(`a session in ${mode}`, () => {
+  describe(`Session in ${mode}`, () => {
     const session = mode === 'standard' ? 'svc-session' : 'JSESSIONID'
     const inServer = (name: string, test: (server: TestServer) => Promise<void>): void => {
       it(name, () => withServer({ mode }, test))
     }
 
     // Covers session cookie: idle timeout
-    inServer('ends after half an hour without a request', async server => {
+    inServer('expires after half an hour without a request', async server => {
       const browser = await signedIn(server)
       server.clock.advance(1799)
       assert.equal(await isSignedIn(browser), true)
@@ -33,7 +33,7 @@ for (const mode of MODES) {
     })
 
     // Covers session cookie: servlet.idle-timeout
-    it('ends when the operator says, used or not used', () =>
+    it('expires after servlet.idle-timeout without a request', () =>
       withServer({ mode, config: { servlet: { 'idle-timeout': 20 } } }, async server => {
         const browser = await signedIn(server)
         for (let round = 0; round < 5; round += 1) {
@@ -45,7 +45,7 @@ for (const mode of MODES) {
       }))
 
     // Covers session cookie: servlet.session-cookie.max-age
-    it('has a cookie that browsers forget when they are closed, unless the operator says how long they keep it', async () => {
+    it('has a session cookie, unless servlet.session-cookie.max-age is set', async () => {
       for (const [servlet, own, readable] of [
         [{}, undefined, '1800'],
         [{ 'session-cookie': { 'max-age': -1 } }, undefined, '1800'],
@@ -63,7 +63,7 @@ for (const mode of MODES) {
     })
 
     // Covers session cookie: absolute lifetime
-    inServer('continues with every request, for twelve hours', async server => {
+    inServer('is extended by requests, for at most twelve hours', async server => {
       const browser = await signedIn(server)
       for (let passed = 0; passed < 43_200 - 1200; passed += 1200) {
         server.clock.advance(1200)
@@ -75,7 +75,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
-    inServer('continues with authorization requests as with any other', async server => {
+    inServer('is extended by authorization requests', async server => {
       const browser = await signedIn(server)
       for (let round = 0; round < 4; round += 1) {
         server.clock.advance(1700)
@@ -84,7 +84,7 @@ for (const mode of MODES) {
     })
 
     // Covers session invalidation: user deleted or inactive
-    inServer('ends with the account, and does not come back with it', async server => {
+    inServer('ends if the account is deactivated, permanently', async server => {
       const browser = await signedIn(server)
       const cookies = Object.fromEntries(browser.cookies)
       await changeUser(server, 'marissa', { active: false })
@@ -95,14 +95,14 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/authorize: rule: password changed since login
     // Covers session invalidation: password changed after the login
-    inServer('ends when the password is changed after it began', async server => {
+    inServer('ends after a password change', async server => {
       const browser = await signedIn(server)
       await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
       assert.equal(await isSignedIn(browser), false)
       assert.equal(await isSignedIn(await signedIn(server)), true)
     })
 
-    inServer('ends with a changed password although the clock was set back, and a new one begins', async server => {
+    inServer('ends after a password change even if the clock is set back', async server => {
       const browser = await signedIn(server)
       server.clock.advance(-3600)
       await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
@@ -112,7 +112,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(later), true)
     })
 
-    inServer('from before the revision was kept ends by the time of the change', async server => {
+    inServer('without a password revision ends by the time of the password change', async server => {
       const browser = await signedIn(server)
       const user = await userNamed(server, 'marissa')
       const [session] = await server.store.sessions.listOfUser('svc', user.id, server.clock.now())
@@ -124,7 +124,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
-    inServer('is kept under a digest of its id only', async server => {
+    inServer('is stored under a digest of its id', async server => {
       const browser = await signedIn(server)
       const id = browser.cookies.get(session) ?? ''
       assert.match(id, /^[\w-]{43}$/)
@@ -132,7 +132,7 @@ for (const mode of MODES) {
       assert.ok((await server.store.sessions.find('svc', digest(id)))?.signIn)
     })
 
-    inServer('is not found by ids that are none', async server => {
+    inServer('is not found by other ids', async server => {
       const browser = await signedIn(server)
       const id = browser.cookies.get(session) ?? ''
       for (const value of ['', 'x', `${id}x`, id.slice(1), id.toLowerCase(), digest(id), `${id.slice(0, -1)}!`]) {
@@ -144,7 +144,7 @@ for (const mode of MODES) {
       const clientsOf = async (server: TestServer, browser: Browser): Promise<readonly string[] | undefined> =>
         (await server.store.sessions.find('svc', digest(browser.cookies.get(session) ?? '')))?.clients
 
-      /** Counts the writes of clients from now on. */
+      /** Starts counting writes of clients. */
       function countWrites(server: TestServer): () => number {
         let count = 0
         const insert = server.store.codes.insert.bind(server.store.codes)
@@ -155,7 +155,7 @@ for (const mode of MODES) {
         return () => count
       }
 
-      inServer('remembers each one that was answered, by one write', async server => {
+      inServer('stores each client that got a code, in one write', async server => {
         const browser = await signedIn(server)
         const writes = countWrites(server)
         assert.equal(await clientsOf(server, browser), undefined)
@@ -167,7 +167,7 @@ for (const mode of MODES) {
         assert.equal(writes(), 2)
       })
 
-      inServer('remembers none that only asked, was refused, or came with a token', async server => {
+      inServer('does not store clients that got no code', async server => {
         const browser = await signedIn(server)
         await authorize(browser, APP_REQUEST)
         await authorize(browser, { ...APP_REQUEST, prompt: 'none' })
@@ -177,7 +177,7 @@ for (const mode of MODES) {
         assert.equal(await clientsOf(server, browser), undefined)
       })
 
-      inServer('remembers a client once the person approved', async server => {
+      inServer('stores a client after approval', async server => {
         const browser = await signedIn(server)
         const page = await authorize(browser, APP_REQUEST)
         const ticked = Object.fromEntries(checkboxes(page.text).map(({ name, value }) => [name, value]))
@@ -186,7 +186,7 @@ for (const mode of MODES) {
         assert.deepEqual(await clientsOf(server, browser), ['app'])
       })
 
-      inServer('remembers a hundred at most, and answers the others all the same', async server => {
+      inServer('stores at most a hundred clients, and still answers others', async server => {
         const browser = await signedIn(server)
         const id = digest(browser.cookies.get(session) ?? '')
         for (let count = 0; count < 100; count += 1)
@@ -195,7 +195,7 @@ for (const mode of MODES) {
         assert.equal((await clientsOf(server, browser))?.length, 100)
       })
 
-      inServer('continues as the same session for them when the same person signs in once more', async server => {
+      inServer('keeps clients and session_state if the same user signs in again', async server => {
         const browser = await signedIn(server)
         await authorize(browser, AUTO_REQUEST)
         const salt = async () =>
@@ -217,7 +217,7 @@ for (const mode of MODES) {
       })
     })
 
-    inServer('knows what the browser called itself, in a short and harmless form', async server => {
+    inServer('stores a truncated User-Agent', async server => {
       for (const [header, want] of [
         ['Mozilla/5.0 (X11; Linux) Firefox/140.0', 'Mozilla/5.0 (X11; Linux) Firefox/140.0'],
         ['x'.repeat(300), 'x'.repeat(256)],
@@ -232,7 +232,7 @@ for (const mode of MODES) {
       }
     })
 
-    inServer('that only remembers a request signs no user in', async server => {
+    inServer('without a sign-in is not signed in', async server => {
       const browser = server.browser()
       await authorize(browser, { ...AUTO_REQUEST, state: 'x'.repeat(2500) })
       assert.ok(browser.cookies.get(session))
@@ -243,12 +243,12 @@ for (const mode of MODES) {
   })
 }
 
-describe('the cookies over https', () => {
+describe('Cookies over https', () => {
   const https = (baseUrl: string, more: Readonly<Record<string, unknown>> = {}): ServerOptions => ({
     config: { base_url: baseUrl, ...more },
   })
 
-  /** Signs in, and answers the attributes of the cookies that were set. */
+  /** Signs in, and returns the attributes of the cookies set. */
   async function cookiesOf(server: TestServer): Promise<Record<string, string>> {
     const base = new URL(server.baseUrl).pathname.replace(/\/$/, '')
     const browser = server.browser()
@@ -266,7 +266,7 @@ describe('the cookies over https', () => {
     // Covers cookie X-<Service>-Csrf: Secure
     // Covers cookie Current-User: Secure
     {
-      name: 'are Secure, and the session’s belongs to the host',
+      name: 'are Secure, with a __Host- session cookie',
       options: https('https://id.example'),
       want: {
         '__Host-svc-session': 'Path=/; HttpOnly; Secure; SameSite=Lax',
@@ -276,7 +276,7 @@ describe('the cookies over https', () => {
     },
     // Covers session cookie: Path
     {
-      name: 'below a path belong to the path',
+      name: 'have the path of the base URL',
       options: https('https://id.example/auth'),
       want: {
         '__Secure-svc-session': 'Path=/auth/; HttpOnly; Secure; SameSite=Lax',
@@ -287,7 +287,7 @@ describe('the cookies over https', () => {
     // Covers configuration file: session.same_site
     // Covers session cookie: `session.same_site`: none
     {
-      name: 'are sent to frames of other sites where that is wanted',
+      name: 'are SameSite=None if configured',
       options: https('https://id.example', { session: { same_site: 'none' } }),
       want: {
         '__Host-svc-session': 'Path=/; HttpOnly; Secure; SameSite=None',
@@ -299,7 +299,7 @@ describe('the cookies over https', () => {
     // Covers cookie X-<Service>-Csrf: Path
     // Covers compatibility: pages, headers, cookies: P3 other cookies
     {
-      name: 'have UAA’s names and paths in its mode',
+      name: 'have UAA’s names and paths in uaa',
       options: { ...https('https://id.example/uaa'), mode: 'uaa' },
       want: {
         JSESSIONID: 'Path=/uaa; HttpOnly; Secure; SameSite=None',
@@ -309,7 +309,7 @@ describe('the cookies over https', () => {
     },
     // Covers session cookie: SameSite
     {
-      name: 'over http stay Lax, since browsers want Secure for anything else',
+      name: 'are SameSite=Lax over http, because None requires Secure',
       options: { config: { session: { same_site: 'none' } } },
       want: {
         'svc-session': 'Path=/; HttpOnly; SameSite=Lax',
@@ -318,7 +318,7 @@ describe('the cookies over https', () => {
       },
     },
     {
-      name: 'follow the name of the service',
+      name: 'contain the service name',
       options: https('https://id.example', {
         service: 'key',
         bootstrap: { users: [{ userName: 'marissa', password: 'koala', emails: [{ value: 'm@example.org' }] }] },
@@ -335,7 +335,7 @@ describe('the cookies over https', () => {
   }
 })
 
-describe('sessionCookieName', () => {
+describe('`sessionCookieName`', () => {
   const cases: readonly { base: string; mode: (typeof MODES)[number]; want: string }[] = [
     { base: 'http://localhost:8080', mode: 'standard', want: 'svc-session' },
     { base: 'http://localhost:8080/uaa', mode: 'standard', want: 'svc-session' },
@@ -345,7 +345,7 @@ describe('sessionCookieName', () => {
     { base: 'https://id.example', mode: 'uaa', want: 'JSESSIONID' },
   ]
   for (const { base, mode, want } of cases) {
-    it(`is ${want} at ${base} in ${mode}`, () => {
+    it(`returns ${want} at ${base} in ${mode}`, () => {
       const behaviour = behaviourOf(mode)
       assert.equal(
         sessionCookieName(

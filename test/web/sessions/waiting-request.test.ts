@@ -11,7 +11,7 @@ const LOGIN = 'http://localhost:8080/login'
 const pack = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 for (const mode of MODES) {
-  describe(`a request that waits for a sign-in, in ${mode}`, () => {
+  describe(`Saved request in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -21,8 +21,8 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    /** Where a sign-in leads with this cookie. */
-    async function leadsTo(value: string): Promise<string | undefined> {
+    /** The redirect after sign-in with this cookie. */
+    async function targetWith(value: string): Promise<string | undefined> {
       const browser = server.browser()
       browser.cookies.set(NAME, value)
       const answer = await browser.signIn('marissa', 'koala')
@@ -30,7 +30,7 @@ for (const mode of MODES) {
     }
     const now = (): number => server.clock.now().getTime()
 
-    it('waits in a cookie that no script reads, for half an hour, and no row is written', async () => {
+    it('is kept in an HttpOnly cookie for half an hour, not in the database', async () => {
       const browser = server.browser()
       const insert = server.store.sessions.insert.bind(server.store.sessions)
       let inserted = 0
@@ -50,7 +50,7 @@ for (const mode of MODES) {
       assert.match(setCookies(signed)[NAME] ?? '', /^svc-request=; Max-Age=0; /)
     })
 
-    it('waits in a session when it is long', async () => {
+    it('is kept in a session if too long for a cookie', async () => {
       const browser = server.browser()
       const long = `/home?${'x'.repeat(3000)}`
       const answer = await browser.send(long)
@@ -59,7 +59,7 @@ for (const mode of MODES) {
       assert.equal(signed.headers['location'], `http://localhost:8080${long}`)
     })
 
-    it('is the later one of two, whatever their lengths', async () => {
+    it('is the last of two, regardless of their lengths', async () => {
       const long = `/home?${'x'.repeat(3000)}`
       for (const [first, second] of [
         ['/home?a', '/home?b'],
@@ -75,25 +75,25 @@ for (const mode of MODES) {
     })
 
     for (const { name, value, path } of [
-      { name: 'this one', value: () => pack(['svc', now(), '/home?x']), path: '/home?x' },
-      { name: 'the base URL', value: () => pack(['svc', now(), '']), path: '' },
-      { name: 'that of another zone', value: () => pack(['z1', now(), '/home?x']), path: '/' },
-      { name: 'one of half an hour ago', value: () => pack(['svc', now() - 1_800_000, '/home?x']), path: '/' },
-      { name: 'one of no time', value: () => pack(['svc', 'x', '/home?x']), path: '/' },
-      { name: 'one that goes on into another host', value: () => pack(['svc', now(), '@evil.example/']), path: '/' },
-      { name: 'one that continues the port', value: () => pack(['svc', now(), '1.evil.example/']), path: '/' },
+      { name: 'a valid cookie', value: () => pack(['svc', now(), '/home?x']), path: '/home?x' },
+      { name: 'an empty path', value: () => pack(['svc', now(), '']), path: '' },
+      { name: 'another zone', value: () => pack(['z1', now(), '/home?x']), path: '/' },
+      { name: 'an expired time', value: () => pack(['svc', now() - 1_800_000, '/home?x']), path: '/' },
+      { name: 'an invalid time', value: () => pack(['svc', 'x', '/home?x']), path: '/' },
+      { name: 'a path that makes the host userinfo', value: () => pack(['svc', now(), '@evil.example/']), path: '/' },
+      { name: 'a path that extends the port', value: () => pack(['svc', now(), '1.evil.example/']), path: '/' },
       { name: 'another origin', value: () => pack(['svc', now(), 'https://evil.example/']), path: '/' },
       { name: 'two slashes', value: () => pack(['svc', now(), '//evil.example/']), path: '/' },
       { name: 'a backslash', value: () => pack(['svc', now(), '/\\evil.example/']), path: '/' },
       { name: 'a line break', value: () => pack(['svc', now(), '/home\r\nset-cookie: a=b']), path: '/' },
-      { name: 'no text', value: () => pack(['svc', now(), { path: '/home' }]), path: '/' },
-      { name: 'no list', value: () => pack({ 0: 'svc', 1: now(), 2: '/home?x' }), path: '/' },
-      { name: 'no JSON', value: () => 'e30x', path: '/' },
-      { name: 'nothing', value: () => '', path: '/' },
-      { name: 'a huge one', value: () => pack(['svc', now(), `/home?${'x'.repeat(6000)}`]), path: '/' },
+      { name: 'an object as the path', value: () => pack(['svc', now(), { path: '/home' }]), path: '/' },
+      { name: 'an object instead of an array', value: () => pack({ 0: 'svc', 1: now(), 2: '/home?x' }), path: '/' },
+      { name: 'malformed JSON', value: () => 'e30x', path: '/' },
+      { name: 'an empty cookie', value: () => '', path: '/' },
+      { name: 'a path that is too long', value: () => pack(['svc', now(), `/home?${'x'.repeat(6000)}`]), path: '/' },
     ]) {
-      it(`leads to ${path || 'the base URL'} with ${name}`, async () => {
-        assert.equal(await leadsTo(value()), `http://localhost:8080${path}`)
+      it(`redirects to ${path || 'the base URL'} with ${name}`, async () => {
+        assert.equal(await targetWith(value()), `http://localhost:8080${path}`)
       })
     }
   })

@@ -1,5 +1,5 @@
-// Further host names of the default zone (`zones.internal.hostnames`), such as `login.` beside `uaa.`: a browser stays there, and
-// what tokens name is the same at all of them.
+// Further host names of the default zone (`zones.internal.hostnames`), such as `login.` beside `uaa.`: browsers stay on them,
+// and tokens have the same issuer.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
@@ -31,7 +31,7 @@ const provider = {
   },
 }
 
-describe('furtherRootOf', () => {
+describe('`furtherRootOf`', () => {
   const hosts = ['login.example', 'a.id.example', 'localhost']
   const cases: readonly { host: string | undefined; base?: string; want: string | undefined }[] = [
     { host: 'login.example', want: 'login.example' },
@@ -52,7 +52,7 @@ describe('furtherRootOf', () => {
     { host: 'login.example', base: 'https://login.example', want: undefined },
   ]
   for (const { host, base = 'https://id.example', want } of cases) {
-    it(`finds ${want ?? 'none'} for ${host ?? 'no host'} beside ${base}`, () => {
+    it(`returns ${want ?? 'undefined'} for ${host ?? 'no host'} beside ${base}`, () => {
       const { protocol, hostname, port } = new URL(base)
       assert.equal(furtherRootOf(host, hosts, { hostname, port, isHttps: protocol === 'https:' }), want)
     })
@@ -60,7 +60,7 @@ describe('furtherRootOf', () => {
 })
 
 for (const mode of MODES) {
-  describe(`a further host name in ${mode}`, () => {
+  describe(`Further host name in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -85,7 +85,7 @@ for (const mode of MODES) {
     })
     const issuer = mode === 'uaa' ? `${ROOT}/oauth/token` : ROOT
 
-    it('keeps a sign-in, which leads back to the application', async () => {
+    it('keeps a sign-in on the host, and returns to the application', async () => {
       const browser = server.browser(HOST)
       const asked = await authorize(browser, AUTO_REQUEST)
       assert.equal(asked.location().href, `${LOGIN}/login`)
@@ -101,13 +101,13 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(tokens.json<{ id_token: string }>().id_token).iss, issuer)
     })
 
-    it('is where a provider sends users back to', async () => {
+    it('is used in the redirect URI at a provider', async () => {
       const { href, searchParams } = (await server.browser(HOST).send('/login/external/corp')).location()
       assert.match(href, /^https:\/\/corp\.example\/authorize\?/)
       assert.equal(searchParams.get('redirect_uri'), `${LOGIN}/login/callback/corp`)
     })
 
-    it('has the endpoints of the metadata, but not the issuer', async () => {
+    it('is used in the endpoints of the metadata, but not in the issuer', async () => {
       const body = (await server.send('/.well-known/openid-configuration', { host: HOST })).json<object>()
       const document = Object.fromEntries(Object.entries(body))
       assert.equal(document['issuer'], issuer)
@@ -125,7 +125,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('issues the tokens of the base URL, and accepts them', async () => {
+    it('issues and accepts tokens with the issuer of the base URL', async () => {
       const form = { grant_type: 'client_credentials' }
       const here = tokensOf(
         await server.send('/oauth/token', { host: HOST, basic: ['service', 'service-secret'], form }),
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('takes proofs for its own URL and for that of the base URL', async () => {
+    it('accepts DPoP proofs for its own URL and for the base URL', async () => {
       const form = { grant_type: 'client_credentials', client_id: 'service', client_secret: 'service-secret' }
       for (const [host, base, status] of [
         [HOST, LOGIN, 200],
@@ -157,7 +157,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('has zones below it, by host and by path', async () => {
+    it('serves zones by host and by path', async () => {
       for (const [host, path, want] of [
         [`z1.${HOST}`, '', 'http://z1.login.example:8080'],
         [HOST, '/z/z1', `${LOGIN}/z/z1`],
@@ -170,7 +170,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('keeps a request for another zone, which a header names', async () => {
+    it('is used in links for a zone named by a header', async () => {
       const user = { userName: 'new', password: NEW_PASSWORD, emails: [{ value: 'new@example.org' }], verified: false }
       const bearer = await tokenOf(server, 'root')
       const headers = { 'x-identity-zone-id': 'z1' }
@@ -184,7 +184,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('at another port leads to the base URL', async () => {
+    it('redirects to the base URL at another port', async () => {
       for (const host of ['login.example', 'login.example:8443']) {
         assert.equal((await server.send('/profile', { host })).location().href, `${ROOT}/login`)
       }

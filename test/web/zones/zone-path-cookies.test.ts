@@ -12,7 +12,7 @@ for (const mode of MODES) {
   for (const path of ['', '/uaa']) {
     const base = `http://id.example:8080${path}`
 
-    describe(`cookies of zones by path below ${base} in ${mode}`, () => {
+    describe(`Cookies of zones by path below ${base} in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         server = await startServer({ mode, config: { base_url: base, bootstrap, zone_config } })
@@ -24,7 +24,7 @@ for (const mode of MODES) {
 
       const session = mode === 'uaa' ? 'JSESSIONID' : 'svc-session'
 
-      it('have the zone’s name and path, and the usual attributes', async () => {
+      it('have the name and path of the zone', async () => {
         const jar = jarOf(server)
         const lines = { ...setCookies(await jar.signIn(`${path}/z/x`, 'koala-x')) }
         const shape = Object.fromEntries(
@@ -46,7 +46,7 @@ for (const mode of MODES) {
       })
 
       // Covers zone by path: rule: cookies of the path
-      it('of several zones live side by side in one browser, whatever their order', async () => {
+      it('of several zones coexist in one browser', async () => {
         const jar = jarOf(server)
         const zones = ['', '/z/x', '/z/y', '/z/default'] as const
         for (const zone of zones) {
@@ -55,7 +55,7 @@ for (const mode of MODES) {
         }
         for (const zone of zones) assert.ok(await jar.isSignedIn(path + zone), zone)
         for (const [index, zone] of zones.entries()) {
-          // The anti-forgery value of this zone, with those of others in the same header.
+          // The browser sends the anti-forgery tokens of several zones.
           const page = await jar.send(`${path}${zone}/home`)
           const form = hiddenFields(page.text) // none in uaa, whose sign-out is a link
           const left = await jar.send(`${path}${zone}/logout.do`, mode === 'uaa' ? {} : { form })
@@ -81,7 +81,7 @@ for (const mode of MODES) {
         const reported = `of ${from || 'the default zone'} at ${to || 'the default zone'}`
         const password = from === '' ? 'koala' : passwordIn(from.slice(3))
 
-        it(`${reported}: a session is not accepted, under its own name or the other's`, async () => {
+        it(`${reported}: refuse a session, under either name`, async () => {
           const jar = jarOf(server)
           await jar.signIn(path + from, password)
           const own = nameAt(session, from)
@@ -93,7 +93,7 @@ for (const mode of MODES) {
           }
         })
 
-        it(`${reported}: an anti-forgery value proves nothing`, async () => {
+        it(`${reported}: refuse an anti-forgery token`, async () => {
           const page = await server.send(`${path}${from}/login`)
           const value = hiddenFields(page.text)['X-Svc-Csrf'] ?? ''
           assert.equal(value.length, 22)
@@ -105,7 +105,7 @@ for (const mode of MODES) {
           assert.equal(answer.headers['location'], `${base}${to}/login?error=invalid_login_request`)
         })
 
-        it(`${reported}: a saved account is not offered`, async () => {
+        it(`${reported}: do not offer a saved account`, async () => {
           const jar = jarOf(server)
           await jar.signIn(path + from, password)
           const saved = [...jar.cookies.values()].filter(({ name }) => name.startsWith('Saved-Account'))
@@ -118,12 +118,12 @@ for (const mode of MODES) {
           assert.deepEqual(
             Object.keys(setCookies(other)).filter(name => name.startsWith('Saved')),
             [],
-            'and it is not forgotten either',
+            'it is not deleted either',
           )
         })
       }
 
-      it('are looked at by the zone’s own frames under their name', async () => {
+      it('are read by the session frame of the zone', async () => {
         const script = readFileSync('assets/session-frame.js', 'utf8')
         const both = `Current-User=${encodeURIComponent('{"userId":"u0"}')}; Current-User.x=${encodeURIComponent('{"userId":"ux"}')}`
         for (const [zone, name, want] of [
@@ -145,7 +145,7 @@ for (const mode of MODES) {
   }
 }
 
-describe('cookies of zones by path under https', () => {
+describe('Cookies of zones by path over https', () => {
   const CASES = [
     { base: 'https://id.example', mode: 'standard', zone: '/z/x', session: '__Secure-svc-session.x', path: '/z/x/' },
     { base: 'https://id.example', mode: 'standard', zone: '', session: '__Host-svc-session', path: '/' },

@@ -1,4 +1,4 @@
-// Zones by path: `{base}/z/{subdomain}/…` is the zone, and nothing else leads there.
+// Zones by path: only `{base}/z/{subdomain}/…` selects the zone.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
@@ -10,7 +10,7 @@ import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 import { bootstrap, HTML, ROOT, sendRaw, UNKNOWN, zone_config } from '../../support/zone-path.ts'
 
-describe('the prefix of a zone', () => {
+describe('`createPrefixRemover`', () => {
   const long = 'x'.repeat(5000)
   const cases: readonly { url: string; at?: string; want: string }[] = [
     { url: '/z/x/login', want: '/login' },
@@ -43,7 +43,7 @@ describe('the prefix of a zone', () => {
     { url: '/z/z/x/login', at: '/z', want: '/z/login' },
   ]
   for (const { url, at = '', want } of cases) {
-    it(`is taken off ${url.slice(0, 80)} below "${at}"`, () => {
+    it(`removes the prefix of ${url.slice(0, 80)} below "${at}"`, () => {
       assert.equal(createPrefixRemover(createUrls(`http://id.example${at}`, behaviourOf('standard')))({ url }), want)
     })
   }
@@ -63,7 +63,7 @@ describe('the prefix of a zone', () => {
     ['*', ''],
     ['', ''],
   ] as const) {
-    it(`is not in "${url}" below "${at}"`, () => {
+    it(`keeps "${url}" below "${at}"`, () => {
       assert.equal(createPrefixRemover(createUrls(`http://id.example${at}`, behaviourOf('standard')))({ url }), url)
     })
   }
@@ -74,7 +74,7 @@ for (const mode of MODES) {
     const base = origin + path
     const issuerEnd = mode === 'uaa' ? '/oauth/token' : ''
 
-    describe(`zones by path below ${base} in ${mode}`, () => {
+    describe(`Zones by path below ${base} in ${mode}`, () => {
       let server: TestServer
       let port: number
       before(async () => {
@@ -100,7 +100,7 @@ for (const mode of MODES) {
       ] as const) {
         // Covers zone by path: rule: `/z/{subdomain}` behind the base path is the zone
         // Covers zone by path: rule: `/z/default` is the default zone
-        it(`are found: /z/${name} is ${zone}, and its links stay there`, async () => {
+        it(`serve ${zone} at /z/${name}, with links below it`, async () => {
           const answer = await server.send(`${path}/z/${name}/info`)
           const info = answer.json<{ zone_name: string; links: { login: string } }>()
           assert.equal(info.zone_name, zone)
@@ -108,7 +108,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('are one route each: nothing is registered below /z', async () => {
+      it('register no routes below /z', async () => {
         assert.deepEqual(
           (await server.app.routes()).filter(({ url }) => /\/z(?:\/|$)/.test(url)),
           [],
@@ -122,7 +122,7 @@ for (const mode of MODES) {
         { name: 'no name', prefix: '/z/' },
         { name: 'a dot', prefix: '/z/.' },
         { name: 'two dots', prefix: '/z/..' },
-        { name: 'a dot behind', prefix: '/z/x.' },
+        { name: 'a trailing dot', prefix: '/z/x.' },
         { name: 'an encoded letter', prefix: '/z/%78' },
         { name: 'encoded dots', prefix: '/z/%2e%2e' },
         { name: 'an encoded slash', prefix: '/z/x%2f' },
@@ -132,13 +132,13 @@ for (const mode of MODES) {
         { name: 'an invalid encoding', prefix: '/z/%zz' },
         { name: 'a semicolon', prefix: '/z/x;y' },
         { name: 'a semicolon alone', prefix: '/z/;' },
-        { name: 'a blank', prefix: '/z/x%20' },
-        { name: 'a letter that has no small form of its own', prefix: '/z/%E2%84%AA' },
+        { name: 'a space', prefix: '/z/x%20' },
+        { name: 'a Kelvin sign', prefix: '/z/%E2%84%AA' },
         { name: 'a name of 256 letters', prefix: `/z/${'x'.repeat(256)}` },
         { name: 'a name of 10000 letters', prefix: `/z/${'x-'.repeat(5000)}` },
-        { name: 'a zone in a zone', prefix: '/z/x/z/y' },
-        { name: 'a zone in itself', prefix: '/z/x/z/x' },
-        { name: 'a zone in the default one', prefix: '/z/default/z/x' },
+        { name: 'a zone within a zone', prefix: '/z/x/z/y' },
+        { name: 'a zone within itself', prefix: '/z/x/z/x' },
+        { name: 'a zone within the default zone', prefix: '/z/default/z/x' },
         // Covers zone by path: rule: not at another zone's own host
         { name: 'another zone at a zone’s own host', prefix: '/z/y', host: 'x.id.example:8080' },
         { name: 'a zone at its own host', prefix: '/z/x', host: 'x.id.example:8080' },
@@ -148,7 +148,7 @@ for (const mode of MODES) {
       ]
       for (const { name, prefix, host } of refusals) {
         // Covers zone by path: rule: unknown, inactive, encoded or nested is 404
-        it(`are not there for ${name}: a page for people, JSON for programs`, async () => {
+        it(`answer 404 for ${name}, as HTML and JSON`, async () => {
           const to = host === undefined ? {} : { host }
           for (const rest of ['/', '/login', '/home', '/oauth/authorize', '/info', '/nowhere']) {
             const page = await sendRaw(port, path + prefix + rest, { ...HTML, ...to })
@@ -191,24 +191,24 @@ for (const mode of MODES) {
       ]) {
         it(`are not reached by ${url}`, async () => {
           const answer = await sendRaw(port, url, { accept: 'application/json' })
-          // UAA: what is unknown belongs to the pages, and leads programs to sign in, too.
+          // UAA: unknown paths redirect to sign-in, even for JSON.
           assert.equal(answer.status, mode === 'uaa' ? 302 : 404, answer.text)
           assert.doesNotMatch(answer.text, /zone_name/)
         })
       }
 
-      it('are found by a request line with a whole URL (RFC 9112 §3.2.2)', async () => {
+      it('accept an absolute request URL (RFC 9112 §3.2.2)', async () => {
         const answer = await sendRaw(port, `${base}/z/x/info`, { host: new URL(base).host })
         assert.equal(answer.json()['zone_name'], 'Zone x')
       })
 
-      it('are not found by a whole URL of another host than the header names', async () => {
+      it('refuse an absolute request URL that differs from Host', async () => {
         const answer = await sendRaw(port, `${base}/z/x/info`, { host: 'x.id.example:8080' })
         assert.equal(answer.status, 400)
         assert.doesNotMatch(answer.text, /zone_name/)
       })
 
-      it('lead to their start where nothing follows, with what was asked for', async () => {
+      it('redirect to a trailing slash, with the query', async () => {
         for (const [url, want] of [
           ['/z/x', '/z/x/'],
           ['/z/X', '/z/x/'],
@@ -217,12 +217,12 @@ for (const mode of MODES) {
         ] as const) {
           const answer = await server.send(path + url)
           assert.deepEqual([answer.status, answer.headers['location']], [302, base + want])
-          assert.equal(answer.headers['set-cookie'], undefined, 'a session that was not sent is not replaced')
+          assert.equal(answer.headers['set-cookie'], undefined, 'no session cookie')
         }
         assert.equal((await server.send(`${path}/z/x/`)).headers['location'], `${base}/z/x/login`)
       })
 
-      it('have health and files below them as well', async () => {
+      it('serve health and files below the prefix', async () => {
         for (const prefix of ['', '/z/x', '/z/nowhere']) {
           assert.equal((await server.send(`${path}${prefix}/healthz`)).text.trim(), 'ok')
           assert.equal((await server.send(`${path}${prefix}/resources/latchkey.css`)).status, 200)
@@ -244,7 +244,7 @@ for (const mode of MODES) {
         ] as const) {
           // Covers zone by path: rule: metadata
           // Covers GET /.well-known/oauth-authorization-server/oauth/token: response: issuer
-          it(`at ${url} has the issuer and addresses of the path`, async () => {
+          it(`at ${url} has the issuer and URLs of the path`, async () => {
             const { issuer, ...document } = (await server.send(url)).json()
             assert.equal(issuer, `${base}/z/${name}${issuerEnd}`)
             const addresses = Object.values(document).filter(
@@ -259,20 +259,20 @@ for (const mode of MODES) {
         }
 
         for (const rest of ['nowhere', 'off', '', '%78', 'x/z/y', '..']) {
-          it(`is not there for "${rest}"`, async () => {
+          it(`answers 404 for "${rest}"`, async () => {
             const answer = await sendRaw(port, `/.well-known/oauth-authorization-server${path}/z/${rest}`, {})
             assert.deepEqual(answer.json(), { error: 'not_found', error_description: UNKNOWN })
           })
         }
 
-        it('keeps the issuer that the zone has set', async () => {
+        it('keeps the configured issuer of the zone', async () => {
           const document = (await server.send(`${path}/z/named/.well-known/openid-configuration`)).json()
           assert.equal(document['issuer'], `https://issuer.example${issuerEnd}`)
           assert.equal(document['token_endpoint'], `${base}/z/named/oauth/token`)
         })
       })
-      describe('what looks at addresses', () => {
-        it('sees the path below the prefix: cross-origin rules', async () => {
+      describe('checks of the path', () => {
+        it('ignore the prefix: CORS', async () => {
           const headers = { origin: 'https://spa.example', accept: 'application/json' }
           for (const zone of ['', '/z/x']) {
             const shared = await server.send(`${path}${zone}/info`, { headers })
@@ -282,7 +282,7 @@ for (const mode of MODES) {
         })
 
         if (mode === 'uaa') {
-          it('sees the path below the prefix: semicolons', async () => {
+          it('ignore the prefix: semicolons', async () => {
             for (const rest of ['/login;a=b', '/login%3ba']) {
               const answer = await server.send(`${path}/z/x${rest}`, { headers: { accept: 'application/json' } })
               assert.equal(answer.status, 400)
@@ -292,7 +292,7 @@ for (const mode of MODES) {
         }
 
         // Covers zone by path: rule: zone switching headers are refused
-        it('refuses the headers that name a zone, but at the default zone', async () => {
+        it('refuse zone switching headers, except in the default zone', async () => {
           const { access_token: bearer } = tokensOf(await token('', ROOT))
           const { access_token: inside } = tokensOf(await token('/z/x', ROOT))
           const body = JSON.stringify({ client_id: 'signer', jwks_uri: 'https://keys.example/jwks' })
@@ -310,7 +310,7 @@ for (const mode of MODES) {
               const page = await server.send(`${path}/z/x/info`, { headers: { [name]: target } })
               assert.equal(page.status, 403)
             }
-            // The token of the default zone is none of the zone's, with and without the header.
+            // A token of the default zone is not valid in the zone, with or without the header.
             assert.equal((await change('/z/x', bearer, {})).status, 401)
             assert.notEqual((await change('/z/x', bearer, { [name]: 'x' })).status, 200)
             for (const zone of ['', '/z/default']) {

@@ -7,34 +7,38 @@ import { startServer } from '../../support/server.ts'
 
 const service = serviceNamed('svc')
 
-describe('the validity of a token of the default zone in another zone', () => {
+describe('`scopesInZone`', () => {
   const cases: readonly { name: string; scopes: readonly string[]; left: readonly string[] }[] = [
     { name: 'the administrator of the server', scopes: ['svc.admin', 'clients.read'], left: ['svc.admin'] },
     {
-      name: 'rights in the zone',
+      name: 'scopes for the zone',
       scopes: ['zones.z1.admin', 'zones.z1.read', 'zones.z1.clients.read'],
       left: ['zones.z1.admin', 'zones.z1.read', 'clients.read'],
     },
-    { name: 'rights in another zone', scopes: ['zones.z2.admin', 'zones.z2.clients.admin'], left: [] },
-    { name: 'rights that are not rights there', scopes: ['zones.z1.clients.secret', 'zones.z1.oauth.login'], left: [] },
-    { name: 'its own scopes', scopes: ['clients.admin', 'scim.write', 'openid'], left: [] },
+    { name: 'scopes for another zone', scopes: ['zones.z2.admin', 'zones.z2.clients.admin'], left: [] },
+    {
+      name: 'scopes that are not supported there',
+      scopes: ['zones.z1.clients.secret', 'zones.z1.oauth.login'],
+      left: [],
+    },
+    { name: 'scopes of the default zone', scopes: ['clients.admin', 'scim.write', 'openid'], left: [] },
   ]
   for (const { name, scopes, left } of cases) {
     // Covers every endpoint: rule: zone switching scopes
-    it(`keeps of ${name}: ${left.join(', ') || 'nothing'}`, () => {
+    it(`returns ${left.join(', ') || 'nothing'} for ${name}`, () => {
       assert.deepEqual(scopesInZone(scopes, 'z1', service), left)
     })
   }
 })
 
-const service_ = (client_id: string, authorities: readonly string[]) => ({
+const serviceClient = (client_id: string, authorities: readonly string[]) => ({
   client_id,
   client_secret: 'secret',
   authorized_grant_types: ['client_credentials'],
   authorities,
 })
 
-describe('a request that names another zone', () => {
+describe('Zone switching header', () => {
   let server: TestServer
   const tokens = new Map<string, string>()
   before(async () => {
@@ -43,20 +47,20 @@ describe('a request that names another zone', () => {
       config: {
         bootstrap: {
           clients: [
-            service_('root', ['svc.admin']),
-            service_('z1-admin', ['zones.z1.admin']),
-            service_('z3-admin', ['zones.z3.admin']),
-            service_('z1-clients', ['zones.z1.clients.admin']),
-            service_('z1-reader', ['zones.z1.clients.read', 'clients.trust']),
-            service_('own', ['clients.admin', 'clients.trust']),
-            service_('wildcard', ['zones.*.admin']),
+            serviceClient('root', ['svc.admin']),
+            serviceClient('z1-admin', ['zones.z1.admin']),
+            serviceClient('z3-admin', ['zones.z3.admin']),
+            serviceClient('z1-clients', ['zones.z1.clients.admin']),
+            serviceClient('z1-reader', ['zones.z1.clients.read', 'clients.trust']),
+            serviceClient('own', ['clients.admin', 'clients.trust']),
+            serviceClient('wildcard', ['zones.*.admin']),
           ],
           identity_zones: [
             {
               id: 'z1',
               subdomain: 'one',
               name: 'One',
-              bootstrap: { clients: [target, service_('native', ['svc.admin'])] },
+              bootstrap: { clients: [target, serviceClient('native', ['svc.admin'])] },
             },
             { id: 'z2', subdomain: 'two', name: 'Two', bootstrap: { clients: [target] } },
             { id: 'z3', subdomain: 'three', name: 'Three', active: false, bootstrap: { clients: [target] } },
@@ -92,10 +96,10 @@ describe('a request that names another zone', () => {
     { name: 'by id', caller: 'root', headers: byId('z1'), status: 200 },
     { name: 'by subdomain', caller: 'root', headers: bySubdomain('one'), status: 200 },
     // Covers every endpoint: X-Identity-Zone-Subdomain
-    { name: 'by subdomain in capitals', caller: 'root', headers: bySubdomain('ONE'), status: 200 },
+    { name: 'by subdomain in upper case', caller: 'root', headers: bySubdomain('ONE'), status: 200 },
     // Covers every endpoint: X-Identity-Zone-Id
     {
-      name: 'by an id that wins over the subdomain',
+      name: 'by id and another subdomain',
       caller: 'z1-admin',
       headers: { ...byId('z1'), ...bySubdomain('two') },
       status: 200,
@@ -107,8 +111,8 @@ describe('a request that names another zone', () => {
       status: 200,
     },
     { name: 'as administrator of that zone', caller: 'z1-admin', headers: byId('z1'), status: 200 },
-    { name: 'as administrator of its clients', caller: 'z1-clients', headers: byId('z1'), status: 200 },
-    { name: 'as reader of its clients', caller: 'z1-reader', headers: byId('z1'), status: 403 },
+    { name: 'as client administrator of that zone', caller: 'z1-clients', headers: byId('z1'), status: 200 },
+    { name: 'as client reader of that zone', caller: 'z1-reader', headers: byId('z1'), status: 403 },
     { name: 'as administrator of another zone, by id', caller: 'z1-admin', headers: byId('z2'), status: 403 },
     {
       name: 'as administrator of another zone, by subdomain',
@@ -116,60 +120,60 @@ describe('a request that names another zone', () => {
       headers: bySubdomain('two'),
       status: 403,
     },
-    { name: 'with a right of the default zone only', caller: 'own', headers: byId('z1'), status: 403 },
+    { name: 'with a scope of the default zone only', caller: 'own', headers: byId('z1'), status: 403 },
     { name: 'with a wildcard that is not a scope', caller: 'wildcard', headers: byId('z1'), status: 403 },
-    { name: 'that does not exist', caller: 'root', headers: byId('nowhere'), status: 404 },
-    { name: 'that is not active', caller: 'root', headers: byId('z3'), status: 404 },
+    { name: 'of an unknown zone', caller: 'root', headers: byId('nowhere'), status: 404 },
+    { name: 'of an inactive zone', caller: 'root', headers: byId('z3'), status: 404 },
     {
-      name: 'that does not exist, for a caller without the right',
+      name: 'of an unknown zone, without the scope',
       caller: 'own',
       headers: byId('nowhere'),
       status: 403,
     },
     {
-      name: 'that does not exist, as administrator of another',
+      name: 'of an unknown zone, as administrator of another',
       caller: 'z1-admin',
       headers: byId('nowhere'),
       status: 403,
     },
     {
-      name: 'that does not exist by its subdomain, as administrator of another',
+      name: 'of an unknown subdomain, as administrator of another',
       caller: 'z1-admin',
       headers: bySubdomain('nowhere'),
       status: 403,
     },
     {
-      name: 'that is not active, as administrator of another',
+      name: 'of an inactive zone, as administrator of another',
       caller: 'z1-admin',
       headers: bySubdomain('three'),
       status: 403,
     },
-    { name: 'that is not active, as its administrator', caller: 'z3-admin', headers: byId('z3'), status: 404 },
-    { name: 'twice', caller: 'root', headers: byId('z1, z1'), status: 404 },
-    { name: 'by a text that no row can hold', caller: 'root', headers: bySubdomain('\u0001'), status: 404 },
+    { name: 'of an inactive zone, as its administrator', caller: 'z3-admin', headers: byId('z3'), status: 404 },
+    { name: 'repeated', caller: 'root', headers: byId('z1, z1'), status: 404 },
+    { name: 'by an invalid subdomain', caller: 'root', headers: bySubdomain('\u0001'), status: 404 },
   ]) {
     it(`${name}: ${status}`, async () => {
       assert.equal((await change(caller, headers)).status, status)
     })
   }
 
-  it('stays in the default zone, with all its rights, when it names that one there', async () => {
+  it('has no effect with the default zone in the default zone', async () => {
     assert.equal((await server.send('/login', { headers: byId('svc') })).status, 200)
     const token = { basic: ['own', 'secret'], headers: { ...byId('svc'), ...bySubdomain('one') } } as const
     assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 200)
     const list = { bearer: tokens.get('own') ?? '', headers: byId('svc') }
-    assert.equal((await server.send('/oauth/clients/own', list)).status, 200, 'no right in a zone is needed')
+    assert.equal((await server.send('/oauth/clients/own', list)).status, 200, 'no zone scope is required')
     assert.equal((await server.send('/login', { headers: byId('svc'), host: 'one.localhost:8080' })).status, 403)
   })
 
-  it('is refused on another zone’s own address', async () => {
+  it('is refused at the host of another zone', async () => {
     assert.equal((await change('native', byId('z2'), 'one.localhost:8080')).status, 403)
-    assert.equal((await change('native', {}, 'one.localhost:8080')).status, 200, 'without the header it is good')
+    assert.equal((await change('native', {}, 'one.localhost:8080')).status, 200, 'accepted without the header')
   })
 
-  it('is refused without a token, with a bad one, and on routes that are not for it', async () => {
+  it('is refused without a valid token, and on routes that do not support it', async () => {
     assert.equal((await server.send('/info', { headers: byId('z1') })).status, 403)
-    assert.equal((await server.send('/info', { headers: byId('') })).status, 200, 'an empty header is none')
+    assert.equal((await server.send('/info', { headers: byId('') })).status, 200, 'an empty header is ignored')
     assert.equal((await server.send('/login', { headers: byId('z1') })).status, 403)
     assert.equal((await server.send('/healthz', { headers: byId('z1') })).status, 200)
     const body = { method: 'PUT', headers: { 'content-type': 'application/json', ...byId('z1') }, body: '{}' }
@@ -181,14 +185,14 @@ describe('a request that names another zone', () => {
     assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 403)
   })
 
-  it('authorizes before it reads a body', async () => {
+  it('is authorized before the body is read', async () => {
     const sent = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{' }
     assert.equal((await server.send('/oauth/clients/target/clientjwt', sent)).status, 401)
   })
 })
 
-it('a request that names an unknown zone is 404 to administrators of any zone in uaa', async () => {
-  const clients = [service_('z1-admin', ['zones.z1.admin']), service_('own', ['clients.admin'])]
+it('a zone switching header of an unknown zone gets 404 for zone administrators in uaa', async () => {
+  const clients = [serviceClient('z1-admin', ['zones.z1.admin']), serviceClient('own', ['clients.admin'])]
   const identity_zones = [{ id: 'z2', subdomain: 'two', name: 'Two' }]
   const server = await startServer({ mode: 'uaa', config: { bootstrap: { clients, identity_zones } } })
   try {

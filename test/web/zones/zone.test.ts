@@ -6,7 +6,7 @@ import { MODES } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-describe('subdomainOf', () => {
+describe('`subdomainOf`', () => {
   const cases: readonly { host: string | undefined; root: string | readonly string[]; want: string | undefined }[] = [
     { host: 'id.example', root: 'id.example', want: '' },
     { host: 'id.example:8443', root: 'id.example', want: '' },
@@ -42,26 +42,26 @@ describe('subdomainOf', () => {
   ]
   for (const { host, root, want } of cases) {
     // Covers zone by host name: zones.internal.hostnames
-    it(`finds ${want === undefined ? 'nothing' : `"${want}"`} in ${host ?? 'no host'} below ${String(root)}`, () => {
+    it(`returns ${want === undefined ? 'unknown' : `"${want}"`} for ${host ?? 'no host'} below ${String(root)}`, () => {
       assert.deepEqual(subdomainOf(host, [root].flat()), want === undefined ? 'unknown' : { subdomain: want })
     })
   }
 })
 
-describe('subdomainOf in the playground', () => {
+describe('`subdomainOf` in the playground', () => {
   for (const host of ['evil.example', 'localhost.evil.example', '10.0.0.1', '', undefined]) {
-    it(`finds nothing in ${host === undefined ? 'no host' : `"${host}"`}: a foreign name that resolves to this server`, () => {
+    it(`refuses ${host === undefined ? 'no host' : `"${host}"`}, against DNS rebinding`, () => {
       assert.equal(subdomainOf(host, ['localhost'], { onlyLoopback: true }), 'unknown')
     })
   }
   for (const host of ['localhost:8080', '127.0.0.1:8080', '[::1]:8080', 'LOCALHOST']) {
-    it(`serves ${host}`, () =>
+    it(`accepts ${host}`, () =>
       assert.deepEqual(subdomainOf(host, ['localhost'], { onlyLoopback: true }), { subdomain: '' }))
   }
 })
 
 for (const mode of MODES) {
-  describe(`the zone of a request in ${mode}`, () => {
+  describe(`Zone of a request in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -86,11 +86,11 @@ for (const mode of MODES) {
         const info = (await server.send('/info', { host })).json<{ zone_name: string; links: { login: string } }>()
         assert.equal(info.zone_name.toLowerCase(), name.toLowerCase())
         const want = name === 'svc' ? 'http://id.example:8080' : 'http://z1.id.example:8080'
-        assert.equal(info.links.login, want, 'addresses come from the configuration, never from the host')
+        assert.equal(info.links.login, want, 'URLs come from the configuration, not from Host')
       })
     }
 
-    it('is named in the log, once, when the host of a request is another one', async () => {
+    it('is reported once in the log for an unknown host', async () => {
       const before = server.lines.length
       for (const host of ['10.0.0.11:8443', 'nowhere.id.example', 'other.example']) await server.send('/info', { host })
       const [line = '', ...others] = server.lines.slice(before)
@@ -104,14 +104,14 @@ for (const mode of MODES) {
 
     for (const [what, host] of [
       ['an unknown subdomain', 'nowhere.id.example'],
-      ['a zone that is not active', 'z2.id.example'],
+      ['an inactive zone', 'z2.id.example'],
       ['a subdomain of a zone', 'a.z1.id.example'],
       ['an unknown host', 'evil.example'],
-      ['an address', '127.0.0.1:8080'],
+      ['an IP address', '127.0.0.1:8080'],
     ] as const) {
       // Covers error body families: E8 page
       // Covers error pages: unknown zone
-      it(`is not there for ${what}: a page for people, JSON for programs`, async () => {
+      it(`is 404 for ${what}, as HTML and JSON`, async () => {
         const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
         for (const path of ['/', '/login', '/oauth/authorize', '/logout.do', '/info', '/zone.css', '/nowhere']) {
           const page = await server.send(path, { host, headers: html })
@@ -145,14 +145,14 @@ for (const mode of MODES) {
       })
 
       // Covers zone by host name: rule: healthz and static files skip the zone
-      it(`does not matter for health and files, for ${what}`, async () => {
+      it(`is not required for health and files, for ${what}`, async () => {
         assert.equal((await server.send('/healthz', { host })).text, 'ok')
         assert.equal((await server.send('/resources/latchkey.css', { host })).status, 200)
       })
     }
 
     // Covers every endpoint: rule: proxy headers are ignored
-    it('is not chosen by what a proxy or a client says of the host', async () => {
+    it('is not selected by forwarded headers', async () => {
       const headers = {
         'x-forwarded-host': 'z1.id.example',
         'x-forwarded-proto': 'https',
@@ -165,19 +165,19 @@ for (const mode of MODES) {
       assert.equal((await server.send('/home', { headers })).headers['location'], 'http://id.example:8080/login')
     })
 
-    it('shows nothing of another zone on the page for an unknown one', async () => {
+    it('shows no other zone on the page for an unknown one', async () => {
       const { text } = await server.send('/login', { host: 'z2.id.example' })
       assert.doesNotMatch(text, /Zone two|Zone one/)
     })
   })
 }
 
-describe('branding', () => {
+describe('Branding', () => {
   // Covers layout and branding: companyName; productLogo; footerLegalText; footerLinks; banner.text
   // Covers Zone config in effect: branding.companyName; branding.productLogo; branding.footerLegalText
   // Covers Zone config in effect: branding.footerLinks
   // Partly covers Zone config in effect: fallback to the default zone
-  it('comes from the default zone where a zone has none, but for the product logo', async () => {
+  it('falls back to the default zone, except for the product logo', async () => {
     const logo = Buffer.from('a picture').toString('base64')
     const zones = authorizeBootstrap.identity_zones.map(zone =>
       zone.id === 'z1' ? { ...zone, config: { branding: { footerLegalText: 'Law of one' } } } : zone,
