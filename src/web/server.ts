@@ -162,8 +162,8 @@ const isQueued = (response: ServerResponse): boolean => response.socket === null
 /**
  * Closes the connection after too many requests that are not answered yet, and after one whose end is uncertain, because the
  * following bytes may begin in the middle of a request; they are not read. The latter applies to requests to upgrade, answered
- * like any other (RFC 9110 §7.8), because Node.js loses the bytes that it received together with them, and to HTTP/1.0 requests
- * with a transfer coding (RFC 9112 §6.1), which requests/host.ts refuses.
+ * like any other (RFC 9110 §7.8), because Node.js loses the bytes that it received together with them, and to requests with a
+ * transfer coding that is not understood (RFC 9112 §6.1), which requests/host.ts refuses.
  */
 function createConnectionGuard() {
   const closing = new WeakSet<object>()

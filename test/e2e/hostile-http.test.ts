@@ -208,6 +208,11 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       bytes: `${POST}Transfer-Encoding: xchunked\r\n\r\n`,
       statuses: [400],
     },
+    ...['gzip, chunked', 'identity, chunked'].map(codings => ({
+      name: `the transfer codings ${codings}, and what follows them`,
+      bytes: `${POST}Transfer-Encoding: ${codings}\r\n\r\n0\r\n\r\n${get('/healthz')}`,
+      statuses: [400],
+    })),
     {
       name: 'a transfer coding in HTTP/1.0, and what follows it',
       bytes: `${POST.replace('1.1', '1.0')}Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${get('/healthz')}`,

@@ -9,8 +9,8 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
  * Hook: refuses what a proxy in front may have read differently (RFC 9112 §3.2): two Host headers, one that is not a host, an
- * absolute URL with another host, a target with a fragment, which the router would take for a query, a transfer coding in
- * HTTP/1.0, or two Authorization headers, of which Node keeps the first (RFC 9110 §5.3).
+ * absolute URL with another host, a target with a fragment, which the router would take for a query, several transfer codings, one
+ * in HTTP/1.0, or two Authorization headers, of which Node keeps the first (RFC 9110 §5.3).
  */
 export function createHostCheck(isHttps: boolean) {
   // Not async: every request passes here.
@@ -22,12 +22,17 @@ export function createHostCheck(isHttps: boolean) {
   }
 }
 
-/** Whether an HTTP/1.0 request has a transfer coding: its framing is faulty then (RFC 9112 §6.1). */
-export const hasUnclearEnd = ({ httpVersionMinor, headers }: IncomingMessage): boolean =>
-  httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined
+/**
+ * Whether the request has several transfer codings, which Node.js reads as if the last one, chunked, were alone, or is one of
+ * HTTP/1.0 with any: its framing is faulty (RFC 9112 §6.1). Node.js refuses a single other one.
+ */
+export function hasUnclearEnd({ httpVersionMinor, headers }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding']
+  return coding !== undefined && (httpVersionMinor === 0 || coding.includes(','))
+}
 
 function problemOf(request: FastifyRequest): string | undefined {
-  if (hasUnclearEnd(request.raw)) return 'HTTP/1.0 has no transfer codings'
+  if (hasUnclearEnd(request.raw)) return 'The transfer coding is not supported'
   if (request.raw.url?.includes('#')) return 'The request target has a fragment'
   if (!hasClearHost(request)) return 'The Host header is not valid'
   return isRepeated(request.raw, 'authorization') ? 'The Authorization header is repeated' : undefined
