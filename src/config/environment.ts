@@ -17,7 +17,13 @@ export const SECRETS_IN_FILES: readonly string[] = [
   'secret',
 ]
 
-const SECRET_MEMBERS: ReadonlySet<string> = new Set([...SECRETS_IN_FILES, 'headers', 'key', 'master_key', 'signingKey'])
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+  ...SECRETS_IN_FILES,
+  'key',
+  'master_key',
+  'signingKey',
+  'tokenKey',
+])
 
 /** Secrets of the server itself and of its PostgreSQL driver. */
 const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']

@@ -197,6 +197,7 @@ describe('The master key', () => {
       KEY: hex,
       DB_PASSWORD: 'secret one',
       MAIL: 'secret two',
+      SHARED: 'secret three',
       PGPASSWORD: 'secret four',
       LATCHKEY_DATABASE: 'postgres://u:secret-five@db.example/x',
     }
@@ -204,7 +205,10 @@ describe('The master key', () => {
 master_key_command: [sh, -c, 'env > seen; echo $KEY']
 database: postgres://u:\${DB_PASSWORD}@db.example/x
 smtp: { host: mail.example, from: id@example.org, secure: true, user: u, password: '\${MAIL}' }
-bootstrap: { groups: [{ displayName: '\${KEY}' }] }`
+bootstrap:
+  groups: [{ displayName: '\${KEY}' }]
+  identity_providers: [{ type: oidc1.0, originKey: a, name: A, config: {
+    issuer: 'https://a.example', relyingPartyId: b, tokenKey: '\${SHARED}' } }]`
     const config = await loadText(folder, file, { env })
     assert.equal((await masterKeysFor(config, random))[0]?.toString('hex'), hex)
     const seen = readFileSync(join(folder, 'seen'), 'utf8')

@@ -26,6 +26,10 @@ const given = (config: Readonly<Record<string, unknown>> = {}, more = {}): unkno
 
 const usersOfZone = (password: string): unknown => ({ id: 'z1', bootstrap: { users: [{ userName: 'ann', password }] } })
 
+const withProvider = (config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+  bootstrap: { identity_providers: [{ type: 'oidc1.0', originKey: 'corp', config }] },
+})
+
 /** The paths of all values: `service.port`; a map without members is a value of its own. */
 function pathsOf(value: unknown, path: string): readonly string[] {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -51,6 +55,19 @@ describe('the values of the chart', () => {
     },
     { name: 'the password of the mail server', values: given({ smtp: { password: 'hidden' } }) },
     { name: 'a private key', values: given({ signing_keys: { keys: { a: { pem: '-----BEGIN PRIVATE KEY-----' } } } }) },
+    {
+      name: 'a signing key of a zone',
+      values: given({ zone_config: { tokenPolicy: { keys: { a: { signingKey: 'hidden' } } } } }),
+    },
+    {
+      name: 'the private key by which this server authenticates at a provider',
+      values: given(withProvider({ jwtClientAuthentication: { kid: 'a', key: '-----BEGIN PRIVATE KEY-----' } })),
+    },
+    { name: 'a key that is shared with a provider', values: given(withProvider({ tokenKey: 'hidden' })) },
+    {
+      name: 'a key that is shared with a provider, as JWK',
+      values: given(withProvider({ tokenKey: '{"kty":"oct","k":"aGlkZGVu"}' })),
+    },
     { name: 'pods with TLS, whose probes would fail', values: given({ listen: { tls: {} } }) },
     { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
     { name: 'a misspelt value', values: given({}, { replica: 2 }) },
@@ -66,6 +83,15 @@ describe('the values of the chart', () => {
     const policy = { password: { policy: { global: { minLength: 12 } } } }
     const named = given({ bootstrap: { clients, identity_zones: [usersOfZone('${ANN}')] }, ...policy })
     assert.ok(accepts(named), JSON.stringify(accepts.errors))
+  })
+
+  it('may have what is public at a provider', () => {
+    for (const tokenKey of ['-----BEGIN PUBLIC KEY-----', '{"kty":"RSA","n":"AQAB","e":"AQAB"}', '${SHARED}']) {
+      assert.ok(accepts(given(withProvider({ tokenKey }))), tokenKey)
+    }
+    for (const own of [true, { kid: 'a', key: '${OWN_KEY}', cert: '-----BEGIN CERTIFICATE-----' }]) {
+      assert.ok(accepts(given(withProvider({ jwtClientAuthentication: own }))), JSON.stringify(accepts.errors))
+    }
   })
 
   it('are all used, and none is used that does not exist', () => {
