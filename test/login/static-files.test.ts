@@ -71,7 +71,7 @@ for (const mode of MODES) {
         { file: 'banner-logo.png', host: 'own.localhost:8080', of: 'a zone with its own', want: OWN, times: 1 },
       ]
       for (const { file, host, of, want, times } of logos) {
-        // Covers static files: /square-logo.png
+        // Covers static files: /square-logo.png; /product-logo.png; /banner-logo.png
         it(`serves the logo of ${of} at /${file}`, async () => {
           const { statusCode, headers, rawPayload } = await server.app.http.inject({
             url: `${path}/${file}`,
