@@ -339,6 +339,19 @@ for (const mode of MODES) {
       assert.deepEqual([fragment['id_token'], typeof fragment['access_token']], [undefined, 'string'])
     })
 
+    for (const type of ['id_token', 'token id_token', 'code id_token', 'code id_token token']) {
+      it(`refuse ${type} without openid before the user signs in, in standard (A7)`, async () => {
+        const query = { ...HYBRID, response_type: type, scope: 'profile' }
+        const answer = await authorize(server.browser(), query)
+        assert.equal(answer.status, 302, answer.text)
+        if (!isStandard) return assert.equal(answer.location().pathname, '/login')
+        const { fragment } = responseOf(answer)
+        assert.deepEqual([fragment['error'], fragment['state']], ['invalid_scope', 's1'])
+        assert.equal(fragment['error_description'], 'An ID token requires the scope openid')
+        assert.equal((await authorize(server.browser(), { ...query, scope: 'openid' })).location().pathname, '/login')
+      })
+    }
+
     // Covers configuration file: bootstrap.clients[]: require_nonce
     // Covers compatibility: authorization request: A8 nonce
     describe('and a nonce that is demanded (A8)', () => {

@@ -17,6 +17,7 @@ import {
   requireGrantForType,
   requireIdentityProvider,
   requireNonce,
+  requireOpenid,
   requireProfile,
 } from './request.ts'
 import { requireSource } from '../sources/sources.ts'
@@ -58,6 +59,7 @@ export const STANDARD_PARAMETERS: readonly ParameterCheck[] = [
   readTokenParameters,
   requireNonce,
   ...REQUESTED,
+  requireOpenid,
   readIdTokenHint,
 ]
 

@@ -6,7 +6,7 @@ import type { OAuthErrorCode } from '../../../model/oauth-error.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
 import { isS256Challenge, isWellFormed } from '../../../model/tokens/pkce.ts'
 import { namedResources } from '../../../model/tokens/resources.ts'
-import { parseScope, requestableScopes } from '../../../model/tokens/scopes.ts'
+import { parseScope, requestableScopes, scopeMatches } from '../../../model/tokens/scopes.ts'
 import { supportsProtocol } from '../../../model/zones/protocols.ts'
 import { azAttrOf, tokenFormatOf } from '../../params.ts'
 import { CODE_CHALLENGE_METHODS, isCodeChallengeMethod } from '../../pkce.ts'
@@ -199,6 +199,15 @@ export function readScope(context: AuthorizeContext, deps: OAuthDeps): void {
   } catch (error) {
     throw error instanceof OAuthError ? refusal(context, deps, error) : error
   }
+}
+
+/** Only a request for `openid` asks for an ID token (row A7): no user could make it valid. */
+export function requireOpenid(context: AuthorizeContext, deps: OAuthDeps): void {
+  const { responseType, requestedScopes } = context.asked
+  if (!found(responseType).has('id_token')) return
+  if (found(requestedScopes).some(scope => scopeMatches(scope, 'openid'))) return
+  const description = 'An ID token requires the scope openid'
+  throw refusal(context, deps, new OAuthError('invalid_scope', description, { rule: 'openid-scope' }))
 }
 
 /** Reads `token_format`. */
