@@ -6,6 +6,7 @@ import { AUTHORIZE_GRANT_TYPES, hasGrantType } from '../model/clients/grant-type
 import { LANGUAGES } from '../model/language.ts'
 import { methodsFor, secondFactorPolicy } from '../model/users/second-factor.ts'
 import { registrationPolicy } from '../model/clients/registration.ts'
+import type { Behaviour } from '../model/compatibility.ts'
 import type { AddressedZone } from '../model/request.ts'
 import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { isPublic } from '../token/keys/zone-key.ts'
@@ -28,6 +29,10 @@ import type { OAuthDeps } from './deps.ts'
 
 /** Scopes with a meaning of their own, as the specification lists them. */
 const SCOPES = ['openid', 'profile', 'email', 'phone', 'roles', 'user_attributes']
+
+/** Scopes that the metadata lists: none that administers, because programs request all that they find there. */
+export const listedScopes = ({ fullMetadata }: Pick<Behaviour, 'fullMetadata'>): readonly string[] =>
+  fullMetadata ? [...SCOPES, 'address'] : SCOPES
 
 const CLAIMS = [
   'sub',
@@ -143,7 +148,7 @@ function metadata(
     userinfo_endpoint: `${base}/userinfo`,
     jwks_uri: `${base}/token_keys`,
     end_session_endpoint: `${base}/logout.do`,
-    scopes_supported: behaviour.fullMetadata ? [...SCOPES, 'address'] : SCOPES,
+    scopes_supported: listedScopes(behaviour),
     subject_types_supported: ['public'],
     token_endpoint_auth_methods_supported: behaviour.fullMetadata ? methods : provenMethods,
     token_endpoint_auth_signing_alg_values_supported: behaviour.fullMetadata ? FOREIGN_ALGORITHMS : ['RS256', 'HS256'],

@@ -5,6 +5,7 @@ import { FOREIGN_ALGORITHMS } from '../token/foreign-keys.ts'
 import { turnedOff } from '../web/answers.ts'
 import { sendJson } from '../web/requests/json.ts'
 import { RESOURCE_METADATA_AT_ORIGIN } from '../web/zones/zone.ts'
+import { listedScopes } from './metadata.ts'
 import { withinProfile } from './profile-metadata.ts'
 import type { OAuthDeps } from './deps.ts'
 
@@ -36,6 +37,7 @@ function answer(
   const document = {
     resource: base,
     authorization_servers: [urls.issuer(zone)],
+    scopes_supported: listedScopes(behaviour),
     bearer_methods_supported: ['header', 'body'],
     resource_documentation: `${base}/docs`,
     ...(isBound && { dpop_signing_alg_values_supported: FOREIGN_ALGORITHMS }),

@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
+import { serviceNamed } from '../../src/model/service.ts'
+import { isRestricted } from '../../src/model/tokens/restricted-scopes.ts'
 
 const PATH = '/.well-known/oauth-protected-resource'
 const bootstrap = { identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'One' }] }
@@ -34,6 +36,12 @@ describe(`GET ${PATH}`, () => {
       assert.equal(reported['tls_client_certificate_bound_access_tokens'], undefined) // no certificate is read
       const metadata = (await server.send('/.well-known/oauth-authorization-server')).json()
       assert.equal(metadata['issuer'], 'http://localhost:8080')
+      assert.deepEqual(reported['scopes_supported'], metadata['scopes_supported'])
+      const listed = reported['scopes_supported'] as readonly string[] // as the metadata test shows
+      assert.deepEqual(
+        listed.filter(scope => isRestricted(scope, serviceNamed('svc'))),
+        [],
+      )
     }))
 
   it('reports certificates where the server reads them and the zone supports mutual TLS', async () => {

@@ -7,6 +7,8 @@ import { leftHalf } from '../../src/token/issuer.ts'
 import { authorize, signedIn } from '../support/authorize.ts'
 import { KEYS } from '../support/keys.ts'
 import { exchange, passwordTokens, tokensOf, verified } from '../support/oauth.ts'
+import { responseOf } from '../support/openapi.ts'
+import type { OpenApi } from '../support/openapi.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { sendJson } from '../support/zones.ts'
@@ -74,6 +76,10 @@ describe('what is signed for a client', () => {
     })
     assert.equal(protectedHeader.kid, 'ec')
     assert.equal(payload['user_name'], 'marissa')
+    const document = (await server.send('/openapi.json')).json<OpenApi & Record<string, unknown>>()
+    const operation = document.paths['/userinfo']?.['get'] ?? assert.fail()
+    const { content = {} } = responseOf(document, operation, 200) ?? assert.fail()
+    assert.deepEqual(Object.keys(content), ['application/json', 'application/jwt'])
   })
 
   it('is no token: neither a bearer nor a hint', async () => {

@@ -24,6 +24,7 @@ const resourceMetadata: Operation = {
       open({
         resource: text,
         authorization_servers: listOf(text),
+        scopes_supported: listOf(text),
         bearer_methods_supported: listOf(text),
         resource_documentation: text,
         dpop_signing_alg_values_supported: listOf(text),

@@ -177,7 +177,10 @@ const userinfo = (more: Partial<Operation> = {}): Operation => ({
   summary: 'Read the claims of the user',
   about: 'OpenID Connect Core §5.3.',
   answers: {
-    200: json('The claims.', ref('UserInfo')),
+    200: {
+      about: 'The claims, as a signed JWT for clients with `userinfo_signed_response_alg`.',
+      content: { 'application/json': ref('UserInfo'), 'application/jwt': text },
+    },
     403: 'The token is not a user token, or lacks the scope `openid`.',
   },
   ...more,
