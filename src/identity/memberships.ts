@@ -1,5 +1,6 @@
 // Maps a provider's groups to memberships that its origin owns, updated at every sign-in, and to the claim `roles`. Does not
 // change memberships of other origins, such as those created by an administrator.
+import { canonicalDn, LOOK_ALIKE } from './directory/distinguished-name.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Behaviour } from '../model/compatibility.ts'
@@ -83,9 +84,9 @@ export function createMemberships(deps: MembershipDeps): Memberships {
   }
 
   return {
-    async resolve(zone, provider, { mapped = [], asScopes = [], keeps, roles, addsMissing }) {
+    async resolve(zone, provider, { mapped = [], areDns = false, asScopes = [], keeps, roles, addsMissing }) {
       if (mapped.length > MAX_GROUPS || asScopes.length > MAX_GROUPS) return TOO_MANY
-      const byMapping = await findMapped(zone, provider, mapped)
+      const byMapping = await findMapped(zone, provider, { mapped, areDns })
       const named = await findNamed(zone, provider, { asScopes, addsMissing })
       const counts = keeps ? matcherOf(keeps) : () => true
       const missing = named.missing.filter(counts)
@@ -116,10 +117,18 @@ export function createMemberships(deps: MembershipDeps): Memberships {
 function createGroupSearch(deps: Pick<MembershipDeps, 'store' | 'service' | 'behaviour'>) {
   const { store, service } = deps
 
-  async function findMapped(zone: Zone, { originKey }: Origin, names: readonly string[]) {
+  async function findMapped(
+    zone: Zone,
+    { originKey }: Origin,
+    { mapped = [], areDns = false }: Pick<ExternalGroups, 'mapped' | 'areDns'>,
+  ): Promise<readonly NamedGroup[]> {
     // Nothing but the case is ignored: users of many providers make groups themselves.
-    const keys = names.filter(name => !LOOK_ALIKE.test(name)).map(keyOf)
-    return keys.length === 0 ? [] : store.groups.findMapped(zone.id, originKey, keys)
+    const keys = mapped.filter(name => !LOOK_ALIKE.test(name)).map(keyOf)
+    const canonical = new Set(areDns ? mapped.flatMap(dn => canonicalDn(dn) ?? []) : [])
+    const found = keys.length === 0 ? [] : await store.groups.findMapped(zone.id, originKey, [...keys, ...canonical])
+    if (canonical.size === 0) return found
+    const odd = await store.groups.listOddlyMapped(zone.id, originKey)
+    return [...found, ...odd.filter(({ externalGroup }) => canonical.has(canonicalDn(externalGroup) ?? ''))]
   }
 
   /**
@@ -163,9 +172,6 @@ function createGroupSearch(deps: Pick<MembershipDeps, 'store' | 'service' | 'beh
 const SCOPE = new RegExp(`^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,${MAX_GROUP_TEXT}}$`)
 
 const keyOf = (name: string): string => name.toLowerCase()
-
-/** The signs for theta, ohm, kelvin and angstrom, whose lower case is that of a letter: such a name differs from the one with it. */
-const LOOK_ALIKE = /[\u03f4\u2126\u212a\u212b]/
 
 /**
  * Whether a name fits one of the patterns of a whitelist, in which `*` stands for any characters, or none. Patterns that no

@@ -91,6 +91,8 @@ export interface ExternalUser {
 export interface ExternalGroups {
   /** Names that the mappings of `/Groups/External` are looked up by, case-insensitively. */
   readonly mapped?: readonly string[]
+  /** Whether these are DNs, which mappings may spell in another way. */
+  readonly areDns?: boolean
   /** Names of groups here. Administrative ones count only where `externalGroupsWhitelist` has exactly the same name. */
   readonly asScopes?: readonly string[]
   /** Patterns of the groups here that count, in which `*` is any characters; absent means all. */

@@ -144,6 +144,7 @@ describe('what is taken over from an entry', () => {
     const mapped = { ...config, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', storeCustomAttributes: false }
     assert.deepEqual(personIn({ uid: ['ann'] }, { groups, config: mapped })?.groups, {
       mapped: ['cn=a', 'cn=b', 'cn=c'],
+      areDns: true,
       roles: [],
       addsMissing: false,
     })

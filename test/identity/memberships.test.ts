@@ -76,6 +76,32 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), ['app.read'])
   })
 
+  const dns: readonly (readonly [mapped: string, dn: string])[] = [
+    ['cn=staff,dc=corp', 'CN = Staff , DC = Corp'],
+    ['cn = staff, dc = corp', 'cn=Staff,dc=Corp'],
+    ['cn=a\\,b,dc=corp', 'cn=A\\2CB,dc=corp'],
+    ['cn=a\\2cb,dc=corp', 'cn=A\\,B,dc=corp'],
+    ['uid=1+cn=staff,dc=corp', 'cn=Staff+uid=1,dc=corp'],
+    ['cn=domain  users,dc=corp', 'cn=Domain Users,dc=corp'],
+    ['cn=domain users,dc=corp', 'cn=Domain\\20Users,dc=corp'],
+    ['cn=\\231,dc=corp', 'cn=\\#1,dc=corp'],
+    ['not a name', 'Not a Name'],
+    ['cn=bad\\', 'CN=Bad\\'],
+  ]
+  for (const [mapped, dn] of dns) {
+    it(`leads from ${dn} to what ${mapped} is mapped to, if it is a DN`, async () => {
+      await addGroup('app.read')
+      await addGroup('app.write')
+      await map(mapped, 'app.read')
+      await map('cn=others, dc=corp', 'app.write')
+      await map(mapped, 'app.write', 'other')
+      await arrive({ mapped: [dn], areDns: true })
+      assert.deepEqual(await names(), ['app.read'])
+      await arrive({ mapped: [dn] })
+      assert.deepEqual(await names(), mapped === dn.toLowerCase() ? ['app.read'] : [])
+    })
+  }
+
   it('is another group with the Kelvin sign, whose lower case is the letter k', async () => {
     await addGroup('app.read')
     await map('kiosk', 'app.read')

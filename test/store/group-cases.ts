@@ -545,6 +545,13 @@ export function groupCases({ store, newZone }: Lent): void {
         ],
       )
       assert.deepEqual(await store().groups.findMapped(newZone(), 'corp', ['staff']), [])
+      const odd = ['cn=a\\,b', 'cn=a+uid=1', 'cn=#61', 'cn=a  b', 'cn=a ,dc=x', 'cn=a, dc=x', 'cn =a', 'cn= a']
+      for (const dn of odd) await map('g2', dn)
+      await map('g2', 'cn=c b,dc=x')
+      await map('g2', 'cn=a, dc=y', 'other')
+      const oddly = await store().groups.listOddlyMapped(z, 'corp')
+      assert.deepEqual(oddly.map(({ externalGroup }) => externalGroup).toSorted(), odd.toSorted())
+      assert.deepEqual(new Set(oddly.map(({ id, displayName }) => `${id} ${displayName}`)), new Set(['g2 g2']))
       await nest(z, 'g0', 'g1')
       await nest(z, 'g1', 'g3')
       const outer = await store().groups.listOuterNames(z, ['g0', 'g2'])

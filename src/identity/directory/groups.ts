@@ -1,5 +1,6 @@
 // Finds the groups of a user, including nested ones; reads each once, even in cycles.
-import { commonNameOf, readFilter } from './names.ts'
+import { commonNameOf } from './distinguished-name.ts'
+import { readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession } from './session.ts'
 import { DirectoryError } from './directory-error.ts'
 import type { GroupRule } from '../../providers/directory-settings.ts'

@@ -50,19 +50,3 @@ export async function readFilter(text: string, member: string): Promise<FilterTe
     return filled(parse())
   }
 }
-
-/** The value of `cn` if the DN begins with it. */
-export function commonNameOf(dn: string): string | undefined {
-  const found = /^ *cn *= *((?:\\.|[^\\,+])*)/isu.exec(dn)?.[1]
-  if (found === undefined) return undefined
-  const pieces = found.match(/(?:\\[0-9a-f]{2})+|\\.|[^\\]/gisu) ?? []
-  while (pieces.at(-1) === ' ') pieces.pop() // an escaped one is part of the name
-  return pieces.map(unescaped).join('')
-}
-
-/** RFC 4514 §2.4: after a backslash, two hexadecimal digits are a byte of UTF-8; any other character is literal. */
-function unescaped(piece: string): string {
-  if (!piece.startsWith('\\')) return piece
-  const isHex = /^\\[0-9a-f]{2}/i.test(piece)
-  return isHex ? Buffer.from(piece.replaceAll('\\', ''), 'hex').toString('utf8') : piece.slice(1)
-}

@@ -101,7 +101,8 @@ function groupsOf(
     const asScopes = groups.flatMap(each => each.roles.flatMap(value => value.split(','))).map(name => name.trim())
     return { asScopes: [...new Set(asScopes)].filter(isShort), roles, addsMissing }
   }
-  return { mapped: groups.map(({ dn }) => dn).filter(dn => isShort(dn) && isClean(dn)), roles, addsMissing }
+  const mapped = groups.map(({ dn }) => dn).filter(dn => isShort(dn) && isClean(dn))
+  return { mapped, areDns: true, roles, addsMissing }
 }
 
 const customNames = (config: LdapProviderConfig): readonly string[] =>

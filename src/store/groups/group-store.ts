@@ -99,6 +99,10 @@ export interface GroupStore {
   ): Promise<void>
   /** The groups that any of these external groups, in lower case, is mapped to. */
   findMapped(zoneId: string, origin: string, externalGroups: readonly string[]): Promise<readonly NamedGroup[]>
+  /**
+   * Mappings that `findMapped` may miss if they are DNs: with escapes, several values in a name, or spaces that do not count.
+   */
+  listOddlyMapped(zoneId: string, origin: string): Promise<readonly (NamedGroup & { readonly externalGroup: string })[]>
 
   /** Adds a mapping if it does not exist yet. */
   addExternal(zoneId: string, mapping: ExternalGroup): Promise<void>

@@ -9,6 +9,20 @@ const MAPPED = withList<{ id: string; display_name: string }>(
    join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
    where external_groups.zone_id = :zone_id and origin = :origin and external_group in (${placeholders})`,
 )
+/**
+ * Mappings whose text may be a DN that has another canonical form than this text, which `MAPPED` does not find. Two spaces next to
+ * each other are written as a concatenation, because statements have single ones.
+ */
+const ODDLY_MAPPED = statement<
+  { zone_id: string; origin: string },
+  { id: string; display_name: string; external_group: string }
+>(
+  `select groups.id, groups.display_name, external_group from external_groups
+   join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
+   where external_groups.zone_id = :zone_id and origin = :origin and (
+   external_group like '% ' || ' %'
+   or ${['\\', '+', '#', ' ,', ', ', ' =', '= '].map(part => `external_group like '%${part}%' escape '~'`).join(' or ')})`,
+)
 const OUTER = withList<{ inner_id: string; display_name: string }>(
   placeholders => `select inner_id, groups.display_name from group_nesting
    join groups on groups.zone_id = group_nesting.zone_id and groups.id = outer_id
@@ -33,7 +47,7 @@ const JOIN = withList<never>(
 /** The part of `GroupStore` that sign-ins at providers use. */
 export function createUserMemberships(
   db: Database,
-): Pick<GroupStore, 'findMapped' | 'listOuterNames' | 'listDirect' | 'changeOwned'> {
+): Pick<GroupStore, 'findMapped' | 'listOddlyMapped' | 'listOuterNames' | 'listDirect' | 'changeOwned'> {
   return {
     async findMapped(zoneId, origin, externalGroups) {
       const found = new Map<string, NamedGroup>()
@@ -43,6 +57,14 @@ export function createUserMemberships(
         for (const { id, display_name: displayName } of rows) found.set(id, { id, displayName })
       }
       return [...found.values()]
+    },
+    async listOddlyMapped(zoneId, origin) {
+      const rows = await db.read(ODDLY_MAPPED, { zone_id: zoneId, origin })
+      return rows.map(({ id, display_name: displayName, external_group: externalGroup }) => ({
+        id,
+        displayName,
+        externalGroup,
+      }))
     },
     async listOuterNames(zoneId, ids) {
       const names = []

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { hasControlCharacter } from '../../../src/base/text/control-characters.ts'
-import { commonNameOf, dnValue, readFilter } from '../../../src/identity/directory/names.ts'
+import { canonicalDn, commonNameOf } from '../../../src/identity/directory/distinguished-name.ts'
+import { dnValue, readFilter } from '../../../src/identity/directory/names.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { enteredUserCode } from '../../../src/model/tokens/device-code.ts'
 import { parseLoginHint } from '../../../src/model/sessions/login-hint.ts'
@@ -90,6 +91,8 @@ export const userInput = target({
           !/(?:^|[^\\])[,+;<>"=]/.test(value.replaceAll('\\\\', '')),
       )
       assert.equal(commonNameOf(`cn=${value},dc=x`), text, 'another name in a DN')
+      const canonical = canonicalDn(`cn=${value},dc=x`)
+      if (canonical !== undefined) assert.equal(canonicalDn(canonical), canonical, 'a canonical form with another')
       assert.equal(shape(template({ '{0}': text, '{1}': '' }).toString()), SHAPE, 'another filter')
     }
     return code !== undefined || origin !== undefined || email !== undefined ? 'read' : 'refused'

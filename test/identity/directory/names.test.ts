@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { commonNameOf, dnValue, readFilter } from '../../../src/identity/directory/names.ts'
+import { dnValue, readFilter } from '../../../src/identity/directory/names.ts'
 import { UnusableDirectory } from '../../../src/providers/directory-settings.ts'
 
 describe('a name in a DN (RFC 4514)', () => {
@@ -17,19 +17,6 @@ describe('a name in a DN (RFC 4514)', () => {
   for (const [name, value] of values) {
     it(`is ${JSON.stringify(value)} for ${JSON.stringify(name)}`, () => assert.equal(dnValue(name), value))
   }
-})
-
-describe('the common name of a DN', () => {
-  const names: readonly (readonly [dn: string, name: string | undefined])[] = [
-    ['cn=readers,dc=x', 'readers'],
-    ['CN = Domain Users ,DC=x', 'Domain Users'],
-    ['cn=a\\,b\\+c,dc=x', 'a,b+c'],
-    ['cn=a\\2cb,dc=x', 'a,b'],
-    ['cn=J\\c3\\bcrgen+uid=1,dc=x', 'Jürgen'],
-    ['ou=x,cn=y', undefined],
-    ['', undefined],
-  ]
-  for (const [dn, name] of names) it(`is ${name} in "${dn}"`, () => assert.equal(commonNameOf(dn), name))
 })
 
 describe('a filter with places (RFC 4515)', () => {
