@@ -60,7 +60,7 @@ for (const mode of ['standard', 'uaa'] as const satisfies readonly Compatibility
       assert.equal(await finish(browser, done, 'newer@shop.example', NEW_PASSWORD), WELCOME)
     })
 
-    it('redirects to the application even after a failed sign-in', async () => {
+    it('redirects to the application after a failed and a successful sign-in', async () => {
       const browser = server.browser()
       await signUpWith(browser, 'typo@shop.example', requestedReturn)
       const done = await confirmed(browser, await linkTo(server, 'typo@shop.example'))

@@ -299,7 +299,7 @@ for (const mode of MODES) {
       }
     })
 
-    describe('POST /profile/sessions', () => {
+    describe('Sessions on /profile', () => {
       let here: Browser
       let phone: Browser
       before(async () => {
@@ -361,7 +361,7 @@ for (const mode of MODES) {
         assert.ok((await isSignedIn(here)) && (await isSignedIn(phone)))
       })
 
-      it('ends nothing for the handle of the current session or an invalid one', async () => {
+      it('does not end the current session, or any by an invalid handle', async () => {
         const [own = ''] = handles((await phone.send('/profile')).text)
         const id = phone.cookies.get(cookie) ?? ''
         const invalid: readonly Fields[] = [

@@ -410,7 +410,7 @@ describe('Passkey sign-in with two processes', () => {
 })
 
 describe('Passkeys of zones by path', () => {
-  it('are not accepted in another zone, nor are its challenges', async () => {
+  it('are not accepted in another zone, nor are their challenges', async () => {
     const zones = ['x', 'y'].map(id => ({ id, subdomain: id, name: id, bootstrap: { users: defaultBootstrap.users } }))
     const bootstrap = { ...defaultBootstrap, identity_zones: zones }
     const server = await startServer({ config: { base_url: 'https://id.example', bootstrap } })

@@ -81,7 +81,7 @@ for (const mode of MODES) {
         assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 302, 'the code was not used up')
       })
 
-      it('and reports the lockout only after the correct password', async () => {
+      it('and reports the lockout on the page', async () => {
         const browser = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
         assert.match((await prove(browser, { code: app.code(server) })).text, /Too many|too many/)
