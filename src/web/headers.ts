@@ -57,4 +57,17 @@ export function sendPlainJson(_: FastifyRequest, reply: FastifyReply, payload: u
   done(null, payload)
 }
 
+const NOT_ASCII = /[^\x21-\x7e]/
+
+/**
+ * Hook: writes the target of a redirect in ASCII (RFC 9110 §10.2.2). Settings of a zone may have any characters, and Node.js
+ * fails at those beyond Latin-1.
+ */
+export function sendAsciiLocation(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: HookDone): void {
+  const location = reply.getHeader('location')
+  const written = typeof location === 'string' && NOT_ASCII.test(location) ? URL.parse(location) : null
+  if (written) reply.header('location', written.href)
+  done(null, payload)
+}
+
 type HookDone = (error: Error | null, payload: unknown) => void

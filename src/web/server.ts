@@ -8,7 +8,7 @@ import type { Urls } from '../model/urls.ts'
 import { acceptBodies } from './requests/bodies.ts'
 import { answerBrokenRequest } from './requests/broken-request.ts'
 import { hasUnclearEnd } from './requests/host.ts'
-import { sendPlainJson } from './headers.ts'
+import { sendAsciiLocation, sendPlainJson } from './headers.ts'
 import { parseQuery } from './requests/query.ts'
 import { createProxyTrust } from './requests/trusted-proxies.ts'
 import { resourceMetadataOf } from './callers/resource-metadata-url.ts'
@@ -133,6 +133,7 @@ function prepare(http: FastifyInstance, { behaviour, urls }: RouterOptions): voi
   http.addHook('onRequest', dropClosedConnection)
   acceptBodies(http, behaviour)
   http.addHook('onSend', sendPlainJson)
+  http.addHook('onSend', sendAsciiLocation)
   http.addHook('onSend', endUnread)
 }
 

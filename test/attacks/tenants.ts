@@ -341,6 +341,23 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
+    attack: 'lets the pages of a zone lead to an address with characters that no header can have',
+    outcome: 'leads there, in ASCII, and no request fails',
+    async attempt() {
+      for (const mode of MODES) {
+        const server = await startZoneServer({ mode })
+        const link = 'https://b\u00fccher.example/\u20ac/\u010d\u010aX'
+        const links = { logout: { redirectUrl: link } }
+        assert.equal(await setOwnZone(server, { links }), 200)
+        const target = 'https://xn--bcher-kva.example/%E2%82%AC/%C4%8D%C4%8AX'
+        const answer = await server.send('/logout.do?redirect=x', { host: HOST_OF_Z1 })
+        assert.equal(answer.headers['location'], target)
+        assert.deepEqual(server.faults, [])
+        await server.stop()
+      }
+    },
+  },
+  {
     attack: 'lets the pages of a zone lead to a script',
     outcome: 'is refused wherever a zone names a link',
     async attempt() {
