@@ -1,18 +1,23 @@
 import type { JsonRecord } from '../../base/json.ts'
 import { isLoopbackHost } from '../../base/loopback.ts'
 import { addressKind } from '../../base/network-address.ts'
+import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import { providerFromJson } from '../../providers/provider-json.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
 import type { Bootstrap, ZoneBootstrap } from '../records/records.ts'
 
-/** Warnings about identity providers of the configuration with which sign-in is not possible yet, and about groups of none. */
+/**
+ * Warnings about identity providers of the configuration with which sign-in is not possible yet, about groups of none, and about
+ * issuers of several providers.
+ */
 export async function providerWarnings(
   {
     identityProviders,
     externalGroups,
+    clients,
     identityZones,
-  }: Pick<Bootstrap, 'identityProviders' | 'externalGroups' | 'identityZones'>,
+  }: Pick<Bootstrap, 'identityProviders' | 'externalGroups' | 'clients' | 'identityZones'>,
   { serviceName, allowPrivate, baseUrl }: { serviceName: string; allowPrivate: boolean; baseUrl: string },
 ): Promise<readonly string[]> {
   const records = [...identityProviders, ...identityZones.flatMap(({ bootstrap }) => bootstrap.identityProviders)]
@@ -32,7 +37,33 @@ export async function providerWarnings(
     ...warnings,
     ...groupWarnings({ identityProviders, externalGroups }, serviceName),
     ...identityZones.flatMap(zone => groupWarnings(zone.bootstrap, serviceName)),
+    ...issuerWarnings({ identityProviders, clients }, serviceName),
+    ...identityZones.flatMap(zone => issuerWarnings(zone.bootstrap, serviceName)),
   ]
+}
+
+const JWT_BEARER: TokenGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** Several providers may share an issuer in browsers, but an assertion names no provider: it is refused (`invalid_grant`). */
+function issuerWarnings(
+  { identityProviders, clients }: Pick<ZoneBootstrap, 'identityProviders' | 'clients'>,
+  serviceName: string,
+): readonly string[] {
+  const isUsed = clients.some(client => [client['authorized_grant_types']].flat().includes(JWT_BEARER))
+  if (!isUsed) return []
+  const originsOf = new Map<string, string[]>()
+  for (const record of identityProviders) {
+    const { type, active, config } = providerFromJson({ ...record }, { serviceName }).definition
+    const issuer = config['issuer']
+    if (type !== 'oidc1.0' || active === false || typeof issuer !== 'string') continue
+    originsOf.set(issuer, [...(originsOf.get(issuer) ?? []), record.originKey])
+  }
+  return [...originsOf]
+    .filter(([, origins]) => origins.length > 1)
+    .map(
+      ([issuer, origins]) =>
+        `identity providers ${origins.join(', ')}: clients cannot present assertions of ${issuer} (jwt-bearer), which is the issuer of several`,
+    )
 }
 
 /** Accounts of the internal provider have no groups elsewhere. */

@@ -92,6 +92,40 @@ it('warns of a provider at a forbidden address', async () => {
   assert.deepEqual(await directory('ldaps://directory.example.org'), [])
 })
 
+it('warns of providers that assertions cannot choose among, in every zone', async () => {
+  const load = async (providers: readonly (object | undefined)[], grants: unknown): Promise<readonly string[]> => {
+    const client = {
+      client_id: 'app',
+      client_secret: 'a long secret',
+      authorized_grant_types: grants,
+      scope: ['openid'],
+    }
+    const bootstrap = { clients: [client], identity_providers: providers }
+    const inZone = { identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap }] }
+    const smtp = { host: 'localhost', from: 'id@example.org' }
+    const { warnings } = await loadText(folder, JSON.stringify({ smtp, bootstrap }))
+    const { warnings: ofZone } = await loadText(folder, JSON.stringify({ smtp, bootstrap: inZone }))
+    const about = (each: string): boolean => each.startsWith('identity providers ')
+    assert.deepEqual(ofZone.filter(about), warnings.filter(about))
+    return warnings.filter(about)
+  }
+  const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+  const of = (originKey: string, issuer: string | undefined, active = true): object => ({
+    ...provider,
+    originKey,
+    active,
+    config: { ...usable, issuer },
+  })
+  const both = [of('staff', 'https://partner.example'), of('guests', 'https://partner.example')]
+  const warning =
+    'identity providers staff, guests: clients cannot present assertions of https://partner.example (jwt-bearer), which is the issuer of several'
+  assert.deepEqual(await load(both, [grant]), [warning])
+  assert.deepEqual(await load(both, ['client_credentials']), [])
+  assert.deepEqual(await load([both[0], of('guests', 'https://other.example')], [grant]), [])
+  assert.deepEqual(await load([both[0], of('guests', 'https://partner.example', false)], [grant]), [])
+  assert.deepEqual(await load([of('staff', undefined), of('guests', undefined)], [grant]), [])
+})
+
 it('warns of external groups of unknown origins, in every zone', async () => {
   const mapped = (...origins: readonly (string | undefined)[]) =>
     origins.map((origin, index) => ({ displayName: 'cloud.read', externalGroup: `group-${index}`, origin }))
