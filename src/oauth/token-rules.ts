@@ -97,11 +97,10 @@ function withResources(
   { behaviour }: { readonly behaviour: Behaviour },
 ): Authorization {
   const { zone, client, subject, refreshed, issuedTokenType, resources: granted } = authorization
-  if (refreshed || issuedTokenType !== undefined || !supportsProtocol(zone, 'resourceIndicators', behaviour)) {
-    return authorization
-  }
+  if (refreshed || issuedTokenType !== undefined) return authorization
   const isOfUser = subject.kind === 'user'
-  const resources = resourcesFor(params.all('resource'), { granted, client, isOfUser })
+  const named = supportsProtocol(zone, 'resourceIndicators', behaviour) ? params.all('resource') : []
+  const resources = resourcesFor(named, { granted, client, isOfUser })
   return resources === granted ? authorization : { ...authorization, resources, grantedResources: granted ?? resources }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { authorize, signedIn } from '../support/authorize.ts'
-import { exchange, isAlive, MODES, refresh, RESOURCE, tokensOf } from '../support/oauth.ts'
+import { changeClient, exchange, isAlive, MODES, refresh, RESOURCE, tokensOf } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { caller, sendJson, tokenOf } from '../support/zones.ts'
@@ -158,6 +158,22 @@ for (const mode of MODES) {
       }
     })
 
+    it('are lost with the record of the client, too, where the zone has the protocol no more', async () => {
+      const code = await codeFor(ORDERS, STOCK)
+      const issued = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
+      await changeClient(server, 'shop', { resources: [STOCK] })
+      await setProtocol(server, false)
+      try {
+        const refreshed = tokensOf(await refresh(server, issued.refresh_token, { resource: ORDERS }, SHOP))
+        assert.deepEqual(audienceOf(refreshed.access_token), [STOCK])
+        const redeemed = tokensOf(await redeem(code, { resource: ORDERS }))
+        assert.deepEqual(audienceOf(redeemed.access_token), [STOCK])
+      } finally {
+        await changeClient(server, 'shop', { resources: [ORDERS, STOCK, BARE] })
+        await setProtocol(server, true)
+      }
+    })
+
     it('are nothing for a client that has none', async () => {
       const answer = await authorize(browser, {
         response_type: 'code',
@@ -203,3 +219,9 @@ describe('resources where the zone has none', () => {
     await server.stop()
   })
 })
+
+async function setProtocol(server: TestServer, resourceIndicators: boolean): Promise<void> {
+  const zone = await server.store.zones.find('svc')
+  assert.ok(zone)
+  await server.store.zones.update({ ...zone, config: { ...zone.config, protocols: { resourceIndicators } } })
+}

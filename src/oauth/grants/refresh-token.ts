@@ -97,9 +97,8 @@ export async function authorizeByRefresh(
   }
 
   const granted = Array.isArray(token.claims['resources']) ? stringsIn(token.claims['resources']) : undefined
-  const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
-    ? resourcesFor(params.all('resource'), { granted, client, isOfUser: true })
-    : granted
+  const named = supportsProtocol(zone, 'resourceIndicators', behaviour) ? params.all('resource') : []
+  const resources = resourcesFor(named, { granted, client, isOfUser: true })
 
   return {
     zone,
