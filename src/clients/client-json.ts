@@ -21,6 +21,7 @@ import type { ClientProblem, ClientReading, ClientRules, Refuse } from './client
 import { asksForEncryption, metadataProblems } from './metadata-rules.ts'
 import { isKeepable, UNKEEPABLE } from '../records/kinds.ts'
 import { readRecord, showRecord, wireNames } from '../records/record.ts'
+import { JWT_BEARER } from '../model/clients/grant-types.ts'
 
 /** A client as a request or the configuration defines it, without its zone, stored secrets and dates. */
 export type ClientDefinition = Omit<
@@ -63,8 +64,6 @@ export const CLIENT_MEMBERS: ReadonlySet<string> = new Set([
   ...wireNames(clientSecretFields),
   ...IGNORED,
 ])
-
-const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /**
  * Reads a client in the shape of `POST /oauth/clients` and checks all rules, including those of the caller and the

@@ -1,13 +1,11 @@
 // How the user of a presented token signed in, for what is granted in exchange: never more than the token contains.
 import { memberOf, stringsIn } from '../base/json.ts'
 import { foreignClasses, levelOf, withLevel } from '../model/sessions/assurance.ts'
-import type { TokenGrantType } from '../model/clients/grant-types.ts'
+import { TOKEN_EXCHANGE } from '../model/clients/grant-types.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { supportsLevels } from '../model/users/second-factor.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { refuseToken } from '../token/token-refusals.ts'
-
-const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** Whether the token was issued by a token exchange, which limits its scopes and lifetime. */
 export const isExchanged = ({ grant_type: type }: Readonly<Record<string, unknown>>): boolean => type === TOKEN_EXCHANGE

@@ -5,7 +5,7 @@ import type { Client } from '../model/clients/client.ts'
 import { mayUseGrant } from '../model/clients/client.ts'
 import { demandsOn } from '../model/clients/client-demands.ts'
 import type { Behaviour } from '../model/compatibility.ts'
-import { hasGrantType } from '../model/clients/grant-types.ts'
+import { TOKEN_EXCHANGE, hasGrantType } from '../model/clients/grant-types.ts'
 import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import { concerning, OAuthError } from '../model/oauth-error.ts'
 import { supportsProtocol } from '../model/zones/protocols.ts'
@@ -19,8 +19,6 @@ import { lacksFactor } from './grants/resource-owner.ts'
 import { lackingLevel } from './lacking-level.ts'
 import { azAttrOf } from './params.ts'
 import type { Params } from './params.ts'
-
-const TOKEN_EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /** The grant of the `grant_type`, if the zone has it. */
 export function findGrant(zone: Zone, type: string | undefined, { behaviour }: { behaviour: Behaviour }): Grant {

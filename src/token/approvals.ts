@@ -2,6 +2,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { APPROVAL_SECONDS, isCurrent } from '../model/users/approval.ts'
 import type { Client } from '../model/clients/client.ts'
+import { TOKEN_EXCHANGE } from '../model/clients/grant-types.ts'
 import type { TokenGrantType } from '../model/clients/grant-types.ts'
 import { isAutoApproved } from '../model/tokens/scopes.ts'
 import type { User } from '../model/users/user.ts'
@@ -10,7 +11,6 @@ import type { Store } from '../store/store.ts'
 import type { VerifiedToken } from './token-validity.ts'
 
 const PASSWORD: TokenGrantType = 'password'
-const EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 /**
  * The client whose approvals a token of a user needs; undefined if it needs none. A user who gives a client the password is not
@@ -20,7 +20,7 @@ const EXCHANGE: TokenGrantType = 'urn:ietf:params:oauth:grant-type:token-exchang
 export function approvedClientOf({ client, claims }: Pick<VerifiedToken, 'client' | 'claims'>): string | undefined {
   const { grant_type: grantType, approved_client: first } = claims
   if (grantType === PASSWORD) return undefined
-  if (grantType !== EXCHANGE) return client.clientId
+  if (grantType !== TOKEN_EXCHANGE) return client.clientId
   return typeof first === 'string' ? first : undefined
 }
 

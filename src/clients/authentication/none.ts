@@ -2,6 +2,7 @@ import { isPublic } from '../../model/clients/client.ts'
 import { isWellFormed } from '../../model/tokens/pkce.ts'
 import { carriesAssertion } from './client-assertion.ts'
 import type { ClientAuthMethod, CredentialParams } from './method.ts'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
 /** No credential: for clients with `allowpublic`, whose requests carry a PKCE verifier or a rotating refresh token. */
 export const none: ClientAuthMethod = {
@@ -36,7 +37,7 @@ function carriesProof(path: string, params: CredentialParams): boolean {
       return params.get('code') !== undefined && isWellFormed(params.get('code_verifier') ?? '')
     case 'refresh_token':
       return params.get('refresh_token') !== undefined
-    case 'urn:ietf:params:oauth:grant-type:device_code':
+    case DEVICE_CODE:
       return true // without a code the grant itself refuses the request
     default:
       return false

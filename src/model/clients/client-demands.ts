@@ -5,6 +5,7 @@ import { PROFILES } from '../../records/profiles.ts'
 import type { Profile } from '../../records/profiles.ts'
 import type { Client } from './client.ts'
 import type { Zone } from '../zones/zone.ts'
+import { DEVICE_CODE, TOKEN_EXCHANGE } from './grant-types.ts'
 
 interface ClientDemands {
   /** The profile that asks for it. */
@@ -50,8 +51,8 @@ const FAPI_GRANT_TYPES: readonly string[] = [
   'authorization_code',
   'client_credentials',
   'refresh_token',
-  'urn:ietf:params:oauth:grant-type:device_code',
-  'urn:ietf:params:oauth:grant-type:token-exchange',
+  DEVICE_CODE,
+  TOKEN_EXCHANGE,
 ]
 
 /** The profile of the client or its zone; of two different ones the later in the list. */

@@ -12,6 +12,15 @@ interface GrantTypeRow {
   readonly protocol?: Protocol
 }
 
+/** RFC 7522. */
+export const SAML2_BEARER = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
+/** RFC 7523 §2.1. */
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+/** RFC 8628. */
+export const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+/** RFC 8693. */
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
 /** In the order of the client API's error messages. */
 const ROWS = [
   { type: 'authorization_code', endpoint: 'token' },
@@ -20,10 +29,10 @@ const ROWS = [
   { type: 'client_credentials', endpoint: 'token' },
   { type: 'refresh_token', endpoint: 'token' },
   { type: 'user_token', endpoint: 'token' },
-  { type: 'urn:ietf:params:oauth:grant-type:saml2-bearer', endpoint: 'token' },
-  { type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', endpoint: 'token' },
-  { type: 'urn:ietf:params:oauth:grant-type:device_code', endpoint: 'token', protocol: 'deviceGrant' },
-  { type: 'urn:ietf:params:oauth:grant-type:token-exchange', endpoint: 'token', protocol: 'tokenExchange' },
+  { type: SAML2_BEARER, endpoint: 'token' },
+  { type: JWT_BEARER, endpoint: 'token' },
+  { type: DEVICE_CODE, endpoint: 'token', protocol: 'deviceGrant' },
+  { type: TOKEN_EXCHANGE, endpoint: 'token', protocol: 'tokenExchange' },
 ] as const satisfies readonly GrantTypeRow[]
 
 type Row = (typeof ROWS)[number]

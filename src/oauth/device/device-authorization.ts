@@ -22,8 +22,8 @@ import { parseParams } from '../params.ts'
 import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
 import type { OAuthDeps } from '../deps.ts'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
-const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
 const ENDPOINT = { path: DEVICE_AUTHORIZATION_PATH, allowsNone: true, allowsAssertion: true } as const
 
 /** 256 bits. */
@@ -75,7 +75,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps)
 
   function requireGrant({ zone }: FastifyRequest, client: Client): void {
     const { grantTypes } = demandsOn(zone, client)
-    if (mayUseGrant(client, TYPE) && (!grantTypes || grantTypes.includes(TYPE))) return
+    if (mayUseGrant(client, DEVICE_CODE) && (!grantTypes || grantTypes.includes(DEVICE_CODE))) return
     throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
   }
 

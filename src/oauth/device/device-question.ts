@@ -14,8 +14,7 @@ import { contextOf } from '../../web/requests/request-context.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { lackingLevel } from '../lacking-level.ts'
 import type { OAuthDeps } from '../deps.ts'
-
-const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
 /** A device that waits for a decision, and the client that it runs. */
 interface WaitingDevice {
@@ -75,7 +74,7 @@ function findWaitingDevice(
     if (code === undefined) return undefined
     const device = await store.devices.enter(zone.id, digest(code), clock.now())
     const client = device && (await store.clients.find(zone.id, device.clientId))
-    return device && client && mayUseGrant(client, TYPE) ? { code, device, client } : undefined
+    return device && client && mayUseGrant(client, DEVICE_CODE) ? { code, device, client } : undefined
   }
   // Counted before the check, so that concurrent attempts count too.
   return limits.wrongUserCodes.attempt(userKey, () => limits.wrongUserCodesAt.attempt(caller, enter, isWrong), isWrong)

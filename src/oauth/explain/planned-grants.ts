@@ -4,6 +4,7 @@ import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
 import { confirmationIn } from '../../model/tokens/confirmation.ts'
+import { DEVICE_CODE, JWT_BEARER, SAML2_BEARER, TOKEN_EXCHANGE } from '../../model/clients/grant-types.ts'
 import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
@@ -40,12 +41,12 @@ export const PLANS: Readonly<Record<TokenGrantType, Plan>> = {
   client_credentials: ({ request }) => authorizeClient(request),
   password: planPassword,
   authorization_code: planCode,
-  'urn:ietf:params:oauth:grant-type:device_code': planDevice,
+  [DEVICE_CODE]: planDevice,
   refresh_token: planRefresh,
   user_token: planUserToken,
-  'urn:ietf:params:oauth:grant-type:jwt-bearer': assertion('urn:ietf:params:oauth:grant-type:jwt-bearer'),
-  'urn:ietf:params:oauth:grant-type:saml2-bearer': assertion('urn:ietf:params:oauth:grant-type:saml2-bearer'),
-  'urn:ietf:params:oauth:grant-type:token-exchange': planExchange,
+  [JWT_BEARER]: assertion(JWT_BEARER),
+  [SAML2_BEARER]: assertion(SAML2_BEARER),
+  [TOKEN_EXCHANGE]: planExchange,
 }
 
 async function planPassword(planning: Planning, deps: ExplainDeps): Promise<Authorization> {

@@ -20,6 +20,7 @@ import type { ExplainedClaim, ExplainedRefusal, ExplainedScope, Explanation } fr
 import { explainPlanned } from './planned.ts'
 import type { PlannedRequest } from './planned-request.ts'
 import { explainRefusal } from './refusal-details.ts'
+import { TOKEN_EXCHANGE } from '../../model/clients/grant-types.ts'
 
 /** Finds a token by its value, or by its id if it is stored. */
 export async function explainToken(zone: AddressedZone, token: string, deps: ExplainDeps): Promise<Explanation> {
@@ -190,8 +191,6 @@ async function planToday(
   return planned && explainPlanned(zone, planned, deps)
 }
 
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-
 function plannedFrom(
   { claims, kind, stored }: IssuedToken,
   token: string,
@@ -204,7 +203,7 @@ function plannedFrom(
   // An id is not the value, without which there is no refresh.
   const isValue = stored?.format !== 'jwt' || token.includes('.')
   if (kind === 'refresh_token' && isValue) return { clientId, grantType: 'refresh_token', refreshToken: token, about }
-  if (grantType === 'implicit' || grantType === EXCHANGE) return undefined
+  if (grantType === 'implicit' || grantType === TOKEN_EXCHANGE) return undefined
   return { clientId, grantType, about, ...(user && { user: { id: user.id } }) }
 }
 

@@ -2,7 +2,7 @@
 import { isJsonRecord, memberOf, parseJson } from '../../base/json.ts'
 import { auditEntryToJson } from '../../model/audit/audit-entry.ts'
 import type { AuditEntry } from '../../model/audit/audit-entry.ts'
-import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
+import { TOKEN_EXCHANGE, TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
 import type { ExplainDeps } from './deps.ts'
@@ -120,7 +120,7 @@ function plannedFrom({ clientId }: AuditEntry, facts: Readonly<Record<string, st
   }
 }
 
-const NEEDS_TOKEN: ReadonlySet<string> = new Set(['refresh_token', 'urn:ietf:params:oauth:grant-type:token-exchange'])
+const NEEDS_TOKEN: ReadonlySet<string> = new Set(['refresh_token', TOKEN_EXCHANGE])
 
 function missingIn({ type }: AuditEntry, facts: Readonly<Record<string, string>> | undefined): string {
   if (!facts) return `An event ${type} does not have the request: only TokenRefusedEvent does.`

@@ -10,6 +10,7 @@ import type { User } from '../../model/users/user.ts'
 import { tokenFormatOf } from '../params.ts'
 import type { DecidedRequest, DecisionDeps, GrantDeps } from './grant.ts'
 import { foreignDescription, lacksFactor, refusal, scopesOfUser } from './resource-owner.ts'
+import { JWT_BEARER, SAML2_BEARER } from '../../model/clients/grant-types.ts'
 
 /** The subject of a valid assertion. */
 export interface AssertedUser {
@@ -21,9 +22,7 @@ export interface AssertedUser {
 }
 
 /** The `grant_type` of the request and of the tokens it yields. */
-export type AssertionGrantType =
-  | 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-  | 'urn:ietf:params:oauth:grant-type:saml2-bearer'
+export type AssertionGrantType = typeof JWT_BEARER | typeof SAML2_BEARER
 
 /** Grants the user's scopes that the client may have; those not auto-approved need the user's approval. */
 export async function authorizeByAssertion(

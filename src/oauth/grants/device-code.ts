@@ -9,12 +9,11 @@ import { tokenFormatOf } from '../params.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { DecidedRequest, Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { stillGranted } from './still-granted.ts'
-
-const TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
 /** Gives a device its tokens once a user has allowed it (RFC 8628 §3.4). */
 export const deviceCode: Grant = {
-  type: TYPE,
+  type: DEVICE_CODE,
   caller: 'client',
   async authorize(request, deps) {
     const { zone, client, params } = request
@@ -27,7 +26,7 @@ export const deviceCode: Grant = {
       throw concerning(error, user.id)
     })
     // A tricked user may have withdrawn the approval before the device asked.
-    const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: TYPE } }, scopes, deps)
+    const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: DEVICE_CODE } }, scopes, deps)
     if (unapproved !== undefined) throw unknown()
     return authorizeByDecision({ decision, user, scopes }, request)
   },
@@ -50,7 +49,7 @@ export function authorizeByDecision(
   return {
     zone,
     client,
-    grantType: TYPE,
+    grantType: DEVICE_CODE,
     subject: {
       kind: 'user',
       user,

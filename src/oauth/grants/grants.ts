@@ -1,3 +1,4 @@
+import { DEVICE_CODE, JWT_BEARER, SAML2_BEARER, TOKEN_EXCHANGE } from '../../model/clients/grant-types.ts'
 import type { TokenGrantType } from '../../model/clients/grant-types.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
@@ -20,10 +21,10 @@ const BY_TYPE: Readonly<Record<TokenGrantType, Grant>> = {
   password,
   refresh_token: refreshToken,
   user_token: userToken,
-  'urn:ietf:params:oauth:grant-type:saml2-bearer': saml2Bearer,
-  'urn:ietf:params:oauth:grant-type:jwt-bearer': jwtBearer,
-  'urn:ietf:params:oauth:grant-type:device_code': deviceCode,
-  'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchange,
+  [SAML2_BEARER]: saml2Bearer,
+  [JWT_BEARER]: jwtBearer,
+  [DEVICE_CODE]: deviceCode,
+  [TOKEN_EXCHANGE]: tokenExchange,
 }
 
 /** Every grant of the token endpoint, in the order of discovery. */

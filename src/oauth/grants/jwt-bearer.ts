@@ -12,8 +12,7 @@ import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertio
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { requireAllowedProvider } from './grant.ts'
 import { checkProvider, requireFactorOfToken } from './resource-owner.ts'
-
-const TYPE = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+import { JWT_BEARER } from '../../model/clients/grant-types.ts'
 
 /** RFC 8725 §3.11: what a provider signs for another purpose, such as a logout token, may name the same user and audience. */
 const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'authorization-grant+jwt'])
@@ -26,7 +25,7 @@ const MAX_ASSERTION_LENGTH = 32_768
  * zone itself. Does not check `jti` for reuse, which RFC 7523 §3 permits: clients present a token until it expires.
  */
 export const jwtBearer: Grant = {
-  type: TYPE,
+  type: JWT_BEARER,
   caller: 'client',
   async authorize(request, deps) {
     const { zone, client, params } = request
@@ -53,7 +52,7 @@ export const jwtBearer: Grant = {
     const result = await identity.signInWithAssertion(request, signIn)
     const asserted = assertedUser(result, deps) ?? (own && (await ownUser(request, own, deps)))
     if (!asserted) throw unusable(unmapped, deps)
-    return authorizeByAssertion(TYPE, asserted, { request, deps })
+    return authorizeByAssertion(JWT_BEARER, asserted, { request, deps })
   },
 }
 

@@ -30,6 +30,7 @@ import { revocationEvent } from '../../model/tokens/revocation-event.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { DecidedRequest, DecisionDeps, Grant, GrantDeps, GrantRequest } from './grant.ts'
 import { lacksFactor, requireUsableProvider } from './resource-owner.ts'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
 /** Exchanges a refresh token for a new access token (RFC 6749 §6). */
 export const refreshToken: Grant = {
@@ -149,12 +150,7 @@ function keptOf(claims: Claims, clientAuthMethod: DecidedRequest['clientAuthMeth
 }
 
 /** The grants in which the user signs in to this client, which is what an ID token states. */
-const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set([
-  'authorization_code',
-  'password',
-  'implicit',
-  'urn:ietf:params:oauth:grant-type:device_code',
-])
+const GRANTS_WITH_ID_TOKEN: ReadonlySet<string> = new Set(['authorization_code', 'password', 'implicit', DEVICE_CODE])
 
 /** As refresh tokens have them: `{"level":"2","values":[…]}`. Those of older versions have the values of the provider alone. */
 function classesIn(acr: unknown): readonly string[] | undefined {

@@ -6,15 +6,14 @@ import { userAgentIn } from '../../model/users/user-agent.ts'
 import { samlEntityIdOf } from '../../model/zones/zone.ts'
 import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
 import type { Grant, GrantDeps, GrantRequest } from './grant.ts'
-
-const TYPE = 'urn:ietf:params:oauth:grant-type:saml2-bearer'
+import { SAML2_BEARER } from '../../model/clients/grant-types.ts'
 
 /**
  * Accepts a SAML 2.0 bearer assertion about a user (RFC 7522). It names the alias of the token endpoint as its recipient,
  * at the address of the zone that the request used, also where it is presented at /oauth/token.
  */
 export const saml2Bearer: Grant = {
-  type: TYPE,
+  type: SAML2_BEARER,
   caller: 'client',
   async authorize(request, deps) {
     const { zone, client, params, undoOnFailure } = request
@@ -31,7 +30,7 @@ export const saml2Bearer: Grant = {
     if (why !== undefined) report(request, { assertion, why }, deps)
     // UAA: one code for every assertion that cannot be used. See docs/compatibility.md, C11.
     const externalUser = assertedUser(result, deps, behaviour.unusableAssertion)
-    if (externalUser) return authorizeByAssertion(TYPE, externalUser, { request, deps })
+    if (externalUser) return authorizeByAssertion(SAML2_BEARER, externalUser, { request, deps })
     const description = isUnreadable
       ? 'Error decoding incoming SAML message'
       : behaviour.reportUnknownIssuer

@@ -16,8 +16,8 @@ import type { Params } from '../params.ts'
 import { approvalProblem, approvedClientOf } from '../../token/approvals.ts'
 import type { DecidedRequest, DecisionDeps, Grant } from './grant.ts'
 import { requireFactorOfToken, requireUsableProvider } from './resource-owner.ts'
+import { TOKEN_EXCHANGE } from '../../model/clients/grant-types.ts'
 
-const TYPE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 
@@ -31,7 +31,7 @@ type Actor = Readonly<Record<string, unknown>>
  * no further scopes and no longer lifetime, and none is issued for a revoked token.
  */
 export const tokenExchange: Grant = {
-  type: TYPE,
+  type: TOKEN_EXCHANGE,
   caller: 'client',
   async authorize(request, deps) {
     const { zone, client, remoteAddress } = request
@@ -86,7 +86,7 @@ export async function authorizeByExchange(
   const authorization: Authorization = {
     zone,
     client,
-    grantType: TYPE,
+    grantType: TOKEN_EXCHANGE,
     subject: {
       kind: 'user',
       user,

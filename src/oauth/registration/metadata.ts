@@ -14,6 +14,7 @@ import type { Zone } from '../../model/zones/zone.ts'
 import { parseResponseType } from '../authorize/response/response-type.ts'
 import { impliedType, redirectUriProblem } from './redirect-uris.ts'
 import type { ApplicationType } from './redirect-uris.ts'
+import { DEVICE_CODE } from '../../model/clients/grant-types.ts'
 
 /** Metadata whose members are valid on their own; `clientFromJson` checks the rules between members. */
 export interface RequestedClient {
@@ -35,7 +36,6 @@ interface MetadataRules {
 export const invalidMetadata = (description: string, error: OAuthErrorCode = 'invalid_client_metadata'): OAuthError =>
   new OAuthError({ error, status: 400 }, description)
 
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 const MAX_ENTRIES = 20
 const MAX_NAME_LENGTH = 100
 /** Blanks, controls and what fonts leave out or leave blank, such as fillers of Hangul and Braille. */
@@ -227,7 +227,7 @@ function readTypes(
 ): { readonly grantTypes: readonly string[]; readonly responseTypes: readonly string[] } {
   const sentTypes = stringsOf(sent, 'response_types')
   // Editors register every grant that they know and discovery lists; the response names those that they have (RFC 7591 §3.2.1).
-  const sentGrants = stringsOf(sent, 'grant_types')?.filter(grant => grant !== DEVICE_GRANT)
+  const sentGrants = stringsOf(sent, 'grant_types')?.filter(grant => grant !== DEVICE_CODE)
   const impliedTypes = sentGrants?.includes('authorization_code') === false ? [] : ['code']
   const responseTypes = [...new Set(sentTypes ?? impliedTypes)]
   const needed = new Set<string>()
