@@ -7,7 +7,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { jwtType } from '../../model/tokens/jwt-type.ts'
+import { isNumericDate, jwtType } from '../../model/tokens/jwt.ts'
 import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { KeySource, WantedKey } from '../../token/foreign-keys.ts'
@@ -67,8 +67,8 @@ export function readAssertion(params: CredentialParams): ClientAssertion {
   const { iss, sub, aud, jti, exp, iat, nbf } = claims
   const audience = [aud].flat().filter(item => typeof item === 'string')
   const notBefore = [iat, nbf].filter(moment => moment !== undefined)
-  const isComplete = isText(iss) && isText(sub) && audience.length > 0 && isMoment(exp)
-  if (!isComplete || !notBefore.every(isMoment)) throw refuse('Bad credentials')
+  const isComplete = isText(iss) && isText(sub) && audience.length > 0 && isNumericDate(exp)
+  if (!isComplete || !notBefore.every(isNumericDate)) throw refuse('Bad credentials')
   const { alg, kid, typ } = header
   if (alg === undefined || !FOREIGN_ALGORITHMS.includes(alg)) throw refuse('Bad client_assertion algorithm')
   return {
@@ -86,8 +86,6 @@ export function readAssertion(params: CredentialParams): ClientAssertion {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-
-const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /** Header and claims. Keys in the header (`jwk`, `jku`, `x5u`, `x5c`) are never read. */
 function decode(jwt: string): {

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { decodeJwt } from 'jose/jwt/decode'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { jwtType } from '../../model/tokens/jwt-type.ts'
+import { jwtType } from '../../model/tokens/jwt.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'

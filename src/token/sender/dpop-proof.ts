@@ -17,6 +17,7 @@ import { FOREIGN_ALGORITHMS, openPublicKey } from '../foreign-keys.ts'
 import { verifyText } from '../keys/jws-algorithms.ts'
 import type { DpopNonces } from './dpop-nonce.ts'
 import { NONCE_SECONDS } from './dpop-nonce.ts'
+import { isNumericDate } from '../../model/tokens/jwt.ts'
 
 /** Dependencies for verifying proofs. */
 interface ProofDeps {
@@ -161,7 +162,7 @@ function comparable(url: string): string | undefined {
 
 /** §4.3 items 10 and 11. A nonce dates the proof, so the client's clock may be wrong (§11.1). */
 function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, { clock, nonces }: ProofDeps): void {
-  if (!isMoment(iat)) throw bad('The proof has no iat')
+  if (!isNumericDate(iat)) throw bad('The proof has no iat')
   if (nonce === undefined && zone.config.requireDpopNonce !== false) {
     throw new ProofProblem('use_dpop_nonce', 'The proof must have the nonce of the header DPoP-Nonce')
   }
@@ -172,12 +173,10 @@ function checkTime({ iat, exp, nbf, nonce }: JsonRecord, { zone }: SentRequest, 
   const skew = nonce === undefined ? SKEW_SECONDS : SKEW_WITH_NONCE_SECONDS
   if (Math.abs(now - iat) > skew) throw bad('The iat of the proof is not close to the current time')
   // RFC 7519 §4.1: a client that sets them expects them to be checked.
-  const isOver = exp !== undefined && !(isMoment(exp) && now < exp + skew)
-  const isEarly = nbf !== undefined && !(isMoment(nbf) && now >= nbf - skew)
+  const isOver = exp !== undefined && !(isNumericDate(exp) && now < exp + skew)
+  const isEarly = nbf !== undefined && !(isNumericDate(nbf) && now >= nbf - skew)
   if (isOver || isEarly) throw bad('The proof has expired or is not yet valid')
 }
-
-const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /** RFC 7638 §3, of the key and not of what was sent: the members in lexicographic order. */
 function thumbprint(key: KeyObject): string {

@@ -11,7 +11,7 @@ import { demandsOn } from '../../../model/clients/client-demands.ts'
 import { outboundShareOf } from '../../../clients/outbound-share.ts'
 import type { Client } from '../../../model/clients/client.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
-import { jwtType } from '../../../model/tokens/jwt-type.ts'
+import { isNumericDate, jwtType } from '../../../model/tokens/jwt.ts'
 import { algorithmNamed } from '../../../model/tokens/signing-key.ts'
 import { BEGUN_SECONDS } from '../../../model/tokens/pushed-request.ts'
 import type { AddressedZone } from '../../../model/request.ts'
@@ -75,7 +75,7 @@ export async function readObject(received: ReceivedObject, deps: RequestObjectDe
   const parameters = encode(claims)
   if (typeof jti !== 'string') return { parameters }
   const end = addSeconds(received.at, MAX_REMEMBERED_SECONDS)
-  const until = isMoment(exp) && exp * 1000 < end.getTime() ? new Date(exp * 1000) : end
+  const until = isNumericDate(exp) && exp * 1000 < end.getTime() ? new Date(exp * 1000) : end
   // A user who started in time may return later.
   const once = { idDigest: onceDigest(client, jti), until: addSeconds(until, SKEW_SECONDS + BEGUN_SECONDS) }
   return { parameters, once }
@@ -123,8 +123,6 @@ async function verified(jwt: string, key: Parameters<typeof compactVerify>[1], a
   return claims
 }
 
-const isMoment = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
-
 function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, { urls }: RequestObjectDeps): void {
   const { client_id: clientId, iss, sub, aud, exp, nbf, iat } = claims
   if (clientId !== client.clientId) throw refuse('The client_id of the request object is not that of the client')
@@ -140,16 +138,16 @@ function checkClaims(claims: JsonRecord, { client, zone, at }: ReceivedObject, {
   const isOurs = [aud].flat().some(one => ours.has(one))
   if (aud !== undefined && !isOurs) throw refuse('The audience of the request object is not this server')
   for (const moment of [exp, nbf, iat]) {
-    if (moment !== undefined && !isMoment(moment)) throw refuse('A time in the request object is not a number')
+    if (moment !== undefined && !isNumericDate(moment)) throw refuse('A time in the request object is not a number')
   }
   const now = at.getTime() / 1000
-  if (isMoment(exp) && now >= exp + SKEW_SECONDS) throw refuse('The request object has expired')
-  if ([nbf, iat].some(moment => isMoment(moment) && moment > now + SKEW_SECONDS)) {
+  if (isNumericDate(exp) && now >= exp + SKEW_SECONDS) throw refuse('The request object has expired')
+  if ([nbf, iat].some(moment => isNumericDate(moment) && moment > now + SKEW_SECONDS)) {
     throw refuse('The request object is not valid yet')
   }
   if (demandsOn(zone, client).profile === undefined) return
   if (aud === undefined) throw refuse('The request object must name this server as its audience')
-  if (!isMoment(nbf) || !isMoment(exp)) throw refuse('The request object must have nbf and exp')
+  if (!isNumericDate(nbf) || !isNumericDate(exp)) throw refuse('The request object must have nbf and exp')
   if (nbf < now - MAX_SECONDS - SKEW_SECONDS || exp > nbf + MAX_SECONDS) {
     throw refuse('The request object must not be valid for longer than an hour')
   }

@@ -4,3 +4,6 @@
  */
 export const jwtType = (typ: unknown): unknown =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
+
+/** Whether a claim is a time: seconds since 1970 (RFC 7519 §2). */
+export const isNumericDate = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
