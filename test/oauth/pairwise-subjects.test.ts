@@ -114,6 +114,9 @@ describe('subjects of pairwise clients', () => {
     const { id } = await userNamed(there, 'marissa')
     const { searchParams } = (await authorize(await signedIn(there), request('one'))).location()
     assert.equal(searchParams.get('session_state'), null)
+    const refused = (await authorize(await signedIn(there), { ...request('one'), request: 'a.b.c' })).location()
+    assert.equal(refused.searchParams.get('error'), 'invalid_request_object')
+    assert.equal(refused.searchParams.get('session_state'), null)
     const form = { redirect_uri: request('one').redirect_uri }
     const issued = tokensOf(await exchange(there, searchParams.get('code') ?? '', form, secret('one')))
     const bearer = issued.access_token

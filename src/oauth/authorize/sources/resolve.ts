@@ -47,6 +47,7 @@ export async function resolve(context: AuthorizeContext, deps: OAuthDeps): Promi
   const { zone } = request
   const client = await deps.store.clients.find(zone.id, params.get('client_id') ?? '')
   if (!client) return context // refused by the check that looks for it
+  context.asked = { ...context.asked, client } // whom a refusal is for
   const begun = begunOf(context, client, deps)
   const begunAt = begun?.at
   const now = deps.clock.now()
@@ -175,7 +176,7 @@ function refusalTo(
   deps: OAuthDeps,
 ): Error {
   const outer = { ...context, asked: { client } }
-  const onPage = (code: OAuthErrorCode): PageError => new PageError(400, cause.message, { code })
+  const onPage = (code: OAuthErrorCode): PageError => new PageError(400, cause.message, { code, cause })
   if (context.params.get('redirect_uri') === undefined) return onPage(cause.error)
   try {
     verifyRedirectUri(outer, deps)
