@@ -70,3 +70,13 @@ export function recordRefusal(
     data: JSON.stringify(data),
   })
 }
+
+/** Does the work; a refusal is recorded. */
+export async function recordingRefusals<T>(of: RefusedRequest, deps: OAuthDeps, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    recordRefusal(error, of, deps)
+    throw error
+  }
+}

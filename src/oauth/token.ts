@@ -23,7 +23,7 @@ import type { VouchedCaller } from './grants/vouched.ts'
 import { formOf, parseParams, queryNames } from './params.ts'
 import type { Params } from './params.ts'
 import { requireNotExchanged } from './presented-sign-in.ts'
-import { recordRefusal } from './refusal-event.ts'
+import { recordingRefusals } from './refusal-event.ts'
 import {
   findGrant,
   requireClientLevel,
@@ -72,12 +72,8 @@ export function tokenEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
     const caller = isVouched(request, params, behaviour)
       ? await vouchedCaller(request, { params, endpoint }, deps)
       : await callerOf(request, { grant, params, endpoint }, deps)
-    try {
-      return await grantTo(caller, { request, reply, context, params, grant }, deps)
-    } catch (error) {
-      recordRefusal(error, { context, client: caller.client, params, endpoint: ENDPOINT.path }, deps)
-      throw error
-    }
+    const of = { context, client: caller.client, params, endpoint: ENDPOINT.path }
+    return recordingRefusals(of, deps, () => grantTo(caller, { request, reply, context, params, grant }, deps))
   }
 
   // UAA: GET is treated like POST. See docs/compatibility.md, C5.

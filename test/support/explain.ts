@@ -61,7 +61,15 @@ export const explainBootstrap = {
 export const explainConfig = (more: object = {}) => ({
   bootstrap: explainBootstrap,
   audit: { enabled: true },
-  zone_config: { protocols: { tokenExchange: true, deviceGrant: true, resourceIndicators: true } },
+  zone_config: {
+    protocols: {
+      tokenExchange: true,
+      deviceGrant: true,
+      resourceIndicators: true,
+      requestObjects: true,
+      pushedRequests: true,
+    },
+  },
   ...more,
 })
 

@@ -33,6 +33,7 @@ import {
 import { STANDARD_PARAMETERS, UAA_PARAMETERS } from './checks/parameter-checks.ts'
 import type { Check } from './checks/parameter-checks.ts'
 import { chooseAccount, isSilent, signIn } from './checks/prompt.ts'
+import { refusalIn } from './refusal.ts'
 import { RedirectRefusal } from './response/redirect.ts'
 import { findClient, refuseRepeatedTarget, requireRedirectGrant, verifyRedirectUri } from './checks/target.ts'
 import { refuse, requireGrantLast, requireScopesForTokens, respond } from './response/response.ts'
@@ -141,7 +142,6 @@ function record(
   { request, params, asked, authenticatedUser }: AuthorizeContext,
   deps: OAuthDeps,
 ): void {
-  const refusal = error instanceof RedirectRefusal ? error.refusal : error
   const { client } = asked
   if (!client) return
   const of = {
@@ -151,7 +151,7 @@ function record(
     endpoint: AUTHORIZE_PATH,
     userId: authenticatedUser?.user.id,
   }
-  recordRefusal(refusal, of, deps)
+  recordRefusal(refusalIn(error), of, deps)
 }
 
 async function perform(step: Step, context: AuthorizeContext, deps: OAuthDeps): Promise<FastifyReply> {

@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
+import type { AuthenticatedClient } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
@@ -12,6 +13,7 @@ import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens
 import type { Zone } from '../../model/zones/zone.ts'
 import { PageError, turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
+import type { Exchange } from '../../web/exchange.ts'
 import type { Form } from '../../web/requests/form.ts'
 import { EMPTY_FORM, MalformedInput, parseForm } from '../../web/requests/form.ts'
 import { sendJson } from '../../web/requests/json.ts'
@@ -21,6 +23,7 @@ import { authorizationOf } from '../../web/requests/plain-basic.ts'
 import { encodeForm } from '../../web/requests/query.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import { formOf, parseParams, readParams } from '../params.ts'
+import { recordingRefusals } from '../refusal-event.ts'
 import { SECRETS } from './context.ts'
 import type { AuthorizeContext } from './context.ts'
 import { pushedChecks } from './checks/parameter-checks.ts'
@@ -54,15 +57,27 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
     const sent = formOf(request, settings) ?? EMPTY_FORM
     const params = parseParams(sent, behaviour)
     const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
-    const { client, clientAuthMethod } = await deps.authenticator.authenticate(from, credentials)
+    const caller = await deps.authenticator.authenticate(from, credentials)
+    const of = { context: from, client: caller.client, params, endpoint: ENDPOINT.path }
+    return recordingRefusals(of, deps, () => accept({ request, reply }, { ...caller, sent }))
+  }
+
+  /** Checks what an authenticated client has sent, and stores it. */
+  async function accept(
+    { request, reply }: Exchange,
+    { client, clientAuthMethod, sent }: AuthenticatedClient & { readonly sent: Form },
+  ): Promise<FastifyReply> {
+    const { zone } = request
     // Any caller can push for a client that need not authenticate.
-    if (clientAuthMethod === 'none') await deps.limits.anonymousPushes.take(callerKey(from, client.clientId))
+    if (clientAuthMethod === 'none') {
+      await deps.limits.anonymousPushes.take(callerKey(contextOf(request), client.clientId))
+    }
     const { once, ...found } = await parametersIn(request, { client, sent }, deps)
     const parameters = await withKey(request, { client, parameters: found.parameters }, deps)
     if (parameters.length > MAX_PARAMETERS_LENGTH) {
       throw new OAuthError({ error: 'invalid_request', status: 413 }, 'The request is too long') // RFC 9126 §2.3
     }
-    const isSigned = params.get('request') !== undefined
+    const isSigned = Boolean(sent.get('request'))
     await check({ request, reply, client, form: formIn(parameters), isSigned }, deps)
     await refuseTooMany(zone, client)
     // Anybody can push what a client without a credential signed, also after it was answered.

@@ -15,9 +15,19 @@ export const pageError = (status: number, code: OAuthErrorCode, description: str
 export function refusal(
   { asked }: AuthorizeContext,
   { behaviour }: Pick<OAuthDeps, 'behaviour'>,
-  { error, message, status, rule }: OAuthError,
+  problem: OAuthError,
 ): Error {
+  const { error, message, status, rule, detail } = problem
   const onPage = error === 'invalid_request' || error === 'unauthorized_client'
-  if (!behaviour.redirectErrors && onPage) return pageError(status, error, message)
-  return new RedirectRefusal(found(asked.target), new OAuthError(error, message, { rule }))
+  if (!behaviour.redirectErrors && onPage) return new PageError(status, message, { code: error, cause: problem })
+  return new RedirectRefusal(found(asked.target), new OAuthError(error, message, { rule, detail }))
+}
+
+/** The refusal that an error stands for; undefined for any other error. */
+export function refusalIn(error: unknown): OAuthError | undefined {
+  if (error instanceof OAuthError) return error
+  if (error instanceof RedirectRefusal) return error.refusal
+  if (!(error instanceof PageError)) return undefined
+  if (error.cause instanceof OAuthError) return error.cause
+  return error.code && new OAuthError({ error: error.code, status: error.status }, error.message)
 }

@@ -19,6 +19,8 @@ import { authorizationOf } from '../../web/requests/plain-basic.ts'
 import { addressOf, contextOf } from '../../web/requests/request-context.ts'
 import { bodyForm } from '../../web/route.ts'
 import { parseParams } from '../params.ts'
+import type { Params } from '../params.ts'
+import { recordingRefusals } from '../refusal-event.ts'
 import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
 import type { OAuthDeps } from '../deps.ts'
@@ -35,6 +37,11 @@ const MAX_SCOPE_LENGTH = 4000
 /** A collision has a probability of 1 in 25 billion, so repeated ones indicate a fault that retries do not fix. */
 const MAX_ATTEMPTS = 3
 
+interface DeviceCodes {
+  readonly device: string
+  readonly user: string
+}
+
 /** `POST /oauth/device_authorization` (RFC 8628 §3.1). */
 export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps): void {
   const { store, clock, random, urls, limits, behaviour } = deps
@@ -45,22 +52,8 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps)
     const context = contextOf(request)
     const credentials = { authorization: authorizationOf(request), params, endpoint: ENDPOINT }
     const { client } = await deps.authenticator.authenticate(context, credentials)
-    requireGrant(request, client)
-    const scope = params.get('scope')
-    if (scope !== undefined && scope.length > MAX_SCOPE_LENGTH) {
-      throw new OAuthError('invalid_scope', 'The scope is too long')
-    }
-    const scopes = parseScope(scope)
-    requestableScopes({ client, requested: scopes }, behaviour)
-    const resources = supportsProtocol(request.zone, 'resourceIndicators', behaviour)
-      ? namedResources(params.all('resource'), client)
-      : []
-    await limits.deviceCodes.take(siteKey(context, 'device'))
-    const codes = await insert(request, {
-      clientId: client.clientId,
-      scopes,
-      ...(resources.length > 0 && { resources }),
-    })
+    const of = { context, client, params, endpoint: DEVICE_AUTHORIZATION_PATH }
+    const codes = await recordingRefusals(of, deps, () => codesFor(request, { client, params }))
     const page = urls.ofZone(request.zone) + DEVICE_PATH
     const shown = shownUserCode(codes.user)
     return sendJson(reply, {
@@ -73,6 +66,25 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps)
     })
   })
 
+  /** Stores what the client asks for, if it may. */
+  async function codesFor(
+    request: FastifyRequest,
+    { client, params }: { readonly client: Client; readonly params: Params },
+  ): Promise<DeviceCodes> {
+    requireGrant(request, client)
+    const scope = params.get('scope')
+    if (scope !== undefined && scope.length > MAX_SCOPE_LENGTH) {
+      throw new OAuthError('invalid_scope', 'The scope is too long')
+    }
+    const scopes = parseScope(scope)
+    requestableScopes({ client, requested: scopes }, behaviour)
+    const resources = supportsProtocol(request.zone, 'resourceIndicators', behaviour)
+      ? namedResources(params.all('resource'), client)
+      : []
+    await limits.deviceCodes.take(siteKey(contextOf(request), 'device'))
+    return insert(request, { clientId: client.clientId, scopes, ...(resources.length > 0 && { resources }) })
+  }
+
   function requireGrant({ zone }: FastifyRequest, client: Client): void {
     const { grantTypes } = demandsOn(zone, client)
     if (mayUseGrant(client, DEVICE_CODE) && (!grantTypes || grantTypes.includes(DEVICE_CODE))) return
@@ -83,7 +95,7 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps)
     request: FastifyRequest,
     asked: Pick<DeviceRequest, 'clientId' | 'scopes' | 'resources'>,
     attempt = 1,
-  ): Promise<{ readonly device: string; readonly user: string }> {
+  ): Promise<DeviceCodes> {
     const device = random.urlSafe(CODE_LENGTH)
     const user = newUserCode(random)
     const now = clock.now()

@@ -67,6 +67,49 @@ for (const mode of MODES) {
       )
     })
 
+    it('has refusals of request objects, with the reason that the client does not get', async () => {
+      const browser = await signedIn(server)
+      const header = Buffer.from('{"alg":"ES256","typ":"oauth-authz-req+jwt"}').toString('base64url')
+      const query = { client_id: 'wild', response_type: 'code', redirect_uri: 'https://app.example/cb' }
+      const answer = await authorize(browser, { ...query, request: `${header}.e30.AAAA` })
+      assert.equal(answer.location().searchParams.get('error'), 'invalid_request_object')
+      const { recorded } = await explained(server, { event: await newest() })
+      assert.deepEqual([recorded?.client_id, recorded?.refusal?.['error']], ['wild', 'invalid_request_object'])
+      assert.equal(recorded?.refusal?.['detail'], 'there are no keys')
+    })
+
+    it('has refusals on a page, if the client is known', async () => {
+      const browser = await signedIn(server)
+      const query = { client_id: 'wild', response_type: 'code', redirect_uri: 'https://elsewhere.example/' }
+      assert.equal((await authorize(browser, query)).status, 400)
+      const mismatch = (await explained(server, { event: await newest() })).recorded
+      assert.equal(mismatch?.client_id, 'wild')
+      assert.match(
+        String(mismatch?.refusal?.['description']),
+        /^Invalid redirect https:\/\/elsewhere\.example\/ did not/,
+      )
+      // In `uaa` this one is on a page, too (row R2).
+      await authorize(browser, { ...query, redirect_uri: 'https://app.example/cb', max_age: 'x' })
+      const { recorded } = await explained(server, { event: await newest() })
+      assert.equal(recorded?.refusal?.['error'], 'invalid_request')
+      assert.match(String(recorded?.refusal?.['description']), /max_age/)
+    })
+
+    const elsewhere: readonly [path: string, id: string, form: Record<string, string>, error: string][] = [
+      ['/oauth/par', 'wild', { response_type: 'code', scope: 'unknown' }, 'invalid_scope'],
+      ['/oauth/device_authorization', 'cloud', { scope: 'unknown' }, 'invalid_scope'],
+    ]
+    for (const [path, id, form, error] of elsewhere) {
+      it(`has refusals at ${path}`, async () => {
+        const redirecting = path === '/oauth/par' && { redirect_uri: 'https://app.example/cb' }
+        const answer = await server.send(path, { form: { ...redirecting, ...form }, basic: basicOf(id) })
+        assert.equal(answer.json()['error'], error, answer.text)
+        const { recorded } = await explained(server, { event: await newest() })
+        const { endpoint, scope, error: recordedError } = recorded?.refusal ?? {}
+        assert.deepEqual([recorded?.client_id, endpoint, scope, recordedError], [id, path, 'unknown', error])
+      })
+    }
+
     it('has a refusal once that comes after the sign-in', async () => {
       const client = await server.store.clients.find('svc', 'wild')
       assert.ok(client)
