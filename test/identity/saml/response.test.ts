@@ -15,6 +15,7 @@ import { createSamlIdp } from '../../support/saml/saml-idp.ts'
 import { encrypted, samlTestKey, withBitTurned } from '../../support/saml/saml-signing.ts'
 import type { SamlTestKey } from '../../support/saml/saml-signing.ts'
 import type { EncryptionParts, ResponseParts } from '../../support/saml/saml-parts.ts'
+import { thinned } from '../../support/thinning.ts'
 
 const clock = createTestClock()
 const to = { entityId: 'latchkey', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' }
@@ -1035,7 +1036,8 @@ describe('an element that is encrypted on its own', () => {
     const sample = await encrypted('x', { ...to, algorithm: SAML.cbc })
     const [key, content] = [...sample.matchAll(/(?<=CipherValue>)\s*[A-Za-z0-9+/=]+/g)].map(([value]) => value)
     const wrapped = crypto.publicEncrypt({ key: ours.certificate, oaepHash: 'sha1' }, sessionKey).toString('base64')
-    for (let code = 33; code < 127; code += 1) {
+    const codes = Array.from({ length: 94 }, (_, index) => 33 + index)
+    for (const code of thinned(codes, 1)) {
       const parts = [before('<saml:NameID>abc'), first, second]
       const end = [before(`</saml:NameID>${String.fromCodePoint(code)}\u0002`), first]
       const sealed = Buffer.concat([...parts, ...end]).toString('base64')
