@@ -65,8 +65,12 @@ export const withoutComments = (css: string): string =>
     .replace(/([;{])\n/g, '$1')
     .trimStart()
 
-/** Reads the few files of the folder. */
-export function loadAssets(folder: string, basePath: string): Assets {
+/** Of each folder: they do not change while the server runs, which may be one of several in the process. */
+const loaded = new Map<string, readonly Asset[]>()
+
+function assetsOf(folder: string): readonly Asset[] {
+  const known = loaded.get(folder)
+  if (known) return known
   const assets = readdirSync(folder).flatMap((name): Asset | readonly [] => {
     const type = TYPES[extname(name)]
     if (type === undefined) return []
@@ -74,6 +78,13 @@ export function loadAssets(folder: string, basePath: string): Assets {
     const content = type === TYPES['.css'] ? Buffer.from(withoutComments(file.toString())) : file
     return { name, type, content, tag: digest(content.toString('base64')).slice(0, 16) }
   })
+  loaded.set(folder, assets)
+  return assets
+}
+
+/** The few files of the folder, which are read once. */
+export function loadAssets(folder: string, basePath: string): Assets {
+  const assets = assetsOf(folder)
   const find = (name: string): Asset => {
     const asset = assets.find(each => each.name === name)
     if (!asset) throw new Error(`${folder} has no ${name}`)
