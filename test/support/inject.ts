@@ -63,7 +63,9 @@ export function sender({ http }: Pick<App, 'http'>, baseUrl: string): Send {
       text: answer.body,
       json: () => JSON.parse(answer.body),
       location: () => new URL(String(answer.headers['location'])),
-      cookies: Object.fromEntries(answer.cookies.map(({ name, value }) => [name, value])),
+      get cookies() {
+        return Object.fromEntries(answer.cookies.map(({ name, value }) => [name, value])) // parsed each time
+      },
     }
   }
 }

@@ -10,20 +10,27 @@ import type { ServerOptions } from './server.ts'
 const configurations = new Map<string, Config>()
 /** A setting with a file, whose content may change. */
 const NAMES_FILE = /"\w*(?:file|tls)":/i
+const IN_MEMORY = 'sqlite::memory:'
 
 /** Reads the configuration from a file, in a folder that is removed again at once unless the configuration names files. */
-export async function readConfig({ config, mode = 'standard', playground = false, database }: ServerOptions) {
+export async function readConfig({
+  config,
+  mode = 'standard',
+  playground = false,
+  database = IN_MEMORY,
+}: ServerOptions) {
   const settings = { base_url: 'http://localhost:8080', ...config, compatibility: mode }
   const text = JSON.stringify(settings)
-  const recipe = JSON.stringify([text, playground])
-  const isKept = database === undefined && !NAMES_FILE.test(text)
+  // Of the database, only its kind matters to other settings.
+  const kind = database === IN_MEMORY ? database : new URL(database).protocol
+  const recipe = JSON.stringify([text, playground, kind])
+  const isKept = !NAMES_FILE.test(text)
   const known = isKept ? configurations.get(recipe) : undefined
-  if (known) return { config: known, recipe }
+  if (known) return { config: { ...known, database }, recipe }
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-test-'))
   const file = join(folder, 'latchkey.json')
   await writeFile(file, text)
-  const options = { ...(!playground && { config: file }), database: database ?? 'sqlite::memory:' }
-  const read = await loadConfig({ options, env: {}, cwd: folder })
+  const read = await loadConfig({ options: { ...(!playground && { config: file }), database }, env: {}, cwd: folder })
   if (!isKept) return { config: read, recipe, folder }
   await rm(folder, { recursive: true })
   configurations.set(recipe, read)
