@@ -29,9 +29,11 @@ describe('normalized', () => {
   }
 
   it('knows every character that decomposes to a combining one', () => {
-    const made = Array.from({ length: 0x110000 }, (_, code) => code)
-      .filter(code => code < 0xd800 || code > 0xdfff)
-      .map(code => String.fromCodePoint(code))
+    const blocks = Array.from({ length: 0x1100 }, (_, block) => block).filter(block => block < 0xd8 || block > 0xdf)
+    const made = blocks
+      .map(block => Array.from({ length: 0x100 }, (_, index) => String.fromCodePoint(block * 0x100 + index)))
+      .filter(block => block.join('\n').normalize('NFKD') !== block.join('\n')) // in others, none decomposes
+      .flat()
       .filter(text => !/\p{M}/u.test(text) && /^\p{M}/u.test(text.normalize('NFKD')))
     // The vowels of Thai and Lao begin no row: they decompose to marks that are not sorted.
     assert.deepEqual(made, ['\u0e33', '\u0eb3', '\uff9e', '\uff9f'])
