@@ -5,7 +5,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { postgresUrl } from '../../test/support/postgres.ts'
-import { rsaKeyPair } from '../../test/support/rsa-keys.ts'
+import { makeRsaKeys } from '../../test/support/rsa-keys.ts'
 import { passSignalsOn, ROOT, run } from './child-processes.ts'
 import { LINTED, runChecks } from './source-checks.ts'
 import { atOnce, runAll } from './steps.ts'
@@ -40,7 +40,7 @@ function fastTests(): Step {
     title: `Tests that need no program but Node.js (${extent}; npm test runs everything)`,
     hint: 'tests failed: see above',
     run: () => {
-      rsaKeyPair() // once, not in each of the processes
+      makeRsaKeys() // once, not in each of the processes
       return runFast(files, testEnvironment([]))
     },
   }
@@ -63,7 +63,7 @@ function tests(filters: readonly string[], options: readonly string[]): readonly
       hint: 'PostgreSQL does not start',
       run: async () => {
         postgres = await postgresUrl() // ends with this process
-        rsaKeyPair() // once, not in each of the processes
+        makeRsaKeys() // once, not in each of the processes
       },
     },
     {

@@ -8,6 +8,7 @@ import { epochSeconds } from '../../src/base/clock.ts'
 import { createTestClock } from '../support/clock.ts'
 import { MODES } from '../support/oauth.ts'
 import { RELYING_PARTY } from '../support/oidc-provider.ts'
+import { rsaKeys } from '../support/rsa-keys.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { Upstream } from '../support/upstream.ts'
@@ -17,7 +18,7 @@ type Config = Readonly<Record<string, unknown>>
 
 const pem = (key: { export(options: { type: 'pkcs8'; format: 'pem' }): string | Buffer }): string =>
   key.export({ type: 'pkcs8', format: 'pem' }).toString()
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const rsa = rsaKeys()
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const weak = generateKeyPairSync('rsa', { modulusLength: 1024 })
 

@@ -1,7 +1,7 @@
 // The modules of the OpenID Foundation's plans for FAPI 2.0, Security Profile and Message Signing, by their names: clients
 // that authenticate by keys or by certificates, with tokens that are bound to keys or to certificates.
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import type { JWTPayload } from 'jose'
@@ -11,13 +11,14 @@ import { dpopKey, nonceOf, proof } from '../support/dpop.ts'
 import { KEYS } from '../support/keys.ts'
 import { behindProxy, certificates, shown } from '../support/mutual-tls.ts'
 import { pkce } from '../support/request-objects.ts'
+import { rsaCryptoKeys, rsaKeys } from '../support/rsa-keys.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const ISSUER = 'http://localhost:8080'
 const CALLBACK = 'https://bank.example/cb'
 const es256 = await generateKeyPair('ES256', { extractable: true })
-const rs256 = await generateKeyPair('RS256', { extractable: true })
+const rs256 = await rsaCryptoKeys()
 const foreign = await generateKeyPair('ES256', { extractable: true })
 const SIGNERS = {
   ec: { alg: 'ES256', kid: 'ec', key: es256.privateKey },
@@ -253,7 +254,7 @@ function unsecured(claims: object): string {
 }
 
 /** A pair that signs by either RSA algorithm. */
-const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const rsaPair = rsaKeys()
 
 /** The answer has one of the errors that the module accepts. */
 function refused(answer: TestAnswer, ...errors: readonly string[]): void {

@@ -6,13 +6,14 @@ import type { CryptoKey } from 'jose'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { KEYS } from '../support/keys.ts'
 import { MODES } from '../support/oauth.ts'
+import { rsaCryptoKeys } from '../support/rsa-keys.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 import { caller, sendJson, tokenOf } from '../support/zones.ts'
 
 const ISSUER = 'http://localhost:8080'
 const es256 = await generateKeyPair('ES256', { extractable: true })
-const rs256 = await generateKeyPair('RS256', { extractable: true })
+const rs256 = await rsaCryptoKeys()
 const jwks = {
   keys: [
     { ...(await exportJWK(es256.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },

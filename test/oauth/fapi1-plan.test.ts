@@ -9,13 +9,14 @@ import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { KEYS } from '../support/keys.ts'
 import { behindProxy, certificates, shown } from '../support/mutual-tls.ts'
 import { pkce } from '../support/request-objects.ts'
+import { rsaCryptoKeys } from '../support/rsa-keys.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const ISSUER = 'http://localhost:8080'
 const CALLBACK = 'https://bank.example/cb'
 const ps256 = await generateKeyPair('PS256', { extractable: true })
-const rs256 = await generateKeyPair('RS256', { extractable: true })
+const rs256 = await rsaCryptoKeys()
 const foreign = await generateKeyPair('PS256', { extractable: true })
 const SIGNERS = {
   ps: { alg: 'PS256', kid: 'ps', key: ps256.privateKey },

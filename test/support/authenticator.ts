@@ -3,6 +3,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import type { JsonRecord } from '../../src/base/json.ts'
+import { rsaKeys } from './rsa-keys.ts'
 
 /** The subset of CBOR that authenticators use. */
 export type Cbor = number | string | Buffer | readonly Cbor[] | ReadonlyMap<number | string, Cbor>
@@ -167,7 +168,7 @@ export function keyPairFor(algorithm: Algorithm): { readonly publicKey: KeyObjec
     case 'EdDSA':
       return generateKeyPairSync('ed25519')
     case 'RS256':
-      return generateKeyPairSync('rsa', { modulusLength: 2048 })
+      return rsaKeys()
   }
 }
 

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { createPublicKey } from 'node:crypto'
 import { createServer } from 'node:http'
-import { exportJWK, exportSPKI, generateKeyPair, importPKCS8, importSPKI, SignJWT } from 'jose'
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose'
 import type { CryptoKey, JWK } from 'jose'
 import { epochSeconds } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
-import { inTurn, rsaKeyPair } from './rsa-keys.ts'
+import { inTurn, rsaCryptoKeys } from './rsa-keys.ts'
 
 /** The issuer that tokens of the provider name unless a test says otherwise. */
 export const CORP = 'https://corp.example'
@@ -28,14 +28,7 @@ export interface OidcProvider {
   token(claims?: Claims, header?: Claims): Promise<string>
 }
 
-const nextRsaKeys = inTurn(8, async () => {
-  const pair = rsaKeyPair()
-  const extractable = { extractable: true }
-  return {
-    privateKey: await importPKCS8(pair.privateKey, 'RS256', extractable),
-    publicKey: await importSPKI(pair.publicKey, 'RS256', extractable),
-  }
-})
+const nextRsaKeys = inTurn(8, rsaCryptoKeys)
 
 /** Makes the keys; tokens are made at the time of the clock. */
 export async function createOidcProvider(clock: Clock, { alg = 'RS256', kid = 'corp-1' } = {}): Promise<OidcProvider> {

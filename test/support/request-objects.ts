@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { CryptoKey, JWTPayload } from 'jose'
+import { rsaCryptoKeys } from './rsa-keys.ts'
 import type { TestAnswer, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
@@ -13,7 +14,7 @@ export const CALLBACK = 'https://bank.example/cb'
 export const BANK = ['bank', 'bank-secret'] as const
 
 const es256 = await generateKeyPair('ES256', { extractable: true })
-const rs256 = await generateKeyPair('RS256', { extractable: true })
+const rs256 = await rsaCryptoKeys()
 const ed25519 = await generateKeyPair('Ed25519', { extractable: true })
 const stranger = await generateKeyPair('ES256', { extractable: true })
 

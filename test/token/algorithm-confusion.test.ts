@@ -2,20 +2,21 @@
 // keys come from the zone alone, and no server is asked for more.
 import assert from 'node:assert/strict'
 import type { KeyObject } from 'node:crypto'
-import { constants, createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
+import { constants, createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { KEYS, textOf } from '../support/keys.ts'
 import { MODES, RESOURCE, passwordTokens, refresh, refused } from '../support/oauth.ts'
+import { rsaKeys } from '../support/rsa-keys.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const stranger = rsaKeys()
 const own = createPrivateKey(textOf(KEYS.RS256))
 const ownPublic = createPublicKey(own)
-const ofOtherZone = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+const ofOtherZone = rsaKeys().privateKey
 const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()
 const policy = (keys: object, activeKeyId: string) => ({
   tokenPolicy: { activeKeyId, keys, refreshTokenFormat: 'jwt' },

@@ -11,21 +11,19 @@ import { createForeignKeys, FOREIGN_ALGORITHMS } from '../../src/token/foreign-k
 import { UnusableDocument } from '../../src/token/published-documents.ts'
 import { createTestClock } from '../support/clock.ts'
 import { keyOfLongExponent } from '../support/long-exponent.ts'
+import { rsaKeys } from '../support/rsa-keys.ts'
 
 type Jwk = Record<string, unknown>
 
-const pair = (() => {
-  const rsa = (bits: number) => generateKeyPairSync('rsa', { modulusLength: bits })
-  return {
-    rsa: rsa(2048),
-    other: rsa(2048),
-    weak: rsa(1024),
-    'P-256': generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-    'P-384': generateKeyPairSync('ec', { namedCurve: 'P-384' }),
-    'P-521': generateKeyPairSync('ec', { namedCurve: 'P-521' }),
-    ed25519: generateKeyPairSync('ed25519'),
-  }
-})()
+const pair = {
+  rsa: rsaKeys(),
+  other: rsaKeys(),
+  weak: generateKeyPairSync('rsa', { modulusLength: 1024 }),
+  'P-256': generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  'P-384': generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  'P-521': generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  ed25519: generateKeyPairSync('ed25519'),
+}
 type Name = keyof typeof pair
 
 const jwkOf = (name: Name, more: Jwk = {}): Jwk => ({ ...pair[name].publicKey.export({ format: 'jwk' }), ...more })

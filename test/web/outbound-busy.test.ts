@@ -1,6 +1,5 @@
 // While all slots for outbound requests are in use, callers get 503 in the format of the endpoint, and no failure is recorded.
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
@@ -11,6 +10,7 @@ import { signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { createOidcProvider, RELYING_PARTY } from '../support/oidc-provider.ts'
+import { rsaKeys } from '../support/rsa-keys.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
@@ -21,7 +21,7 @@ const BACKGROUND_SLOTS = 4
 const SIGN_IN_SLOTS = 16
 const NO_OUTCOME = { delivered: 0, failed: 0, refused: 0, given_up: 0 }
 
-const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const { privateKey } = rsaKeys()
 
 /** A server that never responds, and counts requests. */
 async function startSilentHost() {

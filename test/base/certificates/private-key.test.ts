@@ -5,6 +5,7 @@ import { openingRounds, openPrivateKey, readPrivateKey } from '../../../src/base
 import { privatePem } from '../../support/config.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
 import { cpuStopwatch } from '../../support/cpu-time.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 
 const tlv = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const body = Buffer.concat(parts)
@@ -39,7 +40,7 @@ const pbkdf2 = (rounds: number): Buffer =>
 const HEAVY = 2 ** 31 - 1
 
 describe('Private keys in PEM', () => {
-  const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey: rsa } = rsaKeys()
   const { privateKey: ec } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const passphrase = 'open sesame'
   const plain = (key: typeof rsa): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()

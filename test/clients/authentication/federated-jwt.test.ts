@@ -9,6 +9,7 @@ import { CompactSign, decodeJwt } from 'jose'
 import { epochSeconds } from '../../../src/base/clock.ts'
 import { changeClient, MODES, passwordTokens, refused, tokensOf } from '../../support/oauth.ts'
 import type { Refusal } from '../../support/oauth.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -18,9 +19,9 @@ type Form = Readonly<Record<string, string>>
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const DISCOVERY = '/.well-known/openid-configuration'
 const pairs = {
-  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  rsa: rsaKeys(),
   ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
-  stranger: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  stranger: rsaKeys(),
 }
 const jwk = (name: keyof typeof pairs): Members => ({
   ...pairs[name].publicKey.export({ format: 'jwk' }),

@@ -24,6 +24,7 @@ import {
   tokensOf,
 } from '../../support/oauth.ts'
 import type { Refusal } from '../../support/oauth.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer, defaultBootstrap } from '../../support/server.ts'
 
@@ -33,10 +34,10 @@ type Form = Readonly<Record<string, string>>
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const random = createRandom()
 const pairs = {
-  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  rsa: rsaKeys(),
   ec: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   ed: generateKeyPairSync('ed25519'),
-  stranger: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  stranger: rsaKeys(),
 }
 const jwk = (name: keyof typeof pairs, more: Members = {}): Members => ({
   ...pairs[name].publicKey.export({ format: 'jwk' }),

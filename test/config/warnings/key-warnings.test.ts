@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { loadText, temporaryFolder } from '../../support/config.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 
 const folder = temporaryFolder()
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+const rsa = rsaKeys().privateKey.export({ type: 'pkcs8', format: 'pem' })
 const ES = { alg: 'ES256', pem: ec }
 const RS = { alg: 'RS256', pem: rsa }
 const HS = { alg: 'HS256', secret: 'a-secret-of-more-than-32-bytes-for-hs256' }

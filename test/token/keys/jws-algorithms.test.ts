@@ -6,13 +6,14 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { CompactSign } from 'jose/jws/compact/sign'
 import type { SigningAlgorithm } from '../../../src/model/tokens/signing-key.ts'
 import { signInPool, signNow, verifyText } from '../../../src/token/keys/jws-algorithms.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 
 interface Pair {
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
 }
 
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const rsa = rsaKeys()
 const ec = (namedCurve: string): Pair => generateKeyPairSync('ec', { namedCurve })
 const PAIRS: Readonly<Partial<Record<SigningAlgorithm, Pair>>> = {
   RS256: rsa,

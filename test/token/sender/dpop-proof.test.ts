@@ -16,6 +16,7 @@ import { createTestClock } from '../../support/clock.ts'
 import { dpopKey, proof } from '../../support/dpop.ts'
 import type { DpopKey, ProofContent } from '../../support/dpop.ts'
 import { keyOfLongExponent } from '../../support/long-exponent.ts'
+import { rsaKeys } from '../../support/rsa-keys.ts'
 
 const START = createTestClock().now()
 const BASE = 'https://id.example/base'
@@ -25,7 +26,7 @@ const URL_OF_TOKENS = `${BASE}/oauth/token`
 const zoneWith = (config: object = {}, more: Partial<AddressedZone> = {}): AddressedZone =>
   ({ id: 'svc', subdomain: '', active: true, address: 'host', config, ...more }) as unknown as AddressedZone // only what is read
 
-const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const RSA = rsaKeys()
 
 const lax = zoneWith({ requireDpopNonce: false })
 
@@ -80,7 +81,7 @@ describe('a DPoP proof', () => {
 
   const pairs: Readonly<Record<string, { publicKey: KeyObject; privateKey: KeyObject }>> = {
     RS: RSA,
-    PS: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    PS: rsaKeys(),
     ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
     ES384: generateKeyPairSync('ec', { namedCurve: 'P-384' }),
     ES512: generateKeyPairSync('ec', { namedCurve: 'P-521' }),
