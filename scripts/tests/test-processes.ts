@@ -111,14 +111,7 @@ async function runParts(parts: readonly Part[], { processes, flags = [] }: PartO
     for (const [index, { files, env }] of queue) {
       const start = performance.now()
       const list = join(folder, String(index))
-      const args = [
-        ...flags,
-        ...LARGE_HEAP,
-        UNTRACKED,
-        join('scripts', 'tests', 'run-shard.ts'),
-        list,
-        ...files,
-      ]
+      const args = [...flags, ...LARGE_HEAP, UNTRACKED, join('scripts', 'tests', 'run-shard.ts'), list, ...files]
       try {
         await run(process.execPath, args, { env, isQuiet: true })
       } catch (error) {
