@@ -16,8 +16,13 @@ interface RefusedRequest {
   readonly userId?: string | undefined
 }
 
-/** Errors of clients that are polling. */
-const EXPECTED: ReadonlySet<OAuthErrorCode> = new Set(['authorization_pending', 'slow_down', 'login_required'])
+/** Errors after which a client goes on: it polls, asks the user to sign in, or repeats its proof with the nonce. */
+const EXPECTED: ReadonlySet<OAuthErrorCode> = new Set([
+  'authorization_pending',
+  'slow_down',
+  'login_required',
+  'use_dpop_nonce',
+])
 
 /** Limit for the data of an event, counted as JSON, which escapes some characters as six. */
 const MAX_LENGTH = 330

@@ -68,6 +68,7 @@ export const explainConfig = (more: object = {}) => ({
       resourceIndicators: true,
       requestObjects: true,
       pushedRequests: true,
+      dpop: true,
     },
   },
   ...more,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorize, signedIn } from '../../support/authorize.ts'
 import { eventsOf } from '../../support/audit.ts'
+import { dpopKey, provenToken } from '../../support/dpop.ts'
 import { asking, explainConfig, explained, GRANTS, rulesOf } from '../../support/explain.ts'
 import { MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -141,6 +142,14 @@ for (const mode of MODES) {
       const text = JSON.stringify(all)
       for (const secret of [refresh_token, 'wombat7', 'koala1', device, 'app-secret']) assert.ok(!text.includes(secret))
       assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has its own details')
+    })
+
+    it('has nothing of a proof without a nonce, which the client then repeats (RFC 9449 §8)', async () => {
+      const before = (await refusals()).length
+      const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
+      const answer = await provenToken(server, await dpopKey(), form, { basic: basicOf('wild') }, { nonce: undefined })
+      assert.equal(answer.json()['error'], 'use_dpop_nonce')
+      assert.equal((await refusals()).length, before)
     })
 
     it('keeps what was asked, however long JSON makes it', async () => {
