@@ -2,25 +2,27 @@ import type { AuditTrail } from './trail.ts'
 
 const DELIVER_EVERY_MS = 1000
 
-/** Delivers at intervals without keeping the process alive; the returned function stops it, after the current delivery. */
+/**
+ * Delivers at intervals, also while a slow webhook is still being served, without keeping the process alive; the returned function
+ * stops it, after the current deliveries.
+ */
 export function deliverContinuously(
-  trail: AuditTrail,
+  trail: Pick<AuditTrail, 'deliver'>,
   log: { fault(message: string, cause: unknown): void },
 ): () => Promise<void> {
   const stopped = new AbortController()
-  let running: Promise<void> | undefined
+  const running = new Set<Promise<void>>()
   const timer = setInterval(() => {
-    running ??= trail
+    const delivery = trail
       .deliver(stopped.signal)
       .catch((cause: unknown) => log.fault('audit trail', cause))
-      .finally(() => {
-        running = undefined
-      })
+      .finally(() => running.delete(delivery))
+    running.add(delivery)
   }, DELIVER_EVERY_MS)
   timer.unref()
   return async () => {
     stopped.abort()
     clearInterval(timer)
-    await running
+    await Promise.all(running)
   }
 }

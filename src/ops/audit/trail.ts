@@ -16,7 +16,7 @@ export interface AuditTrail extends AuditRecorder {
   /** Deletes a batch of entries that expired before `now`; returns their number. */
   deleteExpired(now?: Date): Promise<number>
   readonly hasWebhooks: boolean
-  /** Sends due entries to webhooks; starts no delivery after the signal is aborted. */
+  /** Sends due entries to the webhooks that no earlier call still serves; starts no delivery after the signal is aborted. */
   deliver(signal?: AbortSignal): Promise<void>
   /** For metrics. */
   webhookTotals(): Promise<readonly WebhookTotals[]>

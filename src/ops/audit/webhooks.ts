@@ -31,6 +31,7 @@ export interface WebhookTotals {
 
 /** The sender of webhooks. */
 interface AuditWebhooks {
+  /** To each webhook that no earlier call still serves; ends with those that it serves. */
   deliver(signal?: AbortSignal): Promise<void>
   /** For metrics: outcomes since the start, and pending entries. */
   totals(): Promise<readonly WebhookTotals[]>
@@ -47,6 +48,7 @@ const DELAYS_SECONDS = [5, 30, 120, 600, 1800]
 export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
   const { store, webhooks, outbound, clock, log } = deps
   const breaker = createBreaker({ clock })
+  const busy = new Set<string>()
   const counted = new Map(webhooks.map(({ name }) => [name, { accepted: 0, lost: 0, failed: 0 }]))
 
   function count(webhook: AuditWebhook, outcome: 'accepted' | 'lost' | 'failed', entries = 1): void {
@@ -69,6 +71,8 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
         },
         body,
         ignoreBody: true,
+        // A share for each, so that slow ones leave connections to the others. No zone has such an id.
+        share: { zoneId: `webhook ${webhook.name}`, purpose: 'background' },
       })
       return status >= 200 && status < 300 ? undefined : `it responded with status ${status}`
     } catch (cause) {
@@ -126,7 +130,11 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
 
   return {
     async deliver(signal) {
-      const outcomes = await Promise.allSettled(webhooks.map(webhook => deliverTo(webhook, signal)))
+      const idle = webhooks.filter(({ name }) => !busy.has(name))
+      for (const { name } of idle) busy.add(name)
+      const outcomes = await Promise.allSettled(
+        idle.map(webhook => deliverTo(webhook, signal).finally(() => busy.delete(webhook.name))),
+      )
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') log.fault('audit webhooks', outcome.reason)
       }

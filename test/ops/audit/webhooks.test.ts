@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { after, afterEach, before, describe, it, mock } from 'node:test'
+import { deliverContinuously } from '../../../src/ops/audit/delivering.ts'
 import type { ShownEvent } from '../../support/audit.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { auditConfig, verified } from '../../support/audit.ts'
@@ -23,6 +25,7 @@ interface Message {
 
 describe('webhooks of the audit trail', () => {
   const received: Message[] = []
+  const arrivals = new EventEmitter()
   let status: number | undefined = 204
   /** Sent without an end. */
   let answer: string | undefined
@@ -36,6 +39,7 @@ describe('webhooks of the audit trail', () => {
     request.on('end', () => {
       const { zone, events } = JSON.parse(text) as Message
       received.push({ headers: request.headers, text, zone, events })
+      arrivals.emit('message')
       if (status === undefined) request.socket.destroy()
       else if (answer !== undefined) response.writeHead(200).write(answer)
       else response.writeHead(status, status === 302 ? { location: url } : {}).end()
@@ -200,5 +204,75 @@ describe('webhooks of the audit trail', () => {
     for (const secret of ['koala', 'my-secret-word', 'app-secret', access_token, SECRET]) {
       assert.ok(!sent.includes(secret))
     }
+  })
+
+  describe('beside slow ones', () => {
+    /** Answers when it is told to. */
+    const waiting: (() => void)[] = []
+    const slow = createServer((request, response) => {
+      request.resume().on('end', () => {
+        waiting.push(() => response.writeHead(204).end())
+        arrivals.emit('message')
+      })
+    })
+    let slowUrl = ''
+    before(async () => {
+      await new Promise<void>(resolve => slow.listen(0, '127.0.0.1', resolve))
+      slowUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/audit` // no pipe
+    })
+    after(() => slow.close())
+    afterEach(() => mock.timers.reset())
+
+    const startBeside = async (count: number): Promise<TestServer> => {
+      const others = Array.from({ length: count }, (_, index) => ({
+        name: `slow-${index}`,
+        url: slowUrl,
+        secret: SECRET,
+      }))
+      server = await startServer({
+        config: auditConfig({ webhooks: [...others, { name: 'siem', url, secret: SECRET }] }),
+      })
+      return server
+    }
+    const answerAll = (): void => {
+      for (const end of waiting.splice(0)) end()
+    }
+    const until = async (isSo: () => boolean): Promise<void> => {
+      while (!isSo()) await once(arrivals, 'message')
+    }
+
+    it('receive the entries of every zone at once, however many connections the others hold', async () => {
+      const on = await startBeside(3)
+      for (const host of ['localhost:8080', 'z1.localhost:8080', 'z2.localhost:8080']) await act(on, 1, host)
+      const delivery = on.app.trail?.deliver()
+      await until(() => waiting.length === 9 && received.length === 3)
+      assert.deepEqual(received.map(({ zone }) => zone).toSorted(), ['svc', 'z1', 'z2'])
+      answerAll()
+      await delivery
+      const totals = (await on.app.trail?.webhookTotals()) ?? []
+      assert.deepEqual(
+        totals.map(({ outcomes }) => outcomes.failed),
+        [0, 0, 0, 0],
+      )
+    })
+
+    it('receive further entries while another still has the first ones', async () => {
+      const on = await startBeside(1)
+      const { trail } = on.app
+      assert.ok(trail)
+      mock.timers.enable({ apis: ['setInterval'] })
+      const stop = deliverContinuously(trail, { fault: assert.fail })
+      await act(on)
+      mock.timers.tick(1000)
+      await until(() => waiting.length === 1 && received.length === 1)
+      await act(on)
+      mock.timers.tick(1000)
+      await until(() => received.length === 2)
+      assert.deepEqual(numbersOf('svc'), [1, 2, 3, 4])
+      assert.equal(waiting.length, 1)
+      const stopped = stop()
+      answerAll()
+      await stopped
+    })
   })
 })
