@@ -112,13 +112,13 @@ export async function loadConfig({
   const problems = createProblems()
   const named = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
   const path = named === undefined ? undefined : resolve(cwd, named)
-  const secrets: SecretOrigins = { variables: new Set(), files: [] }
+  const secrets: SecretOrigins = { variables: new Set(), written: [], files: [] }
   const file = path === undefined ? {} : await readConfigFile(path, env, { problems, secrets, keys })
   const folder = path === undefined ? cwd : dirname(path)
   const programEnv = programEnvironment(env, secrets.variables)
   const config = await readSettings(file, { path, folder, options, env, programEnv, problems })
   if (problems.list.length > 0) throw new ConfigError(problems.list)
-  return { ...config, warnings: await warningsFor(config, { env, clock, secretFiles: secrets.files, file }) }
+  return { ...config, warnings: await warningsFor(config, { env, clock, secrets, file }) }
 }
 
 /** Every setting; without a file those of the playground. What is wrong is added to the problems. */
@@ -225,12 +225,12 @@ async function warningsFor(
   {
     env,
     clock,
-    secretFiles,
+    secrets,
     file,
   }: {
     readonly env: Environment
     readonly clock: Clock
-    readonly secretFiles: SecretOrigins['files']
+    readonly secrets: SecretOrigins
     readonly file: ConfigFile
   },
 ): Promise<readonly string[]> {
@@ -243,7 +243,7 @@ async function warningsFor(
     ...emptyFileWarnings(file, config.file),
     ...environmentWarnings(env),
     ...warningsOf({ ...config, smtp: config.smtp }),
-    ...secretFileWarnings(secretFiles, { masterKey: config.masterKey, database, tls }),
+    ...secretFileWarnings(secrets, { file: config.file, masterKey: config.masterKey, database, tls }),
     ...(await tlsWarnings(tls, { baseUrl, clock, isBehindProxy: trustedProxies.length > 0 })),
     ...mutualTlsWarnings(bootstrap, mutualTls),
     ...(clientWarnings?.(bootstrap, rules) ?? []),

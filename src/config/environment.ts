@@ -35,6 +35,17 @@ const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
 export const isSecret = (key: string, text: string): boolean =>
   !(key === 'database' && text.startsWith('sqlite:')) && key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
 
+/** Whether the file itself has a secret in this text, at this key: not where a variable stands for it, unless by its default. */
+export function isWrittenSecret(key: string, text: string): boolean {
+  const member = /[^.[\]]+$/.exec(key)?.[0] ?? ''
+  if (!SECRET_MEMBERS.has(member)) return false
+  const written = text.replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+  if (written === '' || written.includes('${')) return false
+  if (member === 'database') return /^\w+:\/\/[^/@]*:[^/@]+@/.test(written)
+  // Public keys have the same members.
+  return written.includes('PRIVATE KEY') || !/-----BEGIN |"kty"\s*:\s*"(?:RSA|EC|OKP)"/.test(written)
+}
+
 /**
  * The server's environment without its secrets: those it reads itself, and the variables that stand for secrets in its file. A
  * program has what it needs, such as `SOFTHSM2_CONF` or the token of a vault, and not the password of the database.

@@ -21,7 +21,7 @@ import type { PasskeysFile } from './sections/passkeys.ts'
 import type { PoliciesFile } from './sections/policies.ts'
 import { createProblems } from './problems.ts'
 import type { Problems } from './problems.ts'
-import { SECRETS_IN_FILES } from './environment.ts'
+import { isWrittenSecret, SECRETS_IN_FILES } from './environment.ts'
 import type { Environment } from './environment.ts'
 import type { SecretFile } from './secret-files.ts'
 import type { RateLimitFile } from './sections/ratelimit.ts'
@@ -78,6 +78,8 @@ const IN_FILES = new Set([...SECRETS_IN_FILES, 'attestation_roots', 'cert', 'tru
 export interface SecretOrigins {
   /** Environment variables. */
   readonly variables: Set<string>
+  /** Keys whose value is in the file itself. */
+  readonly written: string[]
   readonly files: SecretFile[]
 }
 
@@ -90,7 +92,7 @@ export async function readConfigFile(
   env: Environment,
   {
     problems,
-    secrets = { variables: new Set(), files: [] },
+    secrets = { variables: new Set(), written: [], files: [] },
     keys,
   }: { readonly problems: Problems; readonly secrets?: SecretOrigins; readonly keys?: readonly string[] | undefined },
 ): Promise<ConfigFile> {
@@ -200,6 +202,7 @@ function fill(value: unknown, outer: Filling): unknown {
 
 function textOf(text: string, filling: Filling): string {
   const filled = fillVariables(text, filling)
+  if (isWrittenSecret(filling.key, text)) filling.secrets.written.push(filling.key)
   if (!isStorable(filled)) filling.problems.add(nameOf(filling.key), `${UNKEEPABLE}: NUL, or half of a surrogate pair`)
   return filled
 }

@@ -14,17 +14,23 @@ export interface SecretFile {
   readonly content: string
 }
 
-/** Warnings about the files of the configuration, and those of the master key and of `listen.tls`. */
+/** Warnings about the file of the configuration, those it names, and those of the master key and of `listen.tls`. */
 export function secretFileWarnings(
-  files: readonly SecretFile[],
+  { files, written }: { readonly files: readonly SecretFile[]; readonly written: readonly string[] },
   others: {
+    /** That of the configuration. */
+    readonly file: string | undefined
     readonly masterKey: MasterKeySource | undefined
     readonly database: string
     readonly tls: TlsSettings | undefined
   },
 ): readonly string[] {
   const masterKey = masterKeyPath(others)
+  const [first, ...more] = written
   const paths: readonly (readonly [key: string, path: string])[] = [
+    ...(first === undefined || others.file === undefined
+      ? []
+      : [[more.length === 0 ? first : `${first} and ${more.length} more`, others.file] as const]),
     ...(masterKey === undefined ? [] : [['master_key_file', masterKey] as const]),
     ...(others.tls ? [['listen.tls.private_key_file', others.tls.privateKey] as const] : []),
     ...files.map(({ key, path }) => [key, path] as const),

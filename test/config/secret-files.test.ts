@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createPublicKey } from 'node:crypto'
 import { chmodSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -77,4 +78,77 @@ describe('Permissions of secret files', { skip }, () => {
   it('are ignored in a folder that others cannot enter', async () => {
     assert.deepEqual(await warningsWith({ file: 0o644, folder: 0o750 }), [])
   })
+})
+
+describe('Secrets in the configuration file itself', { skip }, () => {
+  const own = join(folder, 'own')
+  mkdirSync(own)
+  const OPEN = 'can be read by every account of this machine: take the right from others (chmod o-r)'
+
+  async function warningsAbout(text: string, rights = 0o644): Promise<readonly string[]> {
+    chmodSync(folder, 0o755)
+    writeFileSync(join(own, 'latchkey.yml'), '')
+    chmodSync(join(own, 'latchkey.yml'), rights)
+    const { warnings } = await loadText(own, text, { env: { ANY: 'secret-of-the-environment', KEY: 'a'.repeat(64) } })
+    return warnings.filter(warning => warning.includes('latchkey.yml')).map(warning => warning.replace(own, ''))
+  }
+
+  const mail = 'smtp: { host: localhost, user: u, password: hidden-in-the-file }'
+  const client = (secret: string): string =>
+    `{ client_id: c${secret.length}, authorized_grant_types: [client_credentials], client_secret: '${secret}' }`
+
+  it('cause a warning if every account can read it', async () => {
+    assert.deepEqual(await warningsAbout(mail), [`smtp.password: /latchkey.yml ${OPEN}`])
+  })
+
+  it('cause one warning, however many there are', async () => {
+    const clients = `bootstrap: { clients: [${client('first-secret')}, ${client('the-second-secret')}] }`
+    assert.deepEqual(await warningsAbout(`${mail}\n${clients}`), [`smtp.password and 2 more: /latchkey.yml ${OPEN}`])
+  })
+
+  it('may be there if others cannot read it', async () => {
+    assert.deepEqual(await warningsAbout(mail, 0o640), [])
+  })
+
+  const provider = (
+    settings: string,
+  ): string => `bootstrap: { identity_providers: [{ type: oidc1.0, originKey: a, name: A,
+    config: { issuer: 'https://a.example', relyingPartyId: b, ${settings} } }] }`
+  const secrets = [
+    { name: 'a password of the database', text: 'database: postgres://u:hidden@127.0.0.1/x', warned: true },
+    { name: 'a database without one', text: 'database: postgres://u@127.0.0.1/x', warned: false },
+    { name: 'a file', text: 'database: sqlite:./data/x.db', warned: false },
+    { name: 'a variable', text: `bootstrap: { clients: [${client('${ANY}')}] }`, warned: false },
+    { name: 'a variable in a URL', text: 'database: postgres://u:${ANY}@127.0.0.1/x', warned: false },
+    { name: 'the default of a variable', text: `bootstrap: { clients: [${client('${NONE:-hidden}')}] }`, warned: true },
+    { name: 'a master key', text: `master_key: ${'a'.repeat(64)}`, warned: true },
+    { name: 'a shared key of a provider', text: provider('tokenKey: hidden-in-the-file-of-32-bytes-0'), warned: true },
+    {
+      name: 'a public key of a provider',
+      text: provider(
+        `tokenKey: ${JSON.stringify(createPublicKey(privatePem('ec', 'P-256')).export({ type: 'spki', format: 'pem' }))}`,
+      ),
+      warned: false,
+    },
+    {
+      name: 'a signing key',
+      text: `signing_keys: { active: k, keys: { k: { alg: ES256, pem: ${JSON.stringify(privatePem('ec', 'P-256'))} } } }`,
+      warned: true,
+    },
+    { name: 'rules of passwords', text: 'password: { policy: { global: { minLength: 12 } } }', warned: false },
+    {
+      name: 'nothing secret below a key with such a name',
+      text: `signing_keys:
+  active: secret
+  keys: { secret: { alg: ES256, pem_file: key.pem } }`,
+      warned: false,
+    },
+  ]
+  for (const { name, text, warned } of secrets) {
+    it(`${warned ? 'are' : 'are not'} ${name}`, async () => {
+      writeFileSync(join(own, 'key.pem'), privatePem('ec', 'P-256'))
+      chmodSync(join(own, 'key.pem'), 0o600)
+      assert.equal((await warningsAbout(text)).length, warned ? 1 : 0)
+    })
+  }
 })
