@@ -3,6 +3,9 @@
 const REGEX_MAY_FOLLOW =
   /(?:^|[(,=:[!&|?{};+\-*%~^<>]|(?<![.\w$])(?:return|typeof|case|in|of|do|else|void|await|yield|throw|delete|new))\s*$/
 
+/** What begins no comment, string, template, regular expression or block. */
+const PLAIN = /[^/'"`{}]+/y
+
 /**
  * The text with comments and the contents of strings, templates and regular expressions replaced by blanks. Lines, quotes
  * and offsets stay where they are, and so does the code inside `${}`.
@@ -56,7 +59,10 @@ export function codeOnly(text: string): string {
       keep(1)
       if (open === 0) template()
       else braces.push(open - 1)
-    } else keep(1)
+    } else {
+      PLAIN.lastIndex = position
+      keep(PLAIN.exec(text)?.[0].length ?? 1)
+    }
   }
   return code
 }
