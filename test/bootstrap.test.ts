@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 import type { Clock } from '../src/base/clock.ts'
 import { createPasswords } from '../src/base/passwords.ts'
@@ -17,6 +16,7 @@ import type { Store } from '../src/store/store.ts'
 import { certificateOf } from './support/certificate.ts'
 import { openSamlKey } from '../src/zones/saml-keys.ts'
 import { loadText, privatePem, temporaryFolder } from './support/config.ts'
+import { openMigrated } from './support/database-images.ts'
 import { DATABASE_KINDS, freshDatabase } from './support/databases.ts'
 
 const folder = temporaryFolder()
@@ -25,15 +25,14 @@ const vault = createVault(Buffer.alloc(32, 7), random)
 const hashing = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
 
 const stores: Store[] = []
-async function open(url = 'sqlite::memory:'): Promise<Store> {
-  const store = await openStore(url, { clock: { now: () => new Date(1_000) } })
-  if (url === 'sqlite::memory:') stores.push(store)
-  return store
+async function open(url?: string): Promise<Store> {
+  if (url === undefined) return (await openCounting()).store
+  return openStore(url, { clock: { now: () => new Date(1_000) } })
 }
 
 /** A store, and how many rows were written to it so far. */
 async function openCounting(): Promise<{ readonly store: Store; readonly rowsWritten: () => unknown }> {
-  const memory = new DatabaseSync(':memory:')
+  const memory = await openMigrated()
   const store = await openStore('sqlite::memory:', { clock: { now: () => new Date(1_000) }, memory })
   stores.push(store)
   return { store, rowsWritten: () => memory.prepare('select total_changes() as written').get()?.['written'] }
