@@ -51,10 +51,18 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     }
   }
   for (const uri of redirectUris) {
-    if (!PROTECTED_URI.test(uri)) {
+    if (demands.httpsOnly) {
+      if (!/^https:/i.test(uri)) miss('redirect_uri', `${uri} must be https`)
+    } else if (!PROTECTED_URI.test(uri)) {
       const forDevices = 'or for programs on devices http on a loopback address, or a scheme with a dot'
       miss('redirect_uri', `${uri} must be https, ${forDevices}`)
     }
+  }
+  if (demands.certificateOnly && client.certificateBoundTokens !== true) {
+    miss(
+      'tls_client_certificate_bound_access_tokens',
+      'it must be true: the profile binds tokens to a certificate alone',
+    )
   }
 
   for (const [key, algorithm] of Object.entries({
@@ -99,13 +107,19 @@ export async function profileProblems(
   }
   const tlsMethod = tlsMethodOf(client)
   const asksCertificates = isSupported('mutualTls')
-  if (tlsMethod !== undefined && !asksCertificates) missInZone('protocols.mutualTls', 'it is disabled in the zone')
-  if (mutualTls === undefined && (tlsMethod !== undefined || client.certificateBoundTokens === true)) {
+  const needsCertificate = tlsMethod !== undefined || demands.certificateOnly
+  if (needsCertificate && !asksCertificates) missInZone('protocols.mutualTls', 'it is disabled in the zone')
+  if (mutualTls === undefined && (needsCertificate || client.certificateBoundTokens === true)) {
     problems.push({ of: 'server', key: 'mutual_tls', message: 'the server does not request client certificates' })
   } else if (tlsMethod !== undefined && !possibleTlsMethods(mutualTls).includes(tlsMethod)) {
     problems.push({ of: 'server', key: 'mutual_tls.trusted_ca', message: 'the server has no trusted CA' })
   }
-  if (demands.bound && !isSupported('dpop') && !(asksCertificates && mutualTls !== undefined)) {
+  if (
+    demands.bound &&
+    !demands.certificateOnly &&
+    !isSupported('dpop') &&
+    !(asksCertificates && mutualTls !== undefined)
+  ) {
     missInZone(
       'protocols.dpop',
       'it is disabled in the zone, and tokens must be bound to their sender, but certificates are not available here',

@@ -14,6 +14,7 @@ export function withinProfile(zone: Pick<Zone, 'config'>, document: Members): Me
   const algorithms = foreignAlgorithmsAmong(demands.algorithms)
   const allowed = (name: string): readonly string[] | undefined => {
     if (name === 'id_token_signing_alg_values_supported') return undefined // RS256 is always listed: Discovery §3
+    if (name === 'dpop_signing_alg_values_supported' && demands.certificateOnly) return []
     if (name.endsWith('_auth_methods_supported')) return authMethods
     if (name.endsWith('signing_alg_values_supported')) return algorithms
     switch (name) {

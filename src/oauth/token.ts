@@ -179,8 +179,10 @@ async function confirmationOf(asked: ProvingRequest, grant: Grant, deps: OAuthDe
   const { zone } = request
   requireGrantOfProfile(zone, { client, type: grant.type }, deps)
   const confirmation = await deps.senders.confirmationOf(asked)
-  if (confirmation || !demandsOn(zone, client).bound) return confirmation
-  const description = 'This client must bind its tokens, by DPoP or by its certificate'
+  const { bound, certificateOnly } = demandsOn(zone, client)
+  const isBound = certificateOnly ? confirmation?.['x5t#S256'] !== undefined : confirmation !== undefined
+  if (isBound || !bound) return confirmation
+  const description = `This client must bind its tokens, ${certificateOnly ? 'to its certificate' : 'by DPoP or by its certificate'}`
   throw new OAuthError('invalid_request', description, { rule: 'sender-constrained' })
 }
 

@@ -15,6 +15,8 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const ISSUER = 'http://localhost:8080'
 const CALLBACK = 'https://bank.example/cb'
+/** Of a record that is older than the profile. */
+const LOOPBACK = 'http://127.0.0.1/cb'
 const ps256 = await generateKeyPair('PS256', { extractable: true })
 const rs256 = await rsaCryptoKeys()
 const foreign = await generateKeyPair('PS256', { extractable: true })
@@ -44,7 +46,7 @@ const clientOf = (auth: Variant['auth'], id: string) => ({
   profile: 'fapi1-advanced',
   authorized_grant_types: ['authorization_code', 'refresh_token'],
   scope: ['openid', 'profile'],
-  redirect_uri: [CALLBACK],
+  redirect_uri: [CALLBACK, LOOPBACK],
   autoapprove: true,
   jwks,
   tls_client_certificate_bound_access_tokens: true,
@@ -254,6 +256,7 @@ const MODULES: readonly Module[] = [
       assert.equal((await bank.redeem(outcome['code'])).status, 200)
     },
   ],
+  ['a redirect URI without TLS (Baseline §5.2.2)', failing({ claims: { redirect_uri: LOOPBACK } }, 'invalid_request')],
   ['ensure-other-scope-order-succeeds', succeeding({ claims: { scope: 'profile openid' } })],
   ['ensure-response-mode-query', failing({ claims: { response_mode: 'query' } }, 'invalid_request'), withIdToken],
   [

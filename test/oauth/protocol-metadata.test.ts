@@ -90,6 +90,7 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
     assert.deepEqual(listed['request_object_signing_alg_values_supported'], ['PS256', 'ES256'])
     assert.equal(listed['require_signed_request_object'], true)
     assert.equal(listed['require_pushed_authorization_requests'], false)
+    assert.deepEqual([listed['dpop_signing_alg_values_supported'], listed['own']], [undefined, undefined])
   })
 
   it('lists only what its clients may use (RFC 8414 §2)', async () => {

@@ -26,6 +26,10 @@ interface ClientDemands {
   readonly codeSeconds: number
   /** Tokens are bound to their sender. */
   readonly bound: boolean
+  /** That sender is known by a certificate: the profile is older than DPoP. */
+  readonly certificateOnly: boolean
+  /** Redirect URIs are https, also those of programs on devices. */
+  readonly httpsOnly: boolean
   /** The accepted methods of client authentication; if absent, all that it has a credential for. */
   readonly authMethods: readonly string[] | undefined
   /** An assertion names the issuer as its audience, and nothing else. */
@@ -40,7 +44,7 @@ interface ClientDemands {
 /** FAPI 2.0 Security Profile §5.4.1. */
 const FAPI_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256', 'EdDSA']
 
-/** FAPI 1.0 Advanced §8.6. */
+/** FAPI 1.0 Advanced §8.6; §5.2.2 has mutual TLS as the only way to bind tokens, Baseline §5.2.2 https for redirect URIs. */
 const FAPI1_ALGORITHMS: readonly ClientAlgorithm[] = ['PS256', 'ES256']
 
 /** FAPI 2.0 Security Profile §5.3.2.1, FAPI 1.0 Advanced §5.2.2: proofs of a key, never a shared secret. */
@@ -81,6 +85,8 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
     signedCodesOnly: isFirst,
     codeSeconds: isFapi ? 60 : Number.POSITIVE_INFINITY,
     bound: isFapi,
+    certificateOnly: isFirst,
+    httpsOnly: isFirst,
     authMethods: method === undefined ? (isFapi ? FAPI_AUTH_METHODS : undefined) : allowed(method, isFapi),
     issuerAsAudience: isFapi && !isFirst,
     algorithms: isFapi ? (isFirst ? FAPI1_ALGORITHMS : FAPI_ALGORITHMS) : undefined,

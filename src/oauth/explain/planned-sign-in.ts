@@ -184,11 +184,12 @@ function grantedBy(step: Step, findings: Findings): GrantedScopes {
 
 /** What the client has to do in its requests, by its record, its zone or its profile. */
 function noteUncheckedDemands({ request: { zone, client }, findings: { notChecked } }: Planning): void {
-  const { pushed, signedRequests, signedResponses, bound } = demandsOn(zone, client)
+  const { pushed, signedRequests, signedResponses, bound, certificateOnly } = demandsOn(zone, client)
   if (pushed) notChecked.push('Whether the client pushes its authorization requests, as it must.')
   if (signedRequests) notChecked.push('Whether the client signs its authorization requests, as it must.')
   if (signedResponses) notChecked.push('Whether the client asks for signed responses, as it must.')
-  if (bound) notChecked.push('Whether the client binds its tokens, by DPoP or its certificate, as it must.')
+  const ways = certificateOnly ? 'to its certificate' : 'by DPoP or its certificate'
+  if (bound) notChecked.push(`Whether the client binds its tokens, ${ways}, as it must.`)
   notChecked.push('Whether redirect URI, PKCE, nonce and response type are as the client needs them.')
 }
 

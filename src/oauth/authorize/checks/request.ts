@@ -177,6 +177,9 @@ function requireSignedCode(context: AuthorizeContext, deps: OAuthDeps): void {
     )
   }
   if (asked.namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
+  if (!/^https:/i.test(asked.namedRedirectUri)) {
+    throw refuse('invalid_request', 'The redirect_uri of this client must be https')
+  }
   const scopes = params.get('scope')?.split(' ')
   if (!scopes) throw refuse('invalid_request', 'This client must send a scope')
   const name = scopes.includes('openid') ? 'nonce' : 'state'
