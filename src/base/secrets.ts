@@ -177,20 +177,28 @@ export const openDigestKey = (sealed: string, masterKeys: readonly Buffer[], ran
 export interface SecretMemory {
   /** Whether this secret passed before. */
   knows(record: object, secret: string): boolean
-  /** Remembers the secret; at most two for each record, since a client has no more. */
-  remember(record: object, secret: string): void
+  /** Whether a secret of this stored hash passed before: then a secret that is not known is not that of the hash. */
+  hasPassed(record: object, hash: string): boolean
+  /** Remembers the secret of a stored hash; at most two for each record, since a client has no more. */
+  remember(record: object, hash: string, secret: string): void
 }
 
 /** Keeps digests salted for this process, so that memory holds nothing usable elsewhere. */
 export function createSecretMemory(random: Random): SecretMemory {
   const salt = random.hex(32)
-  const passed = new WeakMap<object, readonly string[]>()
+  const passed = new WeakMap<object, readonly { readonly hash: string; readonly digest: string }[]>()
   const digestOf = (secret: string): string => hash('sha256', `${salt}${secret}`, 'base64')
   return {
-    knows: (record, secret) => passed.get(record)?.includes(digestOf(secret)) ?? false,
-    remember(record, secret) {
-      const digests = passed.get(record) ?? []
-      passed.set(record, [digestOf(secret), ...digests].slice(0, 2))
+    knows(record, secret) {
+      const known = passed.get(record)
+      if (known === undefined) return false
+      const digest = digestOf(secret)
+      return known.some(each => each.digest === digest)
+    },
+    hasPassed: (record, hash) => passed.get(record)?.some(each => each.hash === hash) ?? false,
+    remember(record, hash, secret) {
+      const others = (passed.get(record) ?? []).filter(each => each.hash !== hash)
+      passed.set(record, [{ hash, digest: digestOf(secret) }, ...others].slice(0, 2))
     },
   }
 }

@@ -193,14 +193,26 @@ describe('createSecretMemory', () => {
   for (const { name, reported, secret, want } of cases) {
     it(name, () => {
       const memory = createSecretMemory(random)
-      for (const each of reported) memory.remember(record, each)
+      for (const each of reported) memory.remember(record, `hash of ${each}`, each)
       assert.equal(memory.knows(record, secret), want)
     })
   }
 
   it('forgets secrets when the record is read again', () => {
     const memory = createSecretMemory(random)
-    memory.remember(record, 'a')
+    memory.remember(record, 'hash of a', 'a')
     assert.equal(memory.knows({ ...record }, 'a'), false)
+    assert.equal(memory.hasPassed({ ...record }, 'hash of a'), false)
+  })
+
+  it('knows whose hash a remembered secret is', () => {
+    const memory = createSecretMemory(random)
+    assert.equal(memory.hasPassed(record, 'one'), false)
+    memory.remember(record, 'one', 'a')
+    memory.remember(record, 'one', 'a')
+    memory.remember(record, 'other', 'b')
+    assert.deepEqual([memory.hasPassed(record, 'one'), memory.hasPassed(record, 'other')], [true, true])
+    assert.deepEqual([memory.knows(record, 'a'), memory.knows(record, 'b')], [true, true])
+    assert.equal(memory.hasPassed(record, 'third'), false)
   })
 })

@@ -51,17 +51,21 @@ const secretAttempt = (clientId: string, secret: string): Attempt => ({
   },
 })
 
-/** Accepts either secret of the client; a slow hash is computed once for each secret, not for each request. */
+/**
+ * Accepts either secret of the client; a slow hash is computed once for each secret, not for each request. A secret that is not
+ * the remembered one of a hash needs no hash to be refused, so that a wrong one costs no more where one of two secrets is in use.
+ */
 async function verifySecret(
   secret: string,
   { client, requester }: { readonly client: Client; readonly requester: Requester },
   deps: ClientAuthDeps,
 ): Promise<boolean> {
   const { memory, passwords, store } = deps
-  if (client.secrets.length === 0) return passwords.verifyPlaceholder(secret, requester)
-  for (const own of client.secrets.toReversed()) {
+  const open = client.secrets.filter(own => !memory.hasPassed(client, own.hash))
+  if (open.length === 0) return passwords.verifyPlaceholder(secret, requester)
+  for (const own of open.toReversed()) {
     if (await passwords.verify(own.hash, secret, requester)) {
-      memory.remember(client, secret)
+      memory.remember(client, own.hash, secret)
       if (passwords.isOutdated(own.hash)) {
         const renewed = { ...own, hash: await passwords.hash(secret, requester) }
         await store.clients.renewSecretHash(client.zoneId, client.clientId, renewed)
