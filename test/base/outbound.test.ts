@@ -238,7 +238,7 @@ describe('Outbound requests', () => {
     ].map(({ name: endless, text }) => ({
       name: endless,
       failure: 'too-large' as const,
-      answer: ({ socket }: IncomingMessage) => void flood(socket, { text }),
+      answer: ({ socket }: IncomingMessage) => flood(socket, { text }),
     })),
     {
       name: 'more framing than content',

@@ -55,7 +55,7 @@ function issuerWarnings(
   for (const record of identityProviders) {
     const { type, active, config } = providerFromJson({ ...record }, { serviceName }).definition
     const issuer = config['issuer']
-    if (type !== 'oidc1.0' || active === false || typeof issuer !== 'string') continue
+    if (type !== 'oidc1.0' || !active || typeof issuer !== 'string') continue
     originsOf.set(issuer, [...(originsOf.get(issuer) ?? []), record.originKey])
   }
   return [...originsOf]
