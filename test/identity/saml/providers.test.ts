@@ -15,6 +15,8 @@ import { signMetadata } from '../../support/saml/saml-metadata-samples.ts'
 
 const keys = [samlTestKey(), samlTestKey(), samlTestKey()] as const
 const ADDRESS = 'https://idp.example/metadata'
+/** In another encoding than it must be. */
+const NOT_UTF8 = Buffer.from(set().idp.metadata().replace(/>$/, '><!-- \u00e9 -->'), 'latin1')
 
 /** Providers whose document is what `next` says; counts the requests. */
 function set() {
@@ -29,7 +31,7 @@ function set() {
     fetch(address, { share, maxBytes } = {}) {
       state.asked.push(`${address} ${share?.zoneId} ${share?.purpose} ${maxBytes}`)
       const { next } = state
-      if (typeof next === 'number') return Promise.resolve(new Response(null, { status: next }))
+      if (typeof next === 'number') return Promise.resolve(new Response(idp.metadata(), { status: next }))
       const isFailure = typeof next === 'string' && /^[a-z-]+$/.test(next)
       return isFailure
         ? Promise.reject(new OutboundError(next as OutboundFailure, 'why'))
@@ -82,9 +84,7 @@ describe('metadata at an address', () => {
 
   it('is fetched for each zone by itself: one may have used up what it can fetch', async () => {
     const { state, providers, recordOf } = set()
-    state.next = 'paused'
-    await problemOf(providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in'))
-    state.next = set().idp.metadata()
+    await providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in')
     await providers.read(recordOf({ metaDataLocation: ADDRESS }, { zoneId: 'other' }), 'sign-in')
     assert.deepEqual(
       state.asked.map(line => line.split(' ')[1]),
@@ -104,7 +104,7 @@ describe('metadata at an address', () => {
     500,
     '<html/>',
     '<?xml version="1.0"?><!DOCTYPE x><x/>',
-    Buffer.from([0x3c, 0xe9]),
+    NOT_UTF8,
     `<EntityDescriptor xmlns="${SAML.metadata}" entityID="https://idp.example/saml"/>`,
   ] as const) {
     const name = String(next).slice(0, 40)
@@ -125,6 +125,23 @@ describe('metadata at an address', () => {
       await problemOf(providers.read(record, 'sign-in'))
     })
   }
+
+  it('is fetched again at once if nothing was sent, which is not logged; a failure is', async () => {
+    const { state, providers, record } = set()
+    const good = state.next
+    state.next = 'paused'
+    await problemOf(providers.read(record, 'sign-in'))
+    assert.deepEqual(state.logged, [])
+    state.next = good
+    assert.ok(await providers.read(record, 'sign-in'))
+
+    const failing = set()
+    failing.state.next = 404
+    await problemOf(failing.providers.read(failing.record, 'sign-in'))
+    failing.state.next = good
+    await problemOf(failing.providers.read(failing.record, 'sign-in'))
+    assert.deepEqual(failing.state.logged, ['SAML metadata of corp: answered 404'])
+  })
 
   it('is not fetched for a look at the cache', async () => {
     const { state, providers, record } = set()
