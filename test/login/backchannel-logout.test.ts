@@ -330,6 +330,19 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/home')).status, 200)
       })
 
+      it('a token of a provider whose record is changed or deleted meanwhile', async () => {
+        const browser = await signIn()
+        const { providers } = server.store
+        const find = providers.findStored.bind(providers)
+        const changing = mock.method(providers, 'findStored', async (...of: Parameters<typeof find>) => {
+          const found = await find(...of)
+          return found && { ...found, version: found.version + 1 }
+        })
+        assert.equal((await post(await logoutToken())).status, 400)
+        changing.mock.restore()
+        assert.equal(await isSignedIn(browser), true)
+      })
+
       it('one of two concurrent uses of a token', async () => {
         const token = await logoutToken()
         const statuses = (await Promise.all([post(token), post(token)])).map(({ status }) => status)

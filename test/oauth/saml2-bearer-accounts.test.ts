@@ -1,7 +1,7 @@
 // Whom a SAML assertion at the token endpoint is about: their account, what it learns from the assertion, and what the tokens
 // and the audit trail say.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { User } from '../../src/model/users/user.ts'
 import { MODES, refresh, refused, tokensOf } from '../support/oauth.ts'
@@ -87,6 +87,45 @@ for (const mode of MODES) {
         want: unauthorized,
       })
       assert.equal((await account('corp', 'left'))?.lastLogonAt, undefined)
+    })
+
+    describe('where the record of the provider is changed or deleted meanwhile', () => {
+      /** Sends an assertion of a provider whose record another server changes before it is compared for the nth time. */
+      async function sendWhileChanged(comparison: number, nameId: string): Promise<void> {
+        const { providers } = server.store
+        const find = providers.findStored.bind(providers)
+        let count = 0
+        const changing = mock.method(providers, 'findStored', async (...of: Parameters<typeof find>) => {
+          const found = await find(...of)
+          count += 1
+          return found && count >= comparison ? { ...found, version: found.version + 1 } : found
+        })
+        const parts = { nameId, attributes: [attribute('first', 'Eve'), attribute('groups', 'cloud.read')] }
+        await refused(server, mode, () => presentFrom(server, mapped, { parts }), {
+          want: unauthorized,
+          description: 'The record of the provider was changed or deleted during the sign-in.',
+        })
+        changing.mock.restore()
+        assert.ok(count >= comparison)
+      }
+
+      for (const comparison of [1, 2]) {
+        it(`is not made, as of comparison ${comparison}`, async () => {
+          await sendWhileChanged(comparison, `racing-${comparison}`)
+          assert.equal(await account('mapped', `racing-${comparison}`), undefined)
+        })
+
+        it(`stays where it was there before, as of comparison ${comparison}`, async () => {
+          const nameId = `raced-${comparison}`
+          const parts = { nameId, attributes: [attribute('first', 'Ada')] }
+          tokensOf(await presentFrom(server, mapped, { parts }))
+          const before = (await account('mapped', nameId)) ?? assert.fail()
+          await sendWhileChanged(comparison, nameId)
+          const user = await account('mapped', nameId)
+          assert.equal(user?.id, before.id)
+          if (comparison === 1) assert.deepEqual(user, before)
+        })
+      }
     })
 
     it('must have the groups that the client requires', async () => {

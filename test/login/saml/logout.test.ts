@@ -509,6 +509,20 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
+      it('is not obeyed where the record of the provider is changed or deleted meanwhile', async () => {
+        const browser = await signIn({ nameId: 'pat' })
+        const { providers } = server.store
+        const find = providers.findStored.bind(providers)
+        const changing = mock.method(providers, 'findStored', async (...of: Parameters<typeof find>) => {
+          const found = await find(...of)
+          return found && { ...found, version: found.version + 1 }
+        })
+        assert.equal((await byRedirect(requestOf())).status, 400)
+        changing.mock.restore()
+        assert.equal(await isSignedIn(browser), true)
+        assert.equal(statusOf(await byRedirect(requestOf())), 'Success')
+      })
+
       it('is verified with keys that the provider published since, asked for at most every 30 seconds', async () => {
         const asked: string[] = []
         let document = other.metadata({ slo: SLO, keys: [] })
