@@ -269,6 +269,15 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ user_id: user.id })), '401 unauthorized')
       })
 
+      it('refuses a user with a password, which only this server may check', async () => {
+        tokensOf(await api.tokens({ username: 'local' }))
+        const user = await api.userOf('ext-a', 'local')
+        assert.ok(user)
+        tokensOf(await api.tokens({ user_id: user.id }))
+        await api.server.store.users.update('svc', { ...user, passwordHash: 'x' })
+        assert.equal(errorOf(await api.tokens({ user_id: user.id })), '401 unauthorized')
+      })
+
       it('keeps to the number of users that the zone may have', async () => {
         const small = await startLoginServer(mode, {
           bootstrap: {

@@ -183,6 +183,16 @@ describe('metadata at an address', () => {
     assert.match(await problemOf(providers.read(record, 'sign-in')), /validUntil/)
   })
 
+  it('is not renewed into another provider', async () => {
+    const { clock, state, providers, record } = set()
+    const good = String(state.next)
+    await providers.read(record, 'sign-in')
+    state.next = good.replace(/entityID="[^"]*"/, 'entityID="https://other.example/idp"')
+    assert.notEqual(state.next, good)
+    clock.advance(30)
+    assert.match(await problemOf(providers.renew(record)), /its entityID is not the one/)
+  })
+
   it('is renewed for a new key at most once in 30 seconds', async () => {
     const { clock, state, providers, record, idp } = set()
     await providers.read(record, 'sign-in')

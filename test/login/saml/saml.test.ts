@@ -6,7 +6,7 @@ import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../sup
 import { createTestClock } from '../../support/clock.ts'
 import { setCookies, unescaped } from '../../support/forms.ts'
 import { MODES } from '../../support/oauth.ts'
-import { base64Of } from '../../support/saml/saml-xml.ts'
+import { base64Of, SAML } from '../../support/saml/saml-xml.ts'
 import type { ResponseParts } from '../../support/saml/saml-parts.ts'
 import {
   answerForm,
@@ -113,17 +113,26 @@ for (const mode of MODES) {
         const leave = async (tab: string) =>
           requestIn(await browser.send('/login/external/corp', { query: { form_redirect_uri: `${BASE}/home?${tab}` } }))
         const [first, same, other] = [await leave('first'), await leave('same'), await leave('other')]
-        const back = async ({ id, relayState }: typeof first, nameId: string) => {
-          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId })
+        const named = await leave('named')
+        const back = async ({ id, relayState }: typeof first, nameId: string, parts: ResponseParts = {}) => {
+          const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId, ...parts })
           return comeBack(server, browser, answerForm(xml, relayState), CONSUMER)
         }
-        assert.equal((await back(first, 'first-tab')).headers['location'], `${BASE}/home?first`)
-        assert.equal((await back(same, 'first-tab')).headers['location'], `${BASE}/home?same`)
+        assert.equal(
+          (await back(first, 'first-tab', { format: SAML.emailName })).headers['location'],
+          `${BASE}/home?first`,
+        )
+        assert.equal(
+          (await back(same, 'first-tab', { format: SAML.emailName })).headers['location'],
+          `${BASE}/home?same`,
+        )
         const page = await back(other, 'other-tab')
         assert.equal(page.status, 200)
         assert.match(page.text, /You are signed in as <strong><bdi>first-tab<\/bdi>/)
         assert.match(page.text, /id="this_account" href="[^"]+\/home\?other"/)
         assert.equal(await userAt('corp', 'other-tab'), undefined, 'no account is created')
+        const otherFormat = await back(named, 'first-tab', { format: SAML.persistentName })
+        assert.match(otherFormat.text, /id="this_account" href="[^"]+\/home\?named"/)
         assert.match((await browser.send('/home')).text, /first-tab/)
       })
 
