@@ -225,6 +225,10 @@ for (const mode of MODES) {
       })
     })
 
+    it('takes an assertion that has the id of another provider’s, who cannot use it up', async () => {
+      for (const idp of [rival, corp]) tokensOf(await presentFrom(server, idp, { parts: { id: '_chosen' } }))
+    })
+
     describe('the response', () => {
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: access_token; token_type; jti
       it('is 200 and JSON: access_token, token_type, refresh_token, expires_in, scope, jti', async () => {

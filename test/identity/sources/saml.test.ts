@@ -385,6 +385,22 @@ for (const mode of MODES) {
         assert.ok(isSignedIn(await rolled()))
       })
 
+      it('has no metadata fetched for an answer that no key could make good', async () => {
+        clock.advance(30)
+        const before = asked
+        assert.equal(isSignedIn(await rolled(newKey, { recipient: 'https://other.example/' })), false)
+        assert.equal(lastEvent()?.data, 'recipient')
+        assert.equal(asked, before)
+      })
+
+      it('is refused late where it does not decrypt, whatever fails', async () => {
+        const encrypts = { certificate: foreignKey.certificate }
+        const began = performance.now()
+        assert.equal(isSignedIn(await rolled(newKey, { encrypts })), false)
+        assert.ok(performance.now() - began > 95)
+        assert.equal(lastEvent()?.data, 'decryption')
+      })
+
       it('has the metadata fetched once in half a minute, however many are forged', async () => {
         clock.advance(30)
         const before = asked
