@@ -49,8 +49,7 @@ export function signEnveloped(xml: string, key: SpKey): string {
       ? { reference: issuer, action: 'after' }
       : { reference: '/*', action: 'prepend' },
   })
-  // The serializer writes a carriage return as it is, which parsers turn into a line feed (XML 1.0 §2.11).
-  return signer.getSignedXml().replaceAll('\r', '&#13;')
+  return signer.getSignedXml()
 }
 
 /** The own certificate only: what else belongs to it, the provider has or does not need. */

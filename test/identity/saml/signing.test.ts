@@ -23,6 +23,7 @@ const request = authnRequest({
   destination: 'https://idp.example/sso?a=1&b=2',
   issuer: 'https://sp.example/ "é" <\t\r\n>',
   assertionConsumer: 'https://sp.example/saml/SSO/alias/x',
+  nameIdFormat: 'urn:\r',
 })
 const metadata = metadataOf({
   entityId: 'http://my-own-entity',
@@ -57,6 +58,8 @@ describe('an enveloped signature', () => {
     const bytes = signedBytes(signed, rsa)
     assert.match(bytes, /^<saml2p:AuthnRequest [^>]*ID="_42"/)
     assert.doesNotMatch(bytes, /Signature/)
+    assert.match(signed, /&#xD;/)
+    assert.doesNotMatch(signed, /\r/, 'another parser would read it as a line feed')
   })
 
   it('of metadata is the first child, in the form that UAA has', () => {
