@@ -552,6 +552,27 @@ for (const mode of MODES) {
         await new Promise(resolve => publisher.close(resolve))
       })
 
+      it('is that of the provider that signed it, where the metadata of several claim its entity id', async () => {
+        const documents = [samlTestKey(), otherKey].map(each => other.metadata({ slo: SLO, keys: [each] }))
+        const publisher = createServer((request, response) => response.end(documents[Number(request.url?.slice(1))]))
+        await new Promise<void>(resolve => publisher.listen(0, '127.0.0.1', resolve))
+        const { port } = publisher.address() as AddressInfo
+        const { externalKey: _, ...record } =
+          (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        for (const [index, originKey] of ['claiming-0', 'claiming-1'].entries()) {
+          const config = { ...record.config, metaDataLocation: `http://127.0.0.1:${port}/${index}` }
+          await server.store.providers.insert('svc', { ...record, id: originKey, originKey, config })
+        }
+        const original = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
+        await server.store.providers.update('svc', { ...original, active: false })
+        assert.equal(statusOf(await byPost(other.sign(requestOf({ issuer: other.entityId })))), 'Success')
+        for (const originKey of ['posting', 'claiming-0', 'claiming-1']) {
+          const found = (await server.store.providers.findByOrigin('svc', originKey)) ?? assert.fail()
+          await server.store.providers.update('svc', { ...found, active: originKey === 'posting' })
+        }
+        await new Promise(resolve => publisher.close(resolve))
+      })
+
       describe('is not obeyed, but answered', () => {
         const encryptedId = (xml: string): string =>
           xml.replace(/<saml:NameID.*<\/saml:NameID>/, '<saml:EncryptedID><x xmlns="urn:x"/></saml:EncryptedID>')
@@ -649,6 +670,18 @@ for (const mode of MODES) {
           }
           assert.equal(await isSignedIn(browser), true)
         })
+      })
+
+      it('is used once by a provider whose clock is ahead, too', async () => {
+        const issueInstant = new Date(clock.now().getTime() + 60_000)
+        const query = idp.redirectQuery('SAMLRequest', requestOf({ issueInstant, notOnOrAfter: null }))
+        assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Success')
+        clock.advance(61)
+        const browser = await signIn({ nameId: 'pat' })
+        clock.advance(59)
+        await server.store.purge(clock.now())
+        assert.match(messageIn(await server.send(`${PATH}?${query}`), 'SAMLResponse').xml, /StatusMessage>replay</)
+        assert.equal(await isSignedIn(browser), true)
       })
 
       describe('is refused without an answer', () => {
