@@ -11,8 +11,8 @@ import { groupNamesOf } from '../support/group-names.ts'
 
 const folder = temporaryFolder()
 
-describe('a zone of the configuration that was deleted through the API', () => {
-  it('is not brought back, nor anything in it, until its own definition changes', async () => {
+describe('A configured zone deleted through the API', () => {
+  it('is not created again, nor its records, until its definition changes', async () => {
     const clock = createTestClock()
     const random = createRandom()
     const vault = createVault(Buffer.alloc(32, 7), random)

@@ -72,7 +72,7 @@ const ofCommand = async (database: string, ...keys: readonly Buffer[]): Promise<
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`another master key on ${kind}`, () => {
+  describe(`Replacing the master key on ${kind}`, () => {
     const clock = createTestClock()
     let database: TestDatabase
     /** Nodes on one database; `old` has the keys in the order of before. */
@@ -165,7 +165,7 @@ for (const kind of DATABASE_KINDS) {
       }
     }
 
-    it('opens values of both while one node has the new order and one the old', async () => {
+    it('nodes with old and new order of keys open each other’s values', async () => {
       old.vault.useKeys([first, second])
       node = await start(second, first)
       await everythingGoesOn()
@@ -174,21 +174,21 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(old.vault.open(sealed, 'here'), 'new')
     })
 
-    it('is counted, value by value', async () => {
+    it('values are counted by key', async () => {
       const { output, isDone } = await act('check', second, first)
       assert.equal(isDone, false)
       const kinds = String(SEALED_KINDS.length)
       assert.match(output, new RegExp(`^KEY +VALUES  STATE\n${secondId} +0  seals\n${firstId} +${kinds}  opens\n$`))
     })
 
-    it('is refused as the only one until everything is sealed with it', async () => {
+    it('the new key alone is rejected until every value is sealed with it', async () => {
       await assert.rejects(
         start(second),
         new RegExp(`not the one that this database was made with: it needs the key ${firstId}`),
       )
     })
 
-    it('takes over what an interrupted run has left, and nothing twice', async () => {
+    it('an interrupted run is continued without repeating work', async () => {
       const [row] = await old.store.sealed.page('mail', { count: 1 })
       assert.ok(row)
       const context = sealContexts.mail(row)
@@ -204,7 +204,7 @@ for (const kind of DATABASE_KINDS) {
       await everythingGoesOn()
     })
 
-    it('does without the one before', async () => {
+    it('the previous key can be removed', async () => {
       const deadline = performance.now() + 5000
       const isHeard = async ({ store }: TestServer): Promise<boolean> =>
         JSON.stringify((await store.providers.findByOrigin('svc', 'corp'))?.config).includes(`v2.${secondId}.`)
@@ -218,7 +218,7 @@ for (const kind of DATABASE_KINDS) {
       await assert.rejects(start(first), new RegExp(`it needs the key ${secondId}`))
     })
 
-    it('that is lost is named, and its values fail closed', async () => {
+    it('a lost key is named, and its values cannot be opened', async () => {
       const context = sealContexts.oneTimePasswords('svc', userId)
       const [row] = await node.store.sealed.page('one-time-passwords', { count: 1 })
       assert.ok(row)
@@ -245,8 +245,8 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('a database of an earlier version', () => {
-  it('keeps the digests of its master key, whatever order the keys have now', async () => {
+describe('A database of an earlier version', () => {
+  it('keeps the digests of its master key, in any order of keys', async () => {
     const store = await openStore('sqlite::memory:', { clock: createTestClock() })
     try {
       const before = createVault(first, random)
@@ -270,11 +270,11 @@ describe('a database of an earlier version', () => {
   })
 })
 
-describe('the master keys of a running server', () => {
+describe('The master keys of a running server', () => {
   const folder = temporaryFolder()
   const hex = (...keys: readonly Buffer[]): string => keys.map(key => `${key.toString('hex')}\n`).join('')
 
-  it('are taken again when their file changes or at SIGHUP, and stay when the new ones do not fit', async () => {
+  it('are reloaded on a file change or SIGHUP, unless they do not fit', async () => {
     const path = join(folder, 'keys')
     writeFileSync(path, hex(first))
     const store = await openStore('sqlite::memory:', { clock: createTestClock() })

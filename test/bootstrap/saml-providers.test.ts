@@ -11,7 +11,7 @@ import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`a SAML provider of the configuration file, in ${mode}`, () => {
+  describe(`A configured SAML provider, in ${mode}`, () => {
     const clock = createTestClock()
     let metadata: string | undefined
     let asked = 0
@@ -50,7 +50,7 @@ for (const mode of MODES) {
         .filter(([, user]) => user !== undefined)
         .map(([origin]) => origin)
 
-    it('has the entity id of metadata in the file, once', async () => {
+    it('has the entity id of inline metadata, once', async () => {
       const keys = [await keyOf('inline'), await keyOf('twin')]
       assert.deepEqual(
         keys.filter(key => key !== undefined),
@@ -58,7 +58,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('starts though an address does not answer, and has no entity id of it', async () => {
+    it('does not prevent the start if its URL does not respond, and has no entity id', async () => {
       assert.equal(asked, 0)
       assert.equal(await keyOf('remote'), undefined)
       const { headers } = await server.browser().send('/login/external/remote')
@@ -67,7 +67,7 @@ for (const mode of MODES) {
     })
 
     // Covers configuration file: bootstrap.identity_providers[]: type saml
-    it('signs users in as soon as the address answers', async () => {
+    it('signs users in once its URL responds', async () => {
       metadata = idpOf(clock, 'remote').metadata({ sso: 'https://remote.example/sso' })
       clock.advance(60)
       const answer = await signInAt(server, server.browser(), { origin: 'remote', nameId: 'rita' })

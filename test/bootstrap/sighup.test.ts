@@ -12,7 +12,7 @@ describe('SIGHUP', () => {
     for (const id of Object.keys(workers)) delete workers[id]
   })
 
-  it('is not lost while the process starts', () => {
+  it('is handled once the process has started', () => {
     sighup = listenForSighup()
     process.emit('SIGHUP')
     process.emit('SIGHUP')
@@ -23,7 +23,7 @@ describe('SIGHUP', () => {
     assert.equal(count, 2)
   })
 
-  it('reaches each worker once, but none before it listens, which would end it', () => {
+  it('is passed once to each worker that is listening', () => {
     sighup = listenForSighup()
     const heard: string[] = []
     const add = (id: number) => {

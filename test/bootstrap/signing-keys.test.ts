@@ -16,7 +16,7 @@ const b = { alg: 'ES256', pem: privatePem('ec', 'P-256') }
 const mac = { alg: 'HS256', secret: 'a secret of thirty-two bytes, or so' }
 const file = (active: string, keys: object) => ({ signing_keys: { active, keys } })
 
-describe('the signing keys of the configuration, when keys were changed beside it', () => {
+describe('Configured signing keys', () => {
   let database: TestDatabase
   before(async () => {
     database = await freshDatabase('sqlite')
@@ -49,9 +49,9 @@ describe('the signing keys of the configuration, when keys were changed beside i
     readonly meanwhile?: (server: TestServer) => Promise<unknown>
     readonly want: string
   }[] = [
-    { name: 'are there after the first start', config: file('a', { a, b, mac }), want: 'a*, b, mac' },
+    { name: 'are created at the first start', config: file('a', { a, b, mac }), want: 'a*, b, mac' },
     {
-      name: 'do not come back at once when others are chosen',
+      name: 'are not restored when others were activated or retired at run time',
       config: file('a', { a, b, mac }),
       async meanwhile({ store }) {
         await store.keys.activate('svc', 'b', clock.now())
@@ -61,22 +61,22 @@ describe('the signing keys of the configuration, when keys were changed beside i
     },
     // Covers latchkey keys: rule: the configuration wins only where it changed
     {
-      name: 'do not come back at the next start either',
+      name: 'are not restored at the next start',
       config: file('a', { a, b, mac }),
       want: 'a retired, b*, mac',
     },
     {
-      name: 'stay retired when the file names the one that signs',
+      name: 'stay retired when the file activates the active key',
       config: file('b', { a, b, mac }),
       want: 'a retired, b*, mac',
     },
     {
-      name: 'stay retired when the file names a third one, a shared secret',
+      name: 'stay retired when the file activates a third one, a shared secret',
       config: file('mac', { a, b, mac }),
       want: 'a retired, b, mac*',
     },
     {
-      name: 'are not created again once they were forgotten',
+      name: 'are not created again once purged',
       config: file('mac', { a, b, mac }),
       async meanwhile({ store }) {
         await store.keys.retire('svc', 'a', clock.now())
@@ -84,29 +84,29 @@ describe('the signing keys of the configuration, when keys were changed beside i
       },
       want: 'b, mac*',
     },
-    { name: 'stay forgotten', config: file('b', { a, b, mac }), want: 'b*, mac' },
+    { name: 'stay purged', config: file('b', { a, b, mac }), want: 'b*, mac' },
     {
-      name: 'are created again when the file lets them sign',
+      name: 'are created again when the file activates them',
       config: file('a', { a, b, mac }),
       want: 'a*, b, mac',
     },
     {
-      name: 'stay retired when the file says nothing new',
+      name: 'stay retired when the file is unchanged',
       config: file('a', { a, b, mac }),
       meanwhile: ({ store }) => store.keys.retire('svc', 'b', later()),
       want: 'a*, b retired, mac',
     },
     {
-      name: 'stay retired when the file adds no more than a certificate',
+      name: 'stay retired when the file only adds a certificate',
       config: file('a', { a, b: { ...b, cert: certificateOf(b.pem) }, mac }),
       want: 'a*, b retired, mac',
     },
     {
-      name: 'are replaced when the file has another key under the id, and retired no longer',
+      name: 'are replaced, and no longer retired, when the file has another key with the id',
       config: file('a', { a, b: { alg: 'EdDSA', pem: pem() }, mac }),
       want: 'a*, b, mac',
     },
-    { name: 'stay when they left the file', config: file('a', { a }), want: 'a*, b, mac' },
+    { name: 'are kept when removed from the file', config: file('a', { a }), want: 'a*, b, mac' },
   ]
   for (const { name, config, meanwhile, want } of steps) {
     it(name, async () => assert.equal(await start(config, meanwhile), want))

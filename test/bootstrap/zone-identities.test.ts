@@ -14,7 +14,7 @@ const folder = temporaryFolder()
 const keys = { k1: { signingKey: privatePem('ec', 'P-256') } }
 const ISSUER = 'https://tokens.example.org'
 
-describe('a zone of the configuration with the subdomain, issuer or SAML entity id of another', () => {
+describe('A configured zone with another’s subdomain, issuer or SAML entity id', () => {
   type Zones = Readonly<Record<string, { readonly issuer?: string; readonly samlConfig?: object }>>
 
   /** Starts with a zone of the API, then with each of the files in turn. */
@@ -43,7 +43,7 @@ describe('a zone of the configuration with the subdomain, issuer or SAML entity 
     }
   }
 
-  it('is refused when the other is not in the file, however the issuer is written', async () => {
+  it('is rejected if the issuer is of a zone outside the file, in any notation', async () => {
     const message = 'zone one: its issuer is that of a zone that is not in the file; change one of them'
     for (const issuer of [ISSUER, `${ISSUER.toUpperCase().replace('HTTPS', 'https')}/`]) {
       await assert.rejects(issuersAfter({ issuer }, { one: { issuer: ISSUER } }), { name: 'BootstrapError', message })
@@ -51,27 +51,27 @@ describe('a zone of the configuration with the subdomain, issuer or SAML entity 
     await assert.rejects(issuersAfter({ issuer: ISSUER }, { one: {} }, { one: { issuer: ISSUER } }), { message })
   })
 
-  it('is refused also for a subdomain', async () => {
+  it('is rejected if the subdomain is of a zone outside the file', async () => {
     await assert.rejects(issuersAfter({}, { MADE: {} }), {
       message: 'zone MADE: its subdomain is that of a zone that is not in the file; change one of them',
     })
   })
 
-  it('is refused also for an entity id', async () => {
+  it('is rejected if the entity id is of a zone outside the file', async () => {
     const samlConfig = { entityID: 'urn:example:sp' }
     await assert.rejects(issuersAfter({ samlConfig }, { one: { samlConfig } }), {
       message: 'zone one: its SAML entity id is that of a zone that is not in the file; change one of them',
     })
   })
 
-  it('may take over what another zone of the same file has no longer', async () => {
+  it('is accepted if the other zone of the file gives it up', async () => {
     const other = 'https://other.example.org'
     const before = { one: { issuer: ISSUER }, two: { issuer: other } }
     const after = { one: { issuer: other }, two: { issuer: ISSUER } }
     assert.deepEqual(await issuersAfter({}, before, after), { one: other, two: ISSUER })
   })
 
-  it('is read where nobody else has it', async () => {
+  it('is accepted if they are unique', async () => {
     assert.deepEqual(await issuersAfter({ issuer: `${ISSUER}/x` }, { one: { issuer: ISSUER } }), { one: ISSUER })
   })
 })

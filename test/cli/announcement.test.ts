@@ -21,8 +21,8 @@ const configured = {
 }
 const noPaint = (_style: string, text: string): string => text
 
-describe('what a start says', () => {
-  it('names the public address and where it listens, and no account, with a configuration', () => {
+describe('The startup message', () => {
+  it('has the public URL and the listening address, and no account, with a configuration', () => {
     const line = announcementLine(configured, { version: '1.2.3' })
     const [, before] = /^(.*), with Node\.js \d+\.\d+\.\d+$/.exec(line) ?? []
     assert.equal(before, 'Latchkey 1.2.3 is ready at https://id.example.org, listening on [::1]:9000')
@@ -36,13 +36,13 @@ describe('what a start says', () => {
     ['in a file', plainAnnouncement(playground)],
     ['on a terminal', terminalAnnouncement(playground, (style, part) => `<${style}>${part}</>`)],
   ] as const) {
-    it(`has one bare line with the command that gets a token, ${where}`, () => {
+    it(`has a line with only the command for a token, ${where}`, () => {
       const lines = text.split('\n').filter(line => line.includes('curl'))
       assert.equal(lines.length, 1)
       assert.match(lines[0] ?? '', /^curl -s -u app:appclientsecret [^<]* http:\/\/localhost:8080\/oauth\/token$/)
     })
 
-    it(`names the sign-in page, the mails, the documentation and that the accounts are public, ${where}`, () => {
+    it(`has the sign-in page, the mails, the documentation and a warning about the public accounts, ${where}`, () => {
       assert.match(text, /http:\/\/localhost:8080\/login/)
       assert.match(text, /http:\/\/localhost:8080\/docs/)
       assert.match(text, /http:\/\/localhost:8080\/outbox/)
@@ -50,7 +50,7 @@ describe('what a start says', () => {
     })
   }
 
-  it('stands in aligned columns on a terminal', () => {
+  it('has aligned columns on a terminal', () => {
     const rows = terminalAnnouncement(playground, noPaint)
       .split('\n')
       .filter(line => /^ {2}\w.* {2}/.test(line))
@@ -62,7 +62,7 @@ describe('what a start says', () => {
 const hasScript = spawnSync('script', ['--version']).status === 0
 const ESCAPE = '\u001b' // stands as ESC in what a terminal shows
 
-describe('a start on a terminal', { skip: !hasScript && 'script (util-linux) is not installed' }, () => {
+describe('Starting on a terminal', { skip: !hasScript && 'script (util-linux) is not installed' }, () => {
   const root = temporaryFolder()
   const launcher = join(import.meta.dirname, '../../bin/latchkey.cjs')
 
@@ -92,7 +92,7 @@ describe('a start on a terminal', { skip: !hasScript && 'script (util-linux) is 
     await ended
   }
 
-  it('is coloured, and its log can be read', async () => {
+  it('prints colours and a readable log', async () => {
     const { screen, shows, baseUrl, stop } = await onTerminal({})
     try {
       assert.match(screen.text, /ESC\[1mLatchkeyESC\[22m is ready/)
@@ -108,7 +108,7 @@ describe('a start on a terminal', { skip: !hasScript && 'script (util-linux) is 
     }
   })
 
-  it('has no colour with NO_COLOR', async () => {
+  it('prints no colours with NO_COLOR', async () => {
     const { screen, stop } = await onTerminal({ NO_COLOR: '1' })
     await stop()
     assert.match(screen.text, /^● Latchkey is ready at http/m)

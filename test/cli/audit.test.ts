@@ -39,7 +39,7 @@ for (const kind of DATABASE_KINDS) {
       commands.run(['audit', 'verify', '--config', 'latchkey.json', ...args])
 
     // Covers latchkey audit: verify
-    it('finds everything that happened before a stop, intact, and then a deleted entry', async () => {
+    it('reports an intact trail after a stop, then a deleted entry', async () => {
       const config = { database: database.url, bootstrap: auditBootstrap, audit: { enabled: true } }
       const first = await serve({ folder, config })
       await askForTokens(first.baseUrl, 5)
@@ -67,7 +67,7 @@ for (const kind of DATABASE_KINDS) {
       assert.match(off.stderr, /^latchkey: warning: audit\.enabled is not true: no new events are stored\n$/)
     })
 
-    it('finds the trail of a server that was killed intact, and continues with it', async () => {
+    it('reports an intact trail of a killed server, which continues it', async () => {
       const own = await freshDatabase(kind)
       const config = { database: own.url, bootstrap: auditBootstrap, audit: { enabled: true } }
       const first = await serve({ folder: killed, config })
@@ -88,14 +88,14 @@ for (const kind of DATABASE_KINDS) {
       [['verify', '--expect', 'x'], "Option '--expect' needs '--zone <value>'"],
       [['verify', '--zone', 'svc', '--expect', '5'], '--expect must be NUMBER:HASH'],
     ] as const) {
-      it(`refuses ${JSON.stringify(args)}`, async () => {
+      it(`rejects ${JSON.stringify(args)}`, async () => {
         const { status, stderr } = await commands.run(['audit', ...args])
         assert.equal(status, 2)
         assert.ok(stderr.includes(message), stderr)
       })
     }
 
-    it('refuses a zone that does not exist, and a database that does not exist', async () => {
+    it('rejects an unknown zone or database', async () => {
       const unknown = await verify('--zone', 'nowhere')
       assert.deepEqual([unknown.status, unknown.stderr], [1, 'latchkey: there is no zone nowhere\n'])
       const missing = await verify('--database', 'sqlite:./none.db')

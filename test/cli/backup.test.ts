@@ -70,7 +70,7 @@ const run = (folder: string, args: readonly string[]) =>
 const inData = (folder: string): readonly string[] => readdirSync(join(folder, 'data')).toSorted()
 
 describe('latchkey backup and restore', () => {
-  it('copies what is committed while the server writes, and puts it back', async test => {
+  it('copy committed data while the server writes, and restore it', async test => {
     const folder = temporaryFolder()
     const first = await serve({ folder, config })
     const { port } = first // part of the issuer of its tokens
@@ -131,7 +131,7 @@ describe('latchkey backup and restore', () => {
   })
 })
 
-describe('latchkey backup refuses', () => {
+describe('latchkey backup', () => {
   const folder = temporaryFolder()
   const commands = commandRunner(folder)
   after(() => commands.end())
@@ -144,41 +144,46 @@ describe('latchkey backup refuses', () => {
     says: RegExp
     files?: readonly string[]
   }[] = [
-    { name: 'to guess where to', args: [], status: 2, says: /'--to <value>' is missing/ },
-    { name: 'to overwrite a file', args: ['--to', 'latchkey.json'], status: 1, says: /latchkey\.json exists already/ },
+    { name: 'requires a destination', args: [], status: 2, says: /'--to <value>' is missing/ },
     {
-      name: 'a folder that does not exist',
+      name: 'does not overwrite a file',
+      args: ['--to', 'latchkey.json'],
+      status: 1,
+      says: /latchkey\.json exists already/,
+    },
+    {
+      name: 'rejects an unknown folder',
       args: ['--to', 'disk/copy.db'],
       status: 1,
       says: /^latchkey: there is no folder \/.*\/disk\n$/,
     },
     {
-      name: 'to write beside what another backup writes',
+      name: 'does not run during another backup',
       args: ['--to', 'copy.db'],
       files: ['copy.db.partial'],
       status: 1,
       says: /copy\.db\.partial exists: another backup or restore runs, or one was interrupted/,
     },
     {
-      name: 'a database that does not exist, and makes none',
+      name: 'rejects an unknown database, without creating it',
       args: ['--to', 'x.db', '--database', 'sqlite:none/latchkey.db'],
       status: 1,
       says: /there is no database none/,
     },
     {
-      name: 'a database in memory',
+      name: 'rejects an in-memory database',
       args: ['--to', 'x.db', '--database', 'sqlite::memory:'],
       status: 1,
       says: /belongs to one process/,
     },
     {
-      name: 'PostgreSQL, whose tools are better',
+      name: 'rejects PostgreSQL, which has better tools',
       args: ['--to', 'x.db', '--database', 'postgres://localhost/latchkey'],
       status: 1,
       says: /for SQLite only: for PostgreSQL, use pg_dump/,
     },
     {
-      name: 'a database of another program',
+      name: 'rejects a database of another program',
       args: ['--to', 'x.db', '--database', 'sqlite:other.db'],
       status: 1,
       says: /other\.db is not a database of Latchkey/,
@@ -198,7 +203,7 @@ describe('latchkey backup refuses', () => {
   }
 })
 
-describe('latchkey backup and restore on a disk without space', () => {
+describe('latchkey backup and restore on a full disk', () => {
   const folder = temporaryFolder()
   before(async () => {
     await (await serve({ folder, config })).stop()
@@ -210,7 +215,7 @@ describe('latchkey backup and restore on a disk without space', () => {
   })
 
   for (const args of ['backup --to copy.db', 'restore --from good.db']) {
-    it(`${args} fails and leaves nothing behind`, () => {
+    it(`${args} fails and leaves no file behind`, () => {
       const before = [...readdirSync(folder), ...inData(folder)]
       const command = `ulimit -f 4096; exec "$0" "$1" ${args} --config latchkey.json` // 2 or 4 MB in a file
       const shell = ['-c', command, process.execPath, LAUNCHER]
@@ -247,27 +252,27 @@ describe('latchkey restore', () => {
   }
 
   const cases = [
-    { name: 'without a file', args: [], status: 2, says: /'--from <value>' is missing/ },
-    { name: 'a file that does not exist', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
+    { name: 'no file', args: [], status: 2, says: /'--from <value>' is missing/ },
+    { name: 'an unknown file', args: ['--from', 'none.db'], status: 1, says: /there is no file none\.db/ },
     {
-      name: 'what is not a database',
+      name: 'a file that is not a database',
       args: ['--from', 'text.db'],
       status: 1,
       says: /^latchkey: text\.db is no SQLite database$/m,
     },
     {
-      name: 'half a file',
+      name: 'a truncated file',
       args: ['--from', 'short.db'],
       status: 1,
       says: /^latchkey: short\.db is damaged$/m,
     },
     { name: 'a backup of a newer version', args: ['--from', 'newer.db'], status: 1, says: /by a newer version/ },
-    { name: 'a backup without zones', args: ['--from', 'empty.db'], status: 1, says: /empty\.db has no zones/ },
+    { name: 'a backup without any zone', args: ['--from', 'empty.db'], status: 1, says: /empty\.db has no zones/ },
     { name: 'a backup of another service', args: ['--from', 'service.db'], status: 1, says: /service name uaa/ },
     { name: 'the database itself', args: ['--from', 'data/latchkey.db'], status: 1, says: /is the database itself/ },
   ]
   for (const { name, args, status, says } of cases) {
-    it(`refuses ${name}, and leaves the database as it is`, async () => {
+    it(`rejects ${name}, and keeps the database`, async () => {
       const ending = await commands.run(['restore', ...args, '--config', 'latchkey.json'])
       assert.match(ending.stderr, says)
       assert.deepEqual([ending.status, ending.stdout], [status, ''])
@@ -277,7 +282,7 @@ describe('latchkey restore', () => {
     })
   }
 
-  it('refuses a backup whose master key is another one', async () => {
+  it('rejects a backup with another master key', async () => {
     const env = { LATCHKEY_MASTER_KEY: 'ab'.repeat(32) }
     const ending = await runToEnd(['restore', '--from', 'good.db', '--config', 'latchkey.json'], { folder, env })
     assert.equal(ending.status, 1)
@@ -285,7 +290,7 @@ describe('latchkey restore', () => {
     assert.deepEqual(inData(folder), ['latchkey.db', 'latchkey.key'])
   })
 
-  it('needs the master key of the backup on a new machine, and makes none', async () => {
+  it('requires the backup’s master key on a new machine, and generates none', async () => {
     const elsewhere = temporaryFolder()
     copyFileSync(join(folder, 'good.db'), join(elsewhere, 'good.db'))
     const without = await run(elsewhere, ['restore', '--from', 'good.db'])
@@ -303,7 +308,7 @@ describe('latchkey restore', () => {
     await server.stop()
   })
 
-  it('replaces a damaged database together with its log', async () => {
+  it('replaces a damaged database and its log', async () => {
     const damaged = temporaryFolder()
     copyFileSync(join(folder, 'good.db'), join(damaged, 'good.db'))
     mkdirSync(join(damaged, 'data'))
@@ -319,7 +324,7 @@ describe('latchkey restore', () => {
   })
 
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can give files away' }
-  it('leaves the file to the owner of the folder when root restores', asRoot, async () => {
+  it('gives the file to the owner of the folder when run as root', asRoot, async () => {
     const owned = temporaryFolder()
     copyFileSync(join(folder, 'good.db'), join(owned, 'good.db'))
     mkdirSync(join(owned, 'data'))

@@ -40,7 +40,7 @@ describe('latchkey explain', () => {
     runToEnd(['explain', '--config', 'latchkey.json', ...args], { folder, input, env: { LATCHKEY_BASE_URL: baseUrl } })
 
   // Covers latchkey explain: `--client`, `--user`, `--scope`
-  it('says what a user would get from a client, in a hundred columns', async () => {
+  it('prints what a user gets through a client, in a hundred columns', async () => {
     const { status, stdout, stderr } = await explain([
       '--client',
       'wild',
@@ -60,7 +60,7 @@ describe('latchkey explain', () => {
   })
 
   // Covers latchkey explain: --token
-  it('reads a token from standard input, and shows it nowhere', async () => {
+  it('reads a token from standard input, without printing it', async () => {
     const { status, stdout, stderr } = await explain(['--token', '-'], `${token}\n`)
     assert.equal(status, 0, stderr)
     assert.match(stdout, /^VALID$/m)
@@ -69,7 +69,7 @@ describe('latchkey explain', () => {
   })
 
   // Covers POST /explain: request_id
-  it('finds a refusal by the id of its request, past newer failures, as JSON', async () => {
+  it('finds a refusal by its request id, among newer failures, as JSON', async () => {
     const random = createRandom()
     const store = await openStore(`sqlite:${folder}/explain.db`, { clock: systemClock, onError: () => {} })
     const hashes = createVault(Buffer.alloc(32, 7), random)
@@ -95,7 +95,7 @@ describe('latchkey explain', () => {
     assert.match(unknown.stderr, /has this request id/)
   })
 
-  it('shows what the event of a failed sign-in says, and of a refusal what was asked', () => {
+  it('prints the data of a failed sign-in, and the request of a refusal', () => {
     const common = { number: 7, time: '2026-01-15T12:00:00.000Z', principal: 'u-1' }
     const shown = (recorded: RecordedEvent, request = {}): string =>
       explanationTable({
@@ -124,11 +124,11 @@ describe('latchkey explain', () => {
     ['no question', [], /requires one of/],
     ['two questions', ['--client', 'app', '--event', '1'], /requires one of/],
     ['a token on the command line', ['--token', 'abc'], /standard input/],
-    ['an event that is not a number', ['--event', 'first'], /number of an event/],
-    ['an id beside a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /cannot be used with/],
+    ['an invalid event number', ['--event', 'first'], /number of an event/],
+    ['an id and a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /cannot be used with/],
   ]
   for (const [name, args, message] of wrong) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       await assert.rejects(explainCommand.run(args), (error: unknown) => {
         assert.ok(error instanceof UsageError)
         assert.match(error.message, message)

@@ -57,31 +57,31 @@ describe('latchkey health', { concurrency: true }, () => {
   const portOfStranger = (): number => Object(stranger.address()).port
 
   for (const args of [[], ['--ready']]) {
-    it(`says ok of a server that answers, with its path and its certificate (${args.join('') || 'alive'})`, async () => {
+    it(`prints ok for a healthy server, with its path and certificate (${args.join('') || 'alive'})`, async () => {
       const { status, stdout } = await health(port, args, settings)
       assert.deepEqual({ status, stdout }, { status: 0, stdout: 'ok\n' })
     })
   }
 
-  it('says what the server lacks', async () => {
+  it('prints what the server is missing', async () => {
     const { status, stdout, stderr } = await health(portOfStranger(), ['--ready'])
     assert.deepEqual({ status, stdout }, { status: 1, stdout: '' })
     assert.equal(stderr, 'latchkey: the server responded with status 503: Database Connection failed.\n')
   })
 
-  it('says so when the connection breaks', async () => {
+  it('reports a broken connection', async () => {
     const { status, stderr } = await health(portOfStranger())
     assert.equal(status, 1)
     assert.match(stderr, /^latchkey: no response from 127\.0\.0\.1 port \d+: socket hang up\n$/)
   })
 
-  it('says so when no server listens', async () => {
+  it('reports a refused connection', async () => {
     const { status, stderr } = await health(await freePort())
     assert.equal(status, 1)
     assert.match(stderr, /^latchkey: no response from 127\.0\.0\.1 port \d+: connect ECONNREFUSED/)
   })
 
-  it('refuses an option that it does not have', async () => {
+  it('rejects an unknown option', async () => {
     assert.equal((await health(1, ['--live'])).status, 2)
   })
 })

@@ -356,7 +356,7 @@ for (const { engine, kind } of pairs) {
     // Covers latchkey import-uaa: --config; --from
     // Covers import-uaa: engines: PostgreSQL; MySQL and MariaDB
     // Covers import-uaa: not imported: orphans
-    it('says what it would do, and writes nothing', async () => {
+    it('prints its plan in a dry run, and writes nothing', async () => {
       const folders = (): readonly string[] => readdirSync(tmpdir()).filter(name => name.startsWith('latchkey-import-'))
       const before = folders()
       const { status, stdout, stderr } = await run()
@@ -375,7 +375,7 @@ for (const { engine, kind } of pairs) {
     })
 
     // Covers latchkey import-uaa: --apply; --database
-    it('fills a new database, and refuses to do so again', async () => {
+    it('imports into a new database, once', async () => {
       const first = await run('--apply')
       assert.deepEqual([first.status, first.stderr], [0, ''], first.stdout)
       assert.match(first.stdout, /The import has finished; the server can start\.\n$/)
@@ -387,7 +387,7 @@ for (const { engine, kind } of pairs) {
       assert.match(again.stderr, /^latchkey: an import has already filled this database; start over with a new one\n$/)
     })
 
-    describe('and the server on it', () => {
+    describe('the server afterwards', () => {
       const form = (path: string, auth: string, body: Record<string, string>) =>
         fetch(`http://localhost:${port}${path}`, {
           method: 'POST',
@@ -427,7 +427,7 @@ for (const { engine, kind } of pairs) {
       }
 
       // Covers import-uaa: users: active
-      it('refuses a wrong password, an inactive account, and the empty password of an account of another provider', async () => {
+      it('rejects a wrong password, an inactive account, and the empty password of an external account', async () => {
         const attempts = [
           ['ann', 'wrong'],
           ['ops', 'koala'],
@@ -441,7 +441,7 @@ for (const { engine, kind } of pairs) {
 
       // Covers import-uaa: keeping issued tokens valid: inputs of `rev_sig`
       // Covers import-uaa: users: salt
-      it('accepts an access token of UAA, if its revocation signature is that of UAA', async () => {
+      it('accepts an access token of UAA with UAA’s revocation signature', async () => {
         const issuer = `http://localhost:${port}/oauth/token`
         const token = await jwtOf({ ...ofAnn, jti: 'a'.repeat(32), scope: ['openid', 'orders.read'] }, issuer)
         const checked = await post('/check_token', 'inspector:appclientsecret', { token })
@@ -464,7 +464,7 @@ for (const { engine, kind } of pairs) {
       // Covers import-uaa: group_membership: group_id; member_id; member_type; origin; identity_zone_id
       // Covers import-uaa: external_group_mapping: group_id; external_group; origin; identity_zone_id; added
       // Covers import-uaa: authz_approvals: user_id; client_id; scope; status; expiresat; identity_zone_id
-      it('has the users with their ids, groups and approvals', async () => {
+      it('has the users with ids, groups and approvals', async () => {
         const ann = await get(`/Users/${ANN}`)
         assert.deepEqual([at(ann, 'userName'), at(ann, 'name.givenName'), at(ann, 'meta.version')], ['Ann', 'Ann', 3])
         const groups = listAt(ann, 'groups').map(group => [at(group, 'display'), at(group, 'value'), at(group, 'type')])
@@ -493,7 +493,7 @@ for (const { engine, kind } of pairs) {
 
       // Covers import-uaa: oauth_client_details: identity_zone_id; web_server_redirect_uri; access_token_validity
       // Covers import-uaa: oauth_client_details: additional_information; created_by; app_launch_url; authorities
-      it('has the clients as they were', async () => {
+      it('has the clients unchanged', async () => {
         const app = await get('/oauth/clients/app')
         assert.deepEqual(at(app, 'redirect_uri'), ['https://app.example.org/cb', 'https://*.example.org/**'])
         assert.deepEqual(at(app, 'allowedproviders'), ['uaa', 'ldap'])
@@ -510,7 +510,7 @@ for (const { engine, kind } of pairs) {
 
       // Covers import-uaa: identity_provider: id; identity_zone_id; name; type; origin_key; config; active; version
       // Covers import-uaa: identity_provider: external_key
-      it('has the providers, whose secrets it does not show', async () => {
+      it('has the providers, without showing their secrets', async () => {
         const providers = listAt(await get('/identity-providers?rawConfig=true'))
         const byOrigin = Object.fromEntries(providers.map(each => [String(at(each, 'originKey')), each]))
         assert.equal(at(byOrigin, 'ldap.config.baseUrl'), 'ldap://ldap.example.org')
@@ -524,7 +524,7 @@ for (const { engine, kind } of pairs) {
       })
 
       // Covers import-uaa: identity_zone: id; subdomain; name; description; config; version
-      it('has the settings and keys of the default zone, and has recorded the import', async () => {
+      it('has the settings and keys of the default zone, and an audit entry of the import', async () => {
         const zone = await get('/identity-zones/uaa')
         assert.deepEqual(at(zone, 'config.userConfig.defaultGroups'), ['openid', 'uaa.user'])
         assert.equal(at(zone, 'config.samlConfig.activeKeyId'), 'saml-1')
@@ -564,43 +564,43 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
   const refused: readonly { name: string; file?: object; args?: readonly string[]; status: number; says: RegExp }[] = [
     { name: 'another service name', file: { service: 'svc' }, status: 1, says: /must have `service: uaa`/ },
     {
-      name: 'settings of the default zone in the file',
+      name: 'settings of the default zone in the configuration',
       file: { zone_config: { branding: { companyName: 'x' } }, bootstrap: { default_groups: ['openid'] } },
       status: 1,
       says: /^latchkey: zone_config, bootstrap\.default_groups in the configuration would replace/,
     },
     {
-      name: 'a database in memory',
+      name: 'an in-memory database',
       args: ['--database', 'sqlite::memory:'],
       status: 1,
       says: /a database in memory belongs to one process/,
     },
     {
-      name: 'the address of another kind of database',
+      name: 'a URL of another kind of database',
       args: ['--from', 'jdbc:mysql://uaa:s3cret@db/uaa'],
       status: 2,
       says: /^latchkey: --from: must be postgres:\/\/user:password@host\/database, or the same with mysql:\n$/,
     },
     {
-      name: 'the address of a MySQL without a database',
+      name: 'a MySQL URL without a database',
       args: ['--from', 'mysql://uaa:s3cret@db/'],
       status: 2,
       says: /^latchkey: --from: must name one host and a database; .*%40.*\n$/,
     },
     {
-      name: 'a password that is not percent-encoded',
+      name: 'a password without percent-encoding',
       args: ['--from', 'mysql://uaa:100%s3cret@db/uaa'],
       status: 2,
       says: /^latchkey: --from: must name one host and a database; .* such as % as %25, .*\n$/,
     },
     {
-      name: 'no file with certification authorities',
+      name: 'sslrootcert=system for MySQL',
       args: ['--from', 'mysql://db.example/uaa?sslrootcert=system'],
       status: 2,
       says: /^latchkey: --from: sslrootcert must be the path of a file; .*\n$/,
     },
     {
-      name: 'a TLS mode that MySQL connections do not have',
+      name: 'a TLS mode without meaning for MySQL',
       args: ['--from', 'mysql://db.example/uaa?sslmode=prefer'],
       status: 2,
       says: /^latchkey: --from: sslmode must be one of disable, verify-full\n$/,
@@ -612,7 +612,7 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
       says: /^latchkey: --from: useSSL is no parameter of the URL: there are sslmode and sslrootcert\n$/,
     },
     {
-      name: 'certification authorities that do not exist',
+      name: 'an unknown file of certification authorities',
       args: ['--from', 'mysql://db.example/uaa?sslrootcert=/no/such.pem'],
       status: 2,
       says: /^latchkey: --from: sslrootcert \/no\/such\.pem cannot be read: .*\n$/,
@@ -624,28 +624,28 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
       says: /^latchkey: --from: sslmode must be one of/,
     },
     {
-      name: 'to leave rows out of what it does not write',
+      name: '--skip without --apply',
       args: ['--skip-refused'],
       status: 2,
       says: /'--skip-refused' needs '--apply'/,
     },
   ]
   for (const { name, file = {}, args = [], status, says } of refused) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const ended = await run(file, ...args)
       assert.deepEqual([ended.status, ended.stdout], [status, ''])
       assert.match(ended.stderr, says)
     })
   }
 
-  it('needs a configuration file and an address', async () => {
+  it('requires a configuration file and a URL', async () => {
     const env = { LATCHKEY_UAA_DATABASE: uaa.url }
     assert.match((await runToEnd(['import-uaa'], { folder, env })).stderr, /name it by --config/)
     assert.match((await runToEnd(['import-uaa'], { folder })).stderr, /LATCHKEY_UAA_DATABASE in the environment/)
   })
 
   // Covers latchkey import-uaa: --skip-refused
-  it('does not finish without a row that is refused, and no server starts until it does', async () => {
+  it('is incomplete if a row is rejected, which keeps servers from starting', async () => {
     const file = { database: 'sqlite:./unfinished.db' }
     const rehearsed = await run(file)
     assert.equal(rehearsed.status, 1)
@@ -664,7 +664,7 @@ describe('latchkey import-uaa', { skip: WITHOUT_POSTGRES }, () => {
     assert.match(finished.stdout, /^clients +0 imported, 1 refused\n/m)
   })
 
-  it('refuses a database that a server has used', async () => {
+  it('rejects a database used by a server', async () => {
     const used = { ...config, database: 'sqlite:./used.db' }
     const server = await serve({ folder, config: used })
     await server.stop()

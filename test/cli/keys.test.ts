@@ -43,7 +43,7 @@ async function eventually(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`latchkey keys beside a running server on ${kind}`, () => {
+  describe(`latchkey keys with a running server on ${kind}`, () => {
     const folder = temporaryFolder()
     let database: TestDatabase
     let server: ServerProcess
@@ -100,7 +100,7 @@ for (const kind of DATABASE_KINDS) {
     }
 
     // Covers latchkey keys: list
-    it('lists the key that the server made, in aligned lines', async () => {
+    it('lists the generated key, in aligned lines', async () => {
       old = await issue()
       first = kidOf(old)
       const { status, stdout, stderr } = keysAlone(folder, ['list', ...options])
@@ -113,7 +113,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: add; --key-id; --alg
-    it('adds a key that is published and does not sign yet', async () => {
+    it('adds a key that is published but inactive', async () => {
       const { status, stdout, stderr } = await run('add', '--key-id', 'next', '--alg', 'ES256')
       assert.deepEqual([status, stderr], [0, ''])
       assert.match(stdout, /^Added next; it does not sign yet\.\nKEY /)
@@ -125,7 +125,7 @@ for (const kind of DATABASE_KINDS) {
     // Covers latchkey keys: activate
     // Covers signing keys: rotation command
     // Covers later standards: key rotation command
-    it('lets it sign, while old tokens are still good', async () => {
+    it('activates it, while old tokens stay valid', async () => {
       const { status, stdout, stderr } = await run('activate', '--key-id', 'next')
       assert.deepEqual([status, stderr], [0, ''])
       assert.deepEqual(listed(stdout), [`${first} RS256 standby`, 'next ES256 active'])
@@ -135,7 +135,7 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey: keys
     // Covers latchkey keys: retire
-    it('retires the old one until the longest token that it may have signed has expired', async () => {
+    it('retires the old one until its last token expires', async () => {
       const from = Date.now()
       const { status, stdout, stderr } = await run('retire', '--key-id', first)
       assert.deepEqual([status, stderr], [0, ''])
@@ -149,7 +149,7 @@ for (const kind of DATABASE_KINDS) {
       assert.ok((await published()).includes(first))
     })
 
-    it('stores in the audit trail who changed keys', async () => {
+    it('records in the audit trail who changed keys', async () => {
       const query = ['Created', 'Activated', 'Retired'].map(done => `type=SigningKey${done}Event`).join('&')
       const answer = await fetch(`${server.baseUrl}/audit/events?${query}`, {
         headers: { authorization: `Bearer ${await issue()}` },
@@ -170,7 +170,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: --now
-    it('drops a compromised one at once, and all that it signed', async () => {
+    it('removes a compromised key at once, which invalidates its tokens', async () => {
       assert.equal((await run('retire', '--key-id', first, '--now')).status, 0)
       await eventually(async () => !(await isAlive(old)))
       assert.deepEqual(await published(), ['next'])
@@ -178,7 +178,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: --pem-file
-    it('adds the key of a file, and makes an id up', async () => {
+    it('adds a key from a file with a generated id', async () => {
       writeFileSync(join(folder, 'ed.pem'), privatePem('ed25519'))
       writeFileSync(join(folder, 'note.txt'), 'where the key is\n')
       const { status, stdout } = await run('add', '--pem-file', 'ed.pem')
@@ -189,7 +189,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: rule: nothing private is printed
-    it('shows nothing private, of no kind of key', async () => {
+    it('prints no private part of any key', async () => {
       for (const alg of ['HS256', 'EdDSA', 'PS384']) {
         const { status, stdout, stderr } = await run('add', '--alg', alg, '--key-id', `of-${alg}`)
         assert.deepEqual([status, stderr], [0, ''])
@@ -197,7 +197,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('keeps a shared secret out of the document', async () => {
+    it('does not publish a shared secret', async () => {
       assert.equal((await run('activate', '--key-id', 'of-HS256')).status, 0)
       await eventually(async () => kidOf(await issue()) === 'of-HS256')
       assert.ok(await isAlive(await issue()))
@@ -205,7 +205,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers latchkey keys: --zone
-    it('changes the keys of another zone only', async () => {
+    it('changes only the keys of the given zone', async () => {
       // The running server may purge an expired key meanwhile.
       const unexpired = async () => listed((await run('list')).stdout).filter(key => !key.endsWith(' expired'))
       const earlier = await unexpired()
@@ -217,7 +217,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     const failures = [
-      { name: 'a key that is there', args: ['add', '--key-id', 'next'], stderr: 'zone svc has a key next already' },
+      { name: 'an existing key', args: ['add', '--key-id', 'next'], stderr: 'zone svc has a key next already' },
       { name: 'an unknown key', args: ['activate', '--key-id', 'x'], stderr: 'zone svc has no key x that could sign' },
       {
         name: 'a key of another zone',
@@ -226,7 +226,7 @@ for (const kind of DATABASE_KINDS) {
       },
       { name: 'an unknown key to retire', args: ['retire', '--key-id', 'x'], stderr: 'zone svc has no key x' },
       {
-        name: 'the key that signs',
+        name: 'retiring the active key',
         args: ['retire', '--key-id', 'of-HS256', '--now'],
         stderr: 'of-HS256 is the key that signs: activate another one first',
       },
@@ -237,7 +237,7 @@ for (const kind of DATABASE_KINDS) {
         stderr: 'latchkey.json: is not a private key in PEM',
       },
       {
-        name: 'a file that does not fit the algorithm',
+        name: 'a file that does not match the algorithm',
         args: ['add', '--pem-file', 'ed.pem', '--alg', 'RS256'],
         stderr: 'ed.pem: RS256 needs an RSA key, this is ed25519',
       },
@@ -257,7 +257,7 @@ for (const kind of DATABASE_KINDS) {
         stderr: '--pem-file . cannot be read: it is not a regular file',
       },
       {
-        name: 'a file that is text',
+        name: 'a text file',
         args: ['add', '--pem-file', 'note.txt'],
         stderr: 'note.txt: is not a private key in PEM',
       },
@@ -266,21 +266,21 @@ for (const kind of DATABASE_KINDS) {
     // The server deletes an expired key at a moment of its own.
     const kept = async (): Promise<string> => (await run('list')).stdout.replace(/^.* expired .*\n/gm, '')
     let earlier = ''
-    it('lists the same keys twice', async () => {
+    it('prints the same list twice', async () => {
       earlier = await kept()
       assert.equal(await kept(), earlier)
     })
     for (const { name, args, stderr: want } of failures) {
-      it(`refuses ${name} in one line, with status 1`, async () => {
+      it(`rejects ${name} in one line, with status 1`, async () => {
         const { status, stdout, stderr } = await run(...args)
         if (typeof want === 'string') assert.equal(stderr, `latchkey: ${want}\n`)
         else assert.match(stderr, want)
         assert.deepEqual([status, stdout], [1, ''])
       })
     }
-    it('changes nothing when it refuses', async () => assert.equal(await kept(), earlier))
+    it('changes nothing on rejection', async () => assert.equal(await kept(), earlier))
 
-    it('refuses another master key', async () => {
+    it('rejects another master key', async () => {
       const text = readFileSync(join(folder, 'latchkey.json'), 'utf8')
       writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...JSON.parse(text), master_key: 'ab'.repeat(32) }))
       const { status, stderr } = await commands.run(['keys', 'add', '--config', 'other.json'])
@@ -307,7 +307,7 @@ describe('latchkey keys with compatibility: uaa', () => {
     'others cannot verify its tokens.\n'
 
   for (const algorithm of ['ES256', 'EdDSA']) {
-    it(`says who sees a key for ${algorithm}, when it is added and when it begins to sign`, async () => {
+    it(`prints who can fetch an ${algorithm} key, when added and when activated`, async () => {
       const added = await run('add', '--key-id', algorithm, '--alg', algorithm)
       assert.ok(
         added.stdout.startsWith(`Added ${algorithm}; it does not sign yet.\n${who(algorithm)}KEY `),
@@ -319,7 +319,7 @@ describe('latchkey keys with compatibility: uaa', () => {
   }
 
   for (const algorithm of ['RS256', 'PS256']) {
-    it(`says nothing more of one for ${algorithm}, which everyone sees`, async () => {
+    it(`prints nothing about a public ${algorithm} key`, async () => {
       const added = await run('add', '--key-id', algorithm, '--alg', algorithm)
       assert.ok(added.stdout.startsWith(`Added ${algorithm}; it does not sign yet.\nKEY `), added.stdout)
       const { stdout } = await run('activate', '--key-id', algorithm)
@@ -353,19 +353,19 @@ describe('latchkey keys without a server', () => {
     },
     { name: 'no key to activate', args: ['activate'], stderr: "Option '--key-id <value>' is missing" },
     { name: 'no key to retire', args: ['retire', '--now'], stderr: "Option '--key-id <value>' is missing" },
-    { name: 'an id that is given twice', args: ['retire', '--key-id=a', '--key-id=b'], stderr: /is given twice/ },
+    { name: 'a repeated id', args: ['retire', '--key-id=a', '--key-id=b'], stderr: /is given twice/ },
     { name: 'an empty id', args: ['add', '--key-id', ''], stderr: /^latchkey: --key-id must have 1 to 255 visible/ },
-    { name: 'an id with blanks', args: ['add', '--key-id', 'a b'], stderr: /^latchkey: --key-id must have/ },
+    { name: 'an id with spaces', args: ['add', '--key-id', 'a b'], stderr: /^latchkey: --key-id must have/ },
     { name: 'an id with line breaks', args: ['add', '--key-id', 'a\nb'], stderr: /^latchkey: --key-id must have/ },
-    { name: 'a very long id', args: ['add', '--key-id', longId], stderr: /^latchkey: --key-id must have/ },
+    { name: 'an overlong id', args: ['add', '--key-id', longId], stderr: /^latchkey: --key-id must have/ },
     {
-      name: 'a configuration that is wrong',
+      name: 'an invalid configuration',
       args: ['list', '--config', 'bad.yml'],
       stderr: /databse: is not a known key/,
     },
   ]
   for (const { name, args, stderr: want } of cases) {
-    it(`refuses ${name} with status 2`, async () => {
+    it(`rejects ${name} with status 2`, async () => {
       const { status, stdout, stderr } = await run(args)
       if (typeof want === 'string')
         assert.equal(stderr.replace(/\S*bin\/latchkey/, 'X'), `latchkey: ${want} (see X keys --help)\n`)
@@ -374,7 +374,7 @@ describe('latchkey keys without a server', () => {
     })
   }
 
-  it('makes neither a database nor a master key where there is none', () => {
+  it('creates neither a database nor a master key', () => {
     const { status, stderr } = keysAlone(folder, ['add', '--config', 'c.yml'])
     assert.equal(
       stderr,
@@ -384,7 +384,7 @@ describe('latchkey keys without a server', () => {
     assert.ok(!existsSync(join(folder, 'none')))
   })
 
-  it('refuses an empty database, and one in memory, and changes neither schema nor key', async () => {
+  it('rejects an empty or in-memory database, and changes neither schema nor key', async () => {
     mkdirSync(join(folder, 'empty'))
     writeFileSync(join(folder, 'empty/latchkey.db'), '')
     const arguments_ = ['list', '--config', 'c.yml', '--database', 'sqlite:empty/latchkey.db']

@@ -89,11 +89,11 @@ const USERS = statement<object, { user_name: string; user_name_lower: string; ad
 const COUNT_USERS = statement<object, { count: number }>(`select count(*) as count from users`)
 
 for (const kind of DATABASE_KINDS) {
-  describe(`killed in the middle, on ${kind}`, () => {
+  describe(`After being killed, on ${kind}`, () => {
     const folder = temporaryFolder()
     const names = Array.from({ length: 12 }, (_, index) => `Ｎame-é${index}`)
 
-    it('migrations go on at the next start, and lose nothing', async () => {
+    it('migrations continue at the next start without loss', async () => {
       const [database, untouched] = [await freshDatabase(kind), await freshDatabase(kind)]
       await withDatabase(database.url, async db => {
         const { text, integer, tableEnd } = db.columnTypes
@@ -130,7 +130,7 @@ for (const kind of DATABASE_KINDS) {
       for (const each of [database, untouched]) await each.drop()
     })
 
-    it('sealing again under another master key goes on where it was, and every value can be opened meanwhile', async () => {
+    it('re-encryption continues, and every value stays readable', async () => {
       const database = await freshDatabase(kind)
       const [first, second] = [random.bytes(32), random.bytes(32)]
       const server = await startServer({ database: database.url, masterKeys: [first] })
@@ -177,7 +177,7 @@ for (const kind of DATABASE_KINDS) {
       await database.drop()
     })
 
-    it('the first start on an empty database goes on at the next one', async () => {
+    it('the first start is completed by the next one', async () => {
       const database = await freshDatabase(kind)
       const bootstrap = {
         groups: [{ displayName: 'jobs.run' }],

@@ -29,85 +29,85 @@ describe('latchkey', () => {
   const cases = [
     // Covers latchkey: --help
     {
-      name: 'explains itself',
+      name: 'prints its help',
       args: ['--help'],
       status: 0,
       stdout: /Usage: \S*bin\/latchkey \[command\][^]*serve[^]*check-config/,
       stderr: /^$/,
     },
     {
-      name: 'explains one command alone',
+      name: 'prints the help of a command',
       args: ['keys', '-h'],
       status: 0,
       stdout: /^Usage: \S*bin\/latchkey keys list\|add\|activate\|retire \[options\]\n\n {2}keys (?![^]*backup)/,
       stderr: /^$/,
     },
     {
-      name: 'explains one command after the word help',
+      name: 'prints the help of a command after "help"',
       args: ['help', 'serve'],
       status: 0,
       stdout: /^Usage: \S*bin\/latchkey serve \[options\]\n/,
       stderr: /^$/,
     },
-    { name: 'explains itself after the word help', args: ['help'], status: 0, stdout: /check-config/, stderr: /^$/ },
+    { name: 'prints its help after "help"', args: ['help'], status: 0, stdout: /check-config/, stderr: /^$/ },
     {
-      name: 'names its version and that of Node.js',
+      name: 'prints its version and that of Node.js',
       args: ['--version'],
       status: 0,
       stdout: /^latchkey \d+\.\d+\.\d+, Node\.js \d+\.\d+\.\d+\n$/,
       stderr: /^$/,
     },
     {
-      name: 'refuses to explain an unknown command',
+      name: 'rejects "help" with an unknown command',
       args: ['frob', '--help'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: frob is not a command/,
     },
     {
-      name: 'names the help of the command that was used wrongly',
+      name: 'refers to the help of a command used incorrectly',
       args: ['backup'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: Option '--to <value>' is missing \(see \S*bin\/latchkey backup --help\)\n$/,
     },
     {
-      name: 'refuses an unknown command in one line',
+      name: 'rejects an unknown command in one line',
       args: ['frob'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: frob is not a command \(see \S*bin\/latchkey --help\)\n$/,
     },
     {
-      name: 'refuses an unknown option in one line',
+      name: 'rejects an unknown option in one line',
       args: ['--prot', '1'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: Unknown option '--prot' \(see \S*bin\/latchkey --help\)\n$/,
     },
     {
-      name: 'refuses an option without its value',
+      name: 'rejects an option without its value',
       args: ['serve', '--port'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: Option '--port <value>' argument missing[^\n]*\n$/,
     },
     {
-      name: 'refuses an option that is given twice',
+      name: 'rejects a repeated option',
       args: ['--port=1', '--port=2'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: Option '--port' is given twice[^\n]*\n$/,
     },
     {
-      name: 'refuses a word that belongs nowhere',
+      name: 'rejects an unexpected argument',
       args: ['serve', 'now'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: Unexpected argument 'now'[^\n]*\n$/,
     },
     {
-      name: 'does not start with a configuration that is wrong',
+      name: 'does not start with an invalid configuration',
       args: ['--config', 'bad.yml'],
       status: 2,
       stdout: /^$/,
@@ -115,14 +115,14 @@ describe('latchkey', () => {
         /^latchkey: servise: is not a known key; did you mean service\?\nlatchkey: bootstrap\.clients\[0\]\.authorized_grant_types: /,
     },
     {
-      name: 'does not start the playground for others',
+      name: 'does not start the playground on a public address',
       args: ['--host', '0.0.0.0'],
       status: 2,
       stdout: /^$/,
       stderr: /^latchkey: --host: /,
     },
     {
-      name: 'check-config says ok without a file, and that none was checked',
+      name: 'check-config prints ok without a file, and that none was checked',
       args: ['check-config'],
       status: 0,
       stdout: /^ok\n$/,
@@ -130,14 +130,14 @@ describe('latchkey', () => {
     },
     // Covers latchkey: check-config
     {
-      name: 'check-config says ok',
+      name: 'check-config prints ok',
       args: ['check-config', '--config', 'good.yml'],
       status: 0,
       stdout: /^ok\n$/,
       stderr: /^$/,
     },
     {
-      name: 'check-config distinguishes warnings',
+      name: 'check-config prints warnings separately',
       args: ['check-config', '--config', 'warned.yml'],
       status: 0,
       stdout: /^ok\n$/,
@@ -158,7 +158,7 @@ describe('latchkey', () => {
       stderr: /^$/,
     },
     {
-      name: 'check-config has no options of serve',
+      name: 'check-config rejects options of serve',
       args: ['check-config', '--port', '1'],
       status: 2,
       stdout: /^$/,
@@ -174,7 +174,7 @@ describe('latchkey', () => {
     })
   }
 
-  it('explains every command, as docs/operate.md does', () => {
+  it('has the same commands in its help and docs/operate.md', () => {
     const documented = readFileSync(new URL('../../docs/operate.md', import.meta.url), 'utf8')
     const inTable = [...documented.matchAll(/^\| `latchkey ([a-z-]+)/gm)].map(([, name = '']) => name)
     const inHelp = [...latchkey(['--help']).stdout.matchAll(/^ {2}([a-z][a-z-]+) {2,}\S/gm)].map(
@@ -185,13 +185,13 @@ describe('latchkey', () => {
     assert.deepEqual([...new Set(commands)].toSorted(), inHelp.toSorted())
   })
 
-  it('takes the file from the environment', () => {
+  it('reads the file named in the environment', () => {
     const { status, stderr } = latchkey(['check-config'], { LATCHKEY_CONFIG: 'bad.yml' })
     assert.equal(status, 2)
     assert.match(stderr, /servise/)
   })
 
-  it('says in one line that the port is taken, with status 1', async () => {
+  it('reports a used port in one line, with status 1', async () => {
     const other = createServer()
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
     const address = other.address()
@@ -202,7 +202,7 @@ describe('latchkey', () => {
     assert.equal(status, 1)
   })
 
-  it('says in one line that the host to listen on is unknown, with status 1', () => {
+  it('reports an unknown listening host in one line, with status 1', () => {
     const { status, stderr } = latchkey(['--config', 'good.yml', '--host', 'no such host', '--port', '0'])
     assert.match(
       stderr,
@@ -212,13 +212,13 @@ describe('latchkey', () => {
   })
 
   const isLinux = process.platform === 'linux'
-  it('says in one line that the folder of the database cannot be made', { skip: !isLinux && 'needs /proc' }, () => {
+  it('reports in one line that the database’s folder cannot be created', { skip: !isLinux && 'needs /proc' }, () => {
     const { status, stderr } = latchkey(['--database', 'sqlite:/proc/none/of/latchkey.db', '--port', '0'])
     assert.match(stderr, /^latchkey: cannot open the database \/proc\/none\/of\/latchkey\.db: no such file\n$/)
     assert.equal(status, 1)
   })
 
-  it('says in one line that the database cannot be reached, with status 1, and not its password', () => {
+  it('reports an unreachable database in one line without its password, with status 1', () => {
     const { status, stderr } = latchkey(['--port', '0', '--database', 'postgres://u:hush@127.0.0.1:1/db'])
     assert.match(stderr, /^latchkey: [^\n]+\n$/)
     assert.doesNotMatch(stderr, /hush/)

@@ -65,8 +65,8 @@ function run(root: string, args: readonly string[], how: Run = {}) {
   })
 }
 
-describe('the launcher', () => {
-  it('starts in place on a recent Node.js, with a thread pool that has room for signing', () => {
+describe('The launcher', () => {
+  it('runs the program in its own process on a recent Node.js, with a thread pool sized for signing', () => {
     const root = checkout({ pinned: false })
     const { stdout, status } = run(root, ['a', '--b'])
     const report: unknown = JSON.parse(stdout)
@@ -77,18 +77,18 @@ describe('the launcher', () => {
     assert.equal(findNode(repository), process.execPath)
   })
 
-  it('leaves a thread pool alone that the operator sized', () => {
+  it('keeps a thread pool size set by the operator', () => {
     const { stdout } = run(checkout({ pinned: false }), [], { env: { UV_THREADPOOL_SIZE: '5' } })
     assert.match(stdout, /"threads":"5"/)
   })
 
-  it('keeps compiled code in its own folder', () => {
+  it('stores compiled code in its own folder', () => {
     const root = checkout({ pinned: false })
     run(root, [])
     assert.ok(existsSync(join(root, 'node_modules', '.cache', 'latchkey')))
   })
 
-  it('starts as an account without a home, in a folder that it cannot write to', () => {
+  it('starts without a home folder, in a read-only folder', () => {
     const root = checkout({ pinned: false })
     writeFileSync(join(root, 'node_modules'), '') // no folder can be made below it
     writeFileSync(join(root, 'homeless.cjs'), "require('os').homedir = () => { throw new Error('ENOENT') }")
@@ -96,13 +96,13 @@ describe('the launcher', () => {
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
   })
 
-  it('hands over to the pinned runtime when the running one is too old', () => {
+  it('starts the pinned runtime if the running one is too old', () => {
     const { stdout, status } = run(checkout({ pinned: true }), ['x'], { old: true })
     assert.equal(status, 0)
     assert.match(stdout, new RegExp(`"version":"${process.versions.node}","args":\\["x"\\]`))
   })
 
-  it('finds the runtime beside the package, where npm puts what it installs', () => {
+  it('finds the runtime beside the package, as installed by npm', () => {
     const outer = temporaryFolder()
     const root = join(outer, 'node_modules', 'latchkey')
     const place = pinnedNode(repository)?.slice(repository.length) ?? ''
@@ -112,7 +112,7 @@ describe('the launcher', () => {
     assert.equal(pinnedNode(join(outer, 'checkout')), undefined)
   })
 
-  it('loads modules with types that import one another, and says which one is missing', () => {
+  it('loads modules with circular type imports, and names a missing one', () => {
     const root = checkout({ pinned: false })
     mkdirSync(join(root, 'src', 'base'))
     writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), `import { word } from '../base/word.ts'; console.log(word)`)
@@ -124,13 +124,13 @@ describe('the launcher', () => {
     assert.equal(status, 1)
   })
 
-  it('ends with the status of the program', () => {
+  it('exits with the program’s status', () => {
     const root = checkout({ pinned: true })
     assert.equal(run(root, ['fail'], { old: true }).status, 5)
     assert.equal(run(root, ['fail']).status, 5)
   })
 
-  it('says what to do when there is no runtime', () => {
+  it('explains a missing runtime', () => {
     const { status, stdout, stderr } = run(checkout({ pinned: false }), [], { old: true })
     assert.equal(status, 1)
     assert.equal(stdout, '')
@@ -138,8 +138,8 @@ describe('the launcher', () => {
   })
 
   const signals = [
-    { name: 'passes a signal on and ends as the program does', program: 'wait', want: 7 },
-    { name: 'shows that a signal ended the program', program: 'die', want: 128 + 15 },
+    { name: 'forwards a signal and exits like the program', program: 'wait', want: 7 },
+    { name: 'exits with the signal that ended the program', program: 'die', want: 128 + 15 },
   ]
   for (const { name, program, want } of signals) {
     it(name, async () => {
@@ -155,11 +155,11 @@ describe('the launcher', () => {
   }
 })
 
-describe('the program', { skip: process.platform === 'win32' && 'no process has another parent there' }, () => {
+describe('The program', { skip: process.platform === 'win32' && 'no process has another parent there' }, () => {
   /** Resolves when the program, which writes there, has ended. */
   const endOf = (output: Readable): Promise<unknown> => once(output.resume(), 'close')
 
-  it('ends as by SIGTERM when its launcher is killed', async () => {
+  it('ends as on SIGTERM when its launcher is killed', async () => {
     const command = commandOf(checkout({ pinned: true }), ['wait'], { old: true })
     const launcher = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
     await once(launcher.stdout, 'data')
@@ -170,7 +170,7 @@ describe('the program', { skip: process.platform === 'win32' && 'no process has 
   for (const old of [false, true]) {
     for (const killed of ['npx', 'shell'] as const) {
       if (killed === 'npx' && process.platform !== 'linux') continue
-      it(`ends when the ${killed} is killed that started ${old ? 'its launcher' : 'it'}`, async () => {
+      it(`ends when the ${killed} that started ${old ? 'its launcher' : 'it'} is killed`, async () => {
         const root = checkout({ pinned: true })
         const command = [process.execPath, ...commandOf(root, ['wait'], { old })].map(word => `'${word}'`).join(' ')
         // As npm does; the second command prevents the shell from becoming the first one.
@@ -191,7 +191,7 @@ shell.on('exit', () => process.exit())`
     }
   }
 
-  it('stays while npx runs, also as another account that it may not signal', async () => {
+  it('keeps running while npx does, also under another account', async () => {
     const root = checkout({ pinned: true })
     // What the system says to a signal to a process of root.
     const refused = `const { kill } = process
@@ -216,7 +216,7 @@ process.exitCode = status`
     assert.match(starter.stdout, /"pid"/)
   })
 
-  it('watches only npm exec or an old Node.js as parent, and removes its own variable', () => {
+  it('watches its parent only for npm exec or an old Node.js, and removes its own variable', () => {
     const root = checkout({ pinned: true })
     writeFileSync(join(root, 'spy.cjs'), "global.setInterval = () => (console.log('watching'), { unref() {} })")
     const NODE_OPTIONS = `--require=${join(root, 'spy.cjs')}`
@@ -248,7 +248,7 @@ function writeExecutable(path: string, text: string): void {
 
 const flags = ['--min-semi-space-size=8', '--max-semi-space-size=8']
 
-describe('bin/latchkey.cjs and the packages of the server', () => {
+describe('Preloading packages in bin/latchkey.cjs', () => {
   const root = checkout({ pinned: false })
   for (const name of ['fastify', 'pino']) {
     mkdirSync(join(root, 'node_modules', name), { recursive: true })
@@ -260,14 +260,14 @@ describe('bin/latchkey.cjs and the packages of the server', () => {
       .filter(line => /^[a-z]+$/.test(line))
 
   for (const args of [[], ['serve'], ['--port', '1']]) {
-    it(`loads them before the sources: ${args.join(' ') || 'no argument'}`, () => {
+    it(`happens before the sources: ${args.join(' ') || 'no argument'}`, () => {
       assert.deepEqual(loadedBy(...args), ['fastify', 'pino'])
     })
   }
 
-  it('leaves them alone for another command', () => assert.deepEqual(loadedBy('health', '--ready'), []))
+  it('does not happen for other commands', () => assert.deepEqual(loadedBy('health', '--ready'), []))
 
-  it('lets the sources report one that cannot be loaded', () => {
+  it('leaves a failure to the sources', () => {
     writeFileSync(join(root, 'node_modules', 'fastify', 'index.js'), 'throw new Error("broken")')
     const { status, stderr } = spawnSync(process.execPath, [join(root, 'bin', 'latchkey.cjs')], { encoding: 'utf8' })
     assert.deepEqual([status, stderr], [0, '']) // these sources import no package
@@ -275,14 +275,14 @@ describe('bin/latchkey.cjs and the packages of the server', () => {
 })
 
 describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /bin/sh' }, () => {
-  it('becomes the pinned runtime: nothing else stays', () => {
+  it('is replaced by the pinned runtime', () => {
     const { stdout, pid, status } = runLauncher(checkout({ pinned: true }), ['a', 'b c'])
     assert.equal(status, 0)
     assert.partialDeepStrictEqual(JSON.parse(stdout), { pid, args: ['a', 'b c'], flags })
     assert.partialDeepStrictEqual(JSON.parse(stdout), { version: process.versions.node })
   })
 
-  it('can be a link elsewhere', () => {
+  it('can be a symbolic link', () => {
     const root = checkout({ pinned: true })
     symlinkSync(join('bin', 'latchkey'), join(root, 'first'))
     symlinkSync(join(root, 'first'), join(root, 'second'))
@@ -290,12 +290,12 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(stdout.toString(), /"args":\["x"\]/)
   })
 
-  it('leaves the heap alone that the operator sized', () => {
+  it('keeps heap limits set by the operator', () => {
     const { stdout } = runLauncher(checkout({ pinned: true }), [], { NODE_OPTIONS: '--max-semi-space-size=4' })
     assert.match(stdout, /"flags":\[\]/)
   })
 
-  it('limits the arenas of glibc unless the operator did', () => {
+  it('limits glibc’s arenas unless the operator has', () => {
     const limits = (env: Readonly<Record<string, string>>): unknown => {
       const root = checkout({ pinned: true })
       const names = `Object.entries(process.env).filter(([name]) => name.startsWith('MALLOC_'))`
@@ -309,11 +309,11 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.deepEqual(limits({ MALLOC_ARENA_MAX: '8' }), { MALLOC_ARENA_MAX: '8' })
   })
 
-  it('ends with the status of the program', () => {
+  it('exits with the program’s status', () => {
     assert.equal(runLauncher(checkout({ pinned: true }), ['fail']).status, 5)
   })
 
-  it('says what to do when there is no runtime', () => {
+  it('explains a missing runtime', () => {
     const { status, stderr } = runLauncher(checkout({ pinned: false }), [])
     assert.equal(status, 1)
     assert.match(stderr, /^latchkey: .*npm ci/s)
@@ -328,7 +328,7 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     return root
   }
 
-  it('has what the runtime lacks installed, then starts', () => {
+  it('installs libraries that the runtime is missing, then starts', () => {
     const root = brokenCheckout('touch "${0%/*}/../installed"')
     const first = runLauncher(root, ['x'])
     assert.match(first.stdout, /^install runtime\n.*"args":\["x"\]/)
@@ -336,7 +336,7 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(second.stdout, /^\{/)
   })
 
-  it('tries the runtime again where its library is missing, as after a copy to another machine', {
+  it('checks the runtime again if its library is missing, as on another machine', {
     skip: process.platform !== 'linux' && 'for Linux only',
   }, () => {
     const root = brokenCheckout('touch "${0%/*}/../installed"')
@@ -348,7 +348,7 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.match(runLauncher(root, ['x']).stdout, /^install runtime\n.*"args":\["x"\]/)
   })
 
-  it('tries the runtime at the first start only', () => {
+  it('checks the runtime at the first start only', () => {
     const root = checkout({ pinned: true })
     const node = join(root, pinnedNode(repository)?.slice(repository.length) ?? '')
     const calls = join(root, 'calls')
@@ -357,13 +357,13 @@ describe('bin/latchkey', { skip: process.platform === 'win32' && 'there is no /b
     assert.deepEqual(readFileSync(calls, 'utf8').split('\n'), ['--version', flags[0], flags[0], ''])
   })
 
-  it('stops where that cannot be installed', () => {
+  it('stops if they cannot be installed', () => {
     const { status, stdout } = runLauncher(brokenCheckout('exit 1'), ['x'])
     assert.equal(status, 1)
     assert.equal(stdout, 'install runtime\n')
   })
 
-  it('says so when the runtime does not start for another reason', () => {
+  it('reports another failure of the runtime', () => {
     const { status, stderr } = runLauncher(brokenCheckout('exit 0'), ['x'])
     assert.equal(status, 1)
     assert.match(stderr, /^latchkey: .* does not run on this machine/)

@@ -13,7 +13,7 @@ const keys = [random.bytes(32), random.bytes(32)] as const
 const [first, second] = keys.map(key => key.toString('hex')) as [string, string]
 const [firstId, secondId] = keys.map(masterKeyId) as [string, string]
 
-describe('latchkey master-key beside a running server with two workers', () => {
+describe('latchkey master-key with a running server of two workers', () => {
   const folder = temporaryFolder()
   let server: ServerProcess
   const run = (...args: readonly string[]) => runToEnd(['master-key', ...args, '--config', 'latchkey.json'], { folder })
@@ -39,7 +39,7 @@ describe('latchkey master-key beside a running server with two workers', () => {
     await server.stop()
   })
 
-  it('brings everything under another key while it serves', async () => {
+  it('re-encrypts every value while the server runs', async () => {
     write(first, second)
     await hangUp(firstId)
     write(second, first)
@@ -71,13 +71,13 @@ describe('latchkey master-key beside a running server with two workers', () => {
     )
   })
 
-  it('refuses what is not an action of it', async () => {
+  it('rejects an unknown action', async () => {
     const ending = await run('rotate')
     assert.equal(ending.status, 2)
     assert.match(ending.stderr, /^latchkey: master-key requires one of check, reseal, not rotate/)
   })
 
-  it('says what is wrong with the command, and nothing that it printed', async () => {
+  it('reports a problem of the command without its output', async () => {
     writeFileSync(join(folder, 'keys'), 'not a key of forty characters, but secret')
     const ending = await run('check')
     assert.equal(ending.status, 1)

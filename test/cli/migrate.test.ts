@@ -17,7 +17,7 @@ const run = async (...args: readonly string[]) => {
 const KIND = '0030-kinds-of-migrations'
 
 describe('latchkey migrate', () => {
-  it('refuses to plan for a database that does not exist, makes one, and then has nothing to do', async () => {
+  it('does not plan for an unknown database, creates one, and then has nothing to do', async () => {
     const missing = await run('migrate', '--plan')
     assert.deepEqual([missing.status, missing.stdout], [1, ''])
     assert.match(missing.stderr, /^latchkey: there is no database [^\n]*\n$/)
@@ -27,7 +27,7 @@ describe('latchkey migrate', () => {
     assert.deepEqual(await run('migrate', '--plan'), { status: 0, stdout: 'The schema is up to date.\n', stderr: '' })
   })
 
-  it('plans and applies what is missing; a server with migrate_at_start: false refuses the database until then', async () => {
+  it('plans and applies pending migrations, which migrate_at_start: false requires before a start', async () => {
     const database = new DatabaseSync(join(folder, 'data', 'latchkey.db'))
     database.exec(`delete from migrations where id = '${KIND}'; alter table migrations drop column kind`)
     database.close()
@@ -53,7 +53,7 @@ describe('latchkey migrate', () => {
     { args: ['--plan', '--plan'], status: 2, says: /given twice/ },
   ]
   for (const { args, status, says } of refused) {
-    it(`refuses ${args.join(' ')}`, async () => {
+    it(`rejects ${args.join(' ')}`, async () => {
       const ended = await run('migrate', ...args)
       assert.deepEqual([ended.status, ended.stdout], [status, ''])
       assert.match(ended.stderr, says)
@@ -61,8 +61,8 @@ describe('latchkey migrate', () => {
   }
 })
 
-describe('the text of a plan', () => {
-  it('has rows, locks and times of large tables, says who must stop, and what a newer version has added', () => {
+describe('The text of a migration plan', () => {
+  it('has rows, locks and times of large tables, versions that must stop, and unknown migrations', () => {
     const text = planText({
       isNew: false,
       unknown: ['9009-later'],
@@ -99,7 +99,7 @@ describe('the text of a plan', () => {
     assert.match(text, /A newer version has added [^\n]*: 9009-later\n$/)
   })
 
-  it('of an empty database is one sentence', () => {
+  it('is one sentence for an empty database', () => {
     const pending = [{ id: '0001-first', kind: 'expand', steps: [] }] as const
     assert.match(planText({ isNew: true, unknown: [], pending }), /^The database is empty: [^\n]*\n$/)
   })

@@ -6,7 +6,7 @@ import { npmScript } from '../../src/config.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-describe('the name of the program in its messages', { skip: process.platform === 'win32' && 'paths differ' }, () => {
+describe('The program name in messages', { skip: process.platform === 'win32' && 'paths differ' }, () => {
   const cases = [
     { name: 'is the npm command after npm start', cwd: root, script: 'start', want: 'npm run -s latchkey --' },
     {
@@ -16,19 +16,19 @@ describe('the name of the program in its messages', { skip: process.platform ===
       want: 'npm run -s latchkey --',
     },
     { name: 'is a path in the checkout', cwd: root, script: undefined, want: 'bin/latchkey' },
-    { name: 'is a path below the checkout', cwd: join(root, 'docs'), script: 'test', want: '../bin/latchkey' },
-    { name: 'is a path beside the launcher', cwd: join(root, 'bin'), script: undefined, want: './latchkey' },
-    { name: 'is a full path far away', cwd: '/a/b/c', script: undefined, want: join(root, 'bin', 'latchkey') },
+    { name: 'is a path inside the checkout', cwd: join(root, 'docs'), script: 'test', want: '../bin/latchkey' },
+    { name: 'is a path relative to the launcher', cwd: join(root, 'bin'), script: undefined, want: './latchkey' },
+    { name: 'is an absolute path elsewhere', cwd: '/a/b/c', script: undefined, want: join(root, 'bin', 'latchkey') },
   ]
   for (const { name, cwd, script, want } of cases) {
     it(name, () => assert.equal(programName(cwd, script), want))
   }
 
-  it('is the bare name in an installed package, which has no shell script', () => {
+  it('is the command name in an installed package', () => {
     assert.equal(programName('/a', undefined, '/a/node_modules/latchkey/bin'), 'latchkey')
   })
 
-  it('comes from this project only, not from another whose script starts the server', () => {
+  it('ignores scripts of other npm projects', () => {
     assert.equal(npmScript({ npm_package_name: 'latchkey', npm_lifecycle_event: 'start' }), 'start')
     assert.equal(npmScript({ npm_package_name: 'shop', npm_lifecycle_event: 'start' }), undefined)
   })

@@ -17,7 +17,7 @@ passwords: { cost: 999 }
 bootstrap: { clients: [{ client_id: a, client_secret: '\${NOT_SET}' }] }
 `
 
-describe('The settings that a command reads', () => {
+describe('The settings read by a command', () => {
   const folder = temporaryFolder()
   let commands: CommandRunner
 
@@ -43,27 +43,27 @@ describe('The settings that a command reads', () => {
     ['migrate'],
     ['audit', 'verify'],
   ]) {
-    it(`runs ${args.slice(0, 2).join(' ')} although others are wrong, or have variables that are not set`, async () => {
+    it(`are enough for ${args.slice(0, 2).join(' ')} if others are invalid or have undefined variables`, async () => {
       const { status, stderr } = await commands.run([...args, '--config', 'broken.yml'])
       assert.equal(stderr, '')
       assert.equal(status, 0)
     })
   }
 
-  it('asks for the health although others are wrong', async () => {
+  it('are enough for health if others are invalid', async () => {
     const { status, stderr } = await commands.run(['health', '--port', '1', '--config', 'broken.yml'])
     assert.match(stderr, /^latchkey: no response from 127\.0\.0\.1 port 1/)
     assert.equal(status, 1)
   })
 
-  it('refuses an unknown key, which may be meant as one of them', async () => {
+  it('must have known keys', async () => {
     const { status, stderr } = await commands.run(['backup', '--to', 'other.db', '--config', 'mistyped.yml'])
     assert.match(stderr, /databse: is not a known key; did you mean database\?/)
     assert.doesNotMatch(stderr, /NOT_SET|workers|smtp/)
     assert.equal(status, 2)
   })
 
-  it('reports their problems', async () => {
+  it('are reported if invalid', async () => {
     writeFileSync(join(folder, 'unset.yml'), `database: 'sqlite:\${NO_DATA}/x.db'\nmaster_key_file: none\n${unused}`)
     const { status, stderr } = await commands.run(['keys', 'list', '--config', 'unset.yml'])
     assert.match(stderr, /database: the environment variable NO_DATA is not set/)
@@ -74,13 +74,13 @@ describe('The settings that a command reads', () => {
     assert.doesNotMatch(backup.stderr, /master_key/)
   })
 
-  it('reads all of them to start, and to check the file', async () => {
+  it('are all of them for serve and check-config', async () => {
     const { status, stderr } = await commands.run(['check-config', '--config', 'broken.yml'])
     assert.match(stderr, /workers[^]*NOT_SET|NOT_SET[^]*workers/)
     assert.equal(status, 2)
   })
 
-  it('withholds the secrets of all settings from the program of the master key', async () => {
+  it('have no secrets that the master key command could read', async () => {
     const hex = 'ab'.repeat(32)
     const text = `master_key_command: [sh, -c, 'test -z "$MAIL" && echo $KEY']\nsmtp: { password: '\${MAIL}' }\n`
     writeFileSync(join(folder, 'command.yml'), text)

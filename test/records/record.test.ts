@@ -51,8 +51,8 @@ const record: RecordOf<typeof fields> = {
   isBeta: true,
 }
 
-describe('a field that is added to a description', () => {
-  it('is read from a request, and reported when it is wrong', () => {
+describe('A field added to a description', () => {
+  it('is read from a request, and rejected if invalid', () => {
     const { values, problems } = readRecord(fields, { tag_line: 'x', is_beta: 'false', client_id: 'a' })
     assert.deepEqual([values, problems], [{ clientId: 'a', tagline: 'x', isBeta: false }, []])
     assert.deepEqual(readRecord(fields, { tag_line: 5, is_beta: 'maybe' }).problems, [
@@ -62,18 +62,18 @@ describe('a field that is added to a description', () => {
     assert.ok(wireNames(fields).has('tag_line'))
   })
 
-  it('is shown in answers', () => {
+  it('is shown in responses', () => {
     const shown = showRecord(fields, record)
     assert.deepEqual([shown['tag_line'], shown['is_beta']], ['Sells things', true])
   })
 
-  it('survives an update that does not name it, and one that sends null where the description says so', () => {
+  it('survives an update without it, and null if so described', () => {
     const stored = showRecord(fields, record)
     const merged = mergeUpdate(fields, stored, { client_id: 'shop', tag_line: null })
     assert.deepEqual([merged['tag_line'], merged['is_beta']], ['Sells things', true])
   })
 
-  it('is kept in its column, or among the attributes, and comes back', () => {
+  it('is stored in a column or among the attributes', () => {
     const { toRow, toRecord } = rowMapping(fields)
     const row = toRow(record)
     assert.ok(columnsOf(fields).includes('tag_line'))
@@ -85,7 +85,7 @@ describe('a field that is added to a description', () => {
     assert.deepEqual(toRecord(toRow(without)), without)
   })
 
-  it('is an attribute of filters and a sort order', () => {
+  it('can be filtered and sorted by', () => {
     assert.deepEqual(filterAttributes(fields).get('tag_line'), { column: 'tag_line', type: 'text' })
     assert.equal(sortOrders(fields).get('tag_line'), 'tag_line')
   })
@@ -98,7 +98,7 @@ describe('a field that is added to a description', () => {
   })
 })
 
-describe('a description', () => {
+describe('A record description', () => {
   const small = describeRecord({
     id: { wire: 'id', kind: string, column: 'id', storage: 'text', required: true },
     secret: { wire: 'secret', kind: string, column: 'secret', storage: 'text', optional: true, shown: 'never' },
@@ -124,13 +124,13 @@ describe('a description', () => {
   })
   const kept = { id: 'a', secret: 's', tags: [], groups: ['g'], madeAt: new Date(5) }
 
-  it('shows no secret, no empty list that may be left out, and in lists only the fields of lists', () => {
+  it('does not show secrets, optional empty lists, or fields beyond those of lists in a list', () => {
     assert.deepEqual(showRecord(small, kept), { id: 'a', groups: ['g'], made: 5 })
     assert.deepEqual(showRecord(small, kept, { inList: true }), { id: 'a', made: 5 })
     assert.equal(Object.hasOwn(shownSchemas(small).properties, 'secret'), false)
   })
 
-  it('calls the same lifetimes valid in its schema and when it is read', () => {
+  it('accepts the same lifetimes in its schema and reader', () => {
     const isValid = validatorOf(sentSchemas(small, { nullable: true })['life'] ?? {}, undefined)
     for (const life of [null, '', ' ', -2, -1, 0, 0.5, 1, 2 ** 31 - 1, 2 ** 31, '-2', '-1', '0', '1', '01', true, []]) {
       const { problems } = readRecord(small, { id: 'a', life })
@@ -138,7 +138,7 @@ describe('a description', () => {
     }
   })
 
-  it('ignores what a request must not send, and members of prototypes', () => {
+  it('ignores read-only fields and prototype members', () => {
     const json = JSON.parse('{"id":"a","made":1,"__proto__":{"life":5}}')
     assert.deepEqual(readRecord(small, json).values, { id: 'a' })
   })
@@ -146,32 +146,32 @@ describe('a description', () => {
   const problems: readonly { name: string; json: Record<string, unknown>; want: string }[] = [
     { name: 'a string with NUL', json: { id: 'a\0b' }, want: 'id contains characters that cannot be stored' },
     {
-      name: 'half a surrogate pair in a list',
+      name: 'a lone surrogate in a list',
       json: { tags: ['\ud800'] },
       want: 'tags contains characters that cannot be stored',
     },
     { name: 'a list of 1,001 words', json: { tags: 'a '.repeat(1001) }, want: 'tags must have at most 1000 entries' },
     { name: 'a list with a number', json: { tags: ['a', 1] }, want: 'tags must be a list of strings' },
-    { name: 'no seconds', json: { life: 0 }, want: 'life must be a positive number of seconds, or -1' },
+    { name: 'zero seconds', json: { life: 0 }, want: 'life must be a positive number of seconds, or -1' },
     {
-      name: 'more seconds than a date can take',
+      name: 'more seconds than dates allow',
       json: { life: 2 ** 31 },
       want: 'life must be a positive number of seconds, or -1',
     },
     {
-      name: 'more seconds than that in digits',
+      name: 'more seconds than dates allow, as a string',
       json: { life: `${2 ** 31}` },
       want: 'life must be a positive number of seconds, or -1',
     },
     {
-      name: 'seconds in other digits',
+      name: 'hexadecimal seconds',
       json: { life: '0x10' },
       want: 'life must be a positive number of seconds, or -1',
     },
     { name: 'an object', json: { life: {} }, want: 'life must be a positive number of seconds, or -1' },
   ]
   for (const { name, json, want } of problems) {
-    it(`refuses ${name}`, () =>
+    it(`rejects ${name}`, () =>
       assert.deepEqual(
         readRecord(small, json).problems.map(({ message }) => message),
         [want],

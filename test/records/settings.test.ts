@@ -37,8 +37,8 @@ const settings = section({
   },
 })
 
-describe('a setting that is added to a description', () => {
-  it('is read, and refused when it is wrong', () => {
+describe('A setting added to a description', () => {
+  it('is read, and rejected if invalid', () => {
     const { tokenPolicy: read } = readSettings(settings, { tokenPolicy: { colour: 'blue', unknown: 1 } }, 'config')
     const colour: 'red' | 'blue' | undefined = read?.colour
     assert.deepEqual([colour, read], ['blue', { colour: 'blue' }])
@@ -48,13 +48,13 @@ describe('a setting that is added to a description', () => {
     )
   })
 
-  it('is named as unknown where a misspelt one would do harm', () => {
+  it('is rejected if misspelled where that would be harmful', () => {
     assert.throws(() => readSettings(settings, { protocols: { dpoop: false } }, 'config'), {
       message: 'config.protocols.dpoop is not a known member',
     })
   })
 
-  it('is shown, with its default while it is not set', () => {
+  it('is shown, with its default if not set', () => {
     const shown = (kept: object) => Reflect.get(Object(showSettings(settings, kept)['tokenPolicy']), 'colour')
     assert.deepEqual([shown({}), shown({ tokenPolicy: { colour: 'blue' } })], ['red', 'blue'])
   })
@@ -68,13 +68,13 @@ describe('a setting that is added to a description', () => {
   })
 })
 
-describe('settings', () => {
+describe('Settings of a zone', () => {
   const refused = [
-    { name: 'no object', sent: [], path: 'config', needs: 'an object' },
+    { name: 'a value that is not an object', sent: [], path: 'config', needs: 'an object' },
     { name: 'null for all of them', sent: null, path: 'config', needs: 'an object' },
     { name: 'a section that is not an object', sent: { links: 'x' }, path: 'config.links', needs: 'an object' },
     {
-      name: 'a flag that is a word',
+      name: 'a string for a boolean',
       sent: { links: { selfService: { selfServiceLinksEnabled: 'true' } } },
       path: 'config.links.selfService.selfServiceLinksEnabled',
       needs: 'true or false',
@@ -82,26 +82,26 @@ describe('settings', () => {
     { name: 'null for an issuer', sent: { issuer: null }, path: 'config.issuer', needs: 'a string' },
   ]
   for (const { name, sent, path, needs } of refused) {
-    it(`refuse ${name}`, () => {
+    it(`reject ${name}`, () => {
       assert.throws(() => readSettings(zone, sent, 'config'), new WrongShape(path, needs))
     })
   }
 
-  it('keep nothing of null, of what is not described, and of members of prototypes', () => {
+  it('ignore null, unknown members and prototype members', () => {
     const sent: unknown = JSON.parse(
       '{"tokenPolicy":null,"links":{"homeRedirect":null},"x":1,"__proto__":{"issuer":"y"}}',
     )
     assert.deepEqual(readSettings(zone, sent, 'config'), { links: {} })
   })
 
-  it('keep nothing of what says the usual', () => {
+  it('do not store defaults', () => {
     const shown = showSettings(zone, {})
     const { corsPolicy, prompts } = readSettings(zone, shown, 'config')
     assert.deepEqual([corsPolicy, prompts], [{}, undefined])
   })
 })
 
-describe('the settings of a provider', () => {
+describe('Settings of a provider', () => {
   /** Those of OpenID Connect with one that the real ones lack. */
   const described = section({
     ...oidcSettings,
@@ -112,7 +112,7 @@ describe('the settings of a provider', () => {
     },
   })
 
-  it('are read with every problem at once', () => {
+  it('are read with all problems at once', () => {
     const sent = { badge: 'gold', pin: 7, pkce: 'no', scopes: ['a'], unknown: 1 }
     const { kept, problems } = readAllSettings(described, sent, 'config')
     const badge: 'gold' | 'tin' | undefined = kept.badge
@@ -123,7 +123,7 @@ describe('the settings of a provider', () => {
     ])
   })
 
-  it('say which of them are secrets, and answers never show those', () => {
+  it('name their secrets, which responses never show', () => {
     assert.deepEqual(
       [...secretsOf(described).keys()],
       ['tokenKey', 'relyingPartySecret', 'jwtClientAuthentication', 'pin'],
@@ -137,7 +137,7 @@ describe('the settings of a provider', () => {
     assert.equal(showSettings(described, {})['badge'], 'tin')
   })
 
-  it('may be null in a request, as many as are sent', () => {
+  it('may be null in a request', () => {
     const { properties } = settingsSchema(described, { nullable: true })
     assert.deepEqual(Reflect.get(Object(properties), 'badge'), { enum: ['gold', 'tin', null] })
   })

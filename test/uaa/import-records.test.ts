@@ -113,12 +113,12 @@ const CASES: readonly {
   readonly isAccepted?: true
 }[] = [
   {
-    name: 'a zone whose id would be ambiguous in scopes',
+    name: 'a zone id that is ambiguous in scopes',
     rows: [['identity_zone', zone({}, { id: 'z1.clients' })]],
     says: /^refused: zone z1\.clients \(Z1\): its id cannot be part of a scope$/m,
   },
   {
-    name: 'a zone whose subdomain is no host name',
+    name: 'a zone subdomain that is not a host name label',
     rows: [['identity_zone', zone({}, { subdomain: 'a/b' })]],
     says: /^refused: zone z1 .*its subdomain cannot be part of a host name$/m,
   },
@@ -133,17 +133,17 @@ const CASES: readonly {
     says: /^refused: zone z1 .*that can be stored$/m,
   },
   {
-    name: 'a zone with settings nested without end',
+    name: 'a zone with deeply nested settings',
     rows: [['identity_zone', zone(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)]],
     says: /^refused: zone z1 .*that can be stored$/m,
   },
   {
-    name: 'a zone with a setting of another type',
+    name: 'a zone with a setting of a wrong type',
     rows: [['identity_zone', zone({ tokenPolicy: { accessTokenValidity: 'long' } })]],
     says: /^refused: zone z1 .*config\.tokenPolicy\.accessTokenValidity must be a whole number/m,
   },
   {
-    name: 'a zone with a link that runs a script',
+    name: 'a zone with a javascript link',
     rows: [['identity_zone', zone({ links: { homeRedirect: 'javascript:alert(1)' } })]],
     says: /^refused: zone z1 .*Invalid home link/m,
   },
@@ -166,7 +166,7 @@ const CASES: readonly {
     says: /^refused: zone z2 .*another zone has its SAML entity id$/m,
   },
   {
-    name: 'what is in a refused zone',
+    name: 'records of a rejected zone',
     rows: [
       ['identity_zone', zone('no JSON')],
       ['users', user({ identity_zone_id: 'z1' })],
@@ -174,7 +174,7 @@ const CASES: readonly {
     says: /^refused: user 1.*: its zone z1 is refused$/m,
   },
   {
-    name: 'what is left of a deleted zone',
+    name: 'records of a deleted zone',
     rows: [['users', user({ identity_zone_id: 'gone' })]],
     says: /^left out: user 1.*: its zone gone does not exist$/m,
     isAccepted: true,
@@ -185,12 +185,12 @@ const CASES: readonly {
     says: /^refused: signing key weak \(zone z1\): its key an RSA key needs at least 2048 bits/m,
   },
   {
-    name: 'a shared secret that can be guessed',
+    name: 'a shared secret that is too short',
     rows: [['identity_zone', zone({ tokenPolicy: { keys: { weak: { signingKey: 'tokenkey' } } } })]],
     says: /^refused: signing key weak \(zone z1\): its key HS256 needs a secret of at least 32 bytes/m,
   },
   {
-    name: 'the certificate of another key',
+    name: 'a certificate for another key',
     rows: [
       [
         'identity_zone',
@@ -203,13 +203,13 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'an active key that does not exist',
+    name: 'an unknown active key',
     rows: [['identity_zone', zone({ tokenPolicy: { activeKeyId: 'other', keys: { k: { signingKey: SAML_KEY } } } })]],
     says: /^note: zone z1: none of its signing keys can be active, so that of the default zone signs/m,
     isAccepted: true,
   },
   {
-    name: 'a SAML key without its certificate',
+    name: 'a SAML key without a certificate',
     rows: [
       ['identity_zone', zone({ samlConfig: { activeKeyId: 's', keys: { s: { key: SAML_KEY, certificate: '' } } } })],
     ],
@@ -221,12 +221,12 @@ const CASES: readonly {
     says: /^refused: identity provider p1 \(zone uaa\): config is not a JSON object/m,
   },
   {
-    name: 'a provider with a prototype among its settings',
+    name: 'a provider with prototype members in its settings',
     rows: [['identity_provider', provider('{"__proto__":{"isAdmin":true}}')]],
     says: /^refused: identity provider p1 \(zone uaa\): config is not a JSON object/m,
   },
   {
-    name: 'a provider with a setting of another type',
+    name: 'a provider with a setting of a wrong type',
     rows: [['identity_provider', provider({ ...OIDC, showLinkText: 7 })]],
     says: /^refused: identity provider p1 \(zone uaa\): config\.showLinkText /m,
   },
@@ -236,7 +236,7 @@ const CASES: readonly {
     says: /^refused: identity provider p1 \(zone uaa\): originKey uaa is reserved/m,
   },
   {
-    name: 'a provider whose key is in the configuration file of UAA',
+    name: 'a provider with a key in UAA’s configuration file',
     rows: [
       [
         'identity_provider',
@@ -246,18 +246,18 @@ const CASES: readonly {
     says: /^refused: identity provider p1 \(zone uaa\): .*references \(\$\{\.\.\.\}\) are not resolved/m,
   },
   {
-    name: 'an alias of a provider that is gone',
+    name: 'a missing provider alias',
     rows: [['identity_provider', provider(OIDC, { alias_id: 'p2', alias_zid: 'z1' })]],
     says: /^note: identity provider p1 \(zone uaa\): without its alias, which does not exist$/m,
     isAccepted: true,
   },
   {
-    name: 'a client whose hash would take hours to verify',
+    name: 'a client with a hash too costly to verify',
     rows: [['oauth_client_details', client({ client_secret: cost31 })]],
     says: /^refused: client app \(zone uaa\): the hash of its secret must have a cost from 4 to 12$/m,
   },
   {
-    name: 'a client whose secret is no hash',
+    name: 'a client with a secret that is not a hash',
     rows: [['oauth_client_details', client({ client_secret: 'plain' })]],
     says: /^refused: client app \(zone uaa\): the hash of its secret must be a bcrypt hash/m,
   },
@@ -272,7 +272,7 @@ const CASES: readonly {
     says: /^refused: client app \(zone uaa\): it has more than two secrets$/m,
   },
   {
-    name: 'a client with a secret among its attributes',
+    name: 'a client with a secret in its attributes',
     rows: [['oauth_client_details', client({ additional_information: '{"api_secret":"hunter2hunter2hunter2"}' })]],
     says: /^refused: client app \(zone uaa\): api_secret looks like a secret/m,
   },
@@ -287,17 +287,17 @@ const CASES: readonly {
     says: /^refused: client app \(zone uaa\): jwks /m,
   },
   {
-    name: 'a client whose id is part of a path',
+    name: 'a client id that is a relative path',
     rows: [['oauth_client_details', client({ client_id: '../admin' })]],
     says: /^refused: client \.\.\/admin \(zone uaa\): Not allowed characters/m,
   },
   {
-    name: 'a client with the name of the service',
+    name: 'a client id equal to the service name',
     rows: [['oauth_client_details', client({ client_id: 'uaa' })]],
     says: /^refused: client uaa \(zone uaa\): Not allowed: uaa is a reserved client_id$/m,
   },
   {
-    name: 'a redirect URI that runs a script',
+    name: 'a javascript redirect URI',
     rows: [
       [
         'oauth_client_details',
@@ -307,33 +307,33 @@ const CASES: readonly {
     says: /^refused: client app \(zone uaa\): One of the redirect_uri is invalid/m,
   },
   {
-    name: 'a tile with an address that runs a script',
+    name: 'a tile with a javascript link',
     rows: [['oauth_client_details', client({ app_launch_url: 'javascript:alert(1)' })]],
     says: /^note: client app \(zone uaa\): without its tile/m,
     isAccepted: true,
   },
   {
-    name: 'a user whose hash would take hours to verify',
+    name: 'a user with a hash too costly to verify',
     rows: [['users', user({ password: cost31 })]],
     says: /^refused: user 1.* \(ann, zone uaa\): the hash of its password must have a cost from 4 to 12$/m,
   },
   {
-    name: 'a user whose password is encoded in another way',
+    name: 'a user with another password encoding',
     rows: [['users', user({ password: '{noop}koala' })]],
     says: /^refused: user 1.* \(ann, zone uaa\): the hash of its password must be a bcrypt hash/m,
   },
   {
-    name: 'a user with an escape sequence as name',
+    name: 'a user name with an escape sequence',
     rows: [['users', user({ username: '\u001b[2Jann' })]],
     says: /^refused: user 1.* \(\\u001b\[2Jann, zone uaa\): its user name cannot be displayed$/m,
   },
   {
-    name: 'a user whose id is part of a path',
+    name: 'a user id that is a relative path',
     rows: [['users', user({ id: '../ann' })]],
     says: /^refused: user \.\.\/ann .*its id is not one of 1 to 36 visible characters, other than dots$/m,
   },
   {
-    name: 'a user with the name of another in another form',
+    name: 'a user name that differs in Unicode form only',
     rows: [
       ['users', user()],
       ['users', user({ id: '2', username: 'ａｎｎ' })],
@@ -341,7 +341,7 @@ const CASES: readonly {
     says: /^refused: user 2 \(ａｎｎ, zone uaa\): another user of its origin has its name/m,
   },
   {
-    name: 'a second user with an external id',
+    name: 'a duplicate external id',
     rows: [
       ['users', user({ origin: 'corp', external_id: 'x' })],
       ['users', user({ id: '2', username: 'bob', origin: 'corp', external_id: 'x' })],
@@ -349,7 +349,7 @@ const CASES: readonly {
     says: /^refused: user 2 .*or its external id$/m,
   },
   {
-    name: 'details of a user that are no JSON',
+    name: 'user details that are not JSON',
     rows: [
       ['users', user()],
       ['user_info', { user_id: '11111111-1111-4111-8111-111111111111', info: '{' }],
@@ -358,7 +358,7 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'a group with the name of another in another case',
+    name: 'a group name that differs in case only',
     rows: [
       ['groups', { id: 'g1', displayname: 'ops' }],
       ['groups', { id: 'g2', displayname: 'OPS' }],
@@ -366,7 +366,7 @@ const CASES: readonly {
     says: /^refused: group OPS \(zone uaa\): another group of the zone has its name/m,
   },
   {
-    name: 'groups that are in one another',
+    name: 'nested groups in a cycle',
     rows: [
       ['groups', { id: 'g1', displayname: 'a' }],
       ['groups', { id: 'g2', displayname: 'b' }],
@@ -387,7 +387,7 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'a member that UAA does not see, as the zone of the row is another one',
+    name: 'a member that UAA ignores because of its row’s zone',
     rows: [
       ['users', user()],
       ['groups', { id: 'g1', displayname: 'uaa.admin' }],
@@ -400,7 +400,7 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'a mapping that UAA does not see, as the zone of the row is another one',
+    name: 'a mapping that UAA ignores because of its row’s zone',
     rows: [
       ['groups', { id: 'g1', displayname: 'uaa.admin' }],
       ['external_group_mapping', { group_id: 'g1', external_group: 'cn=x', origin: 'ldap', identity_zone_id: 'z9' }],
@@ -409,7 +409,7 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'an approval that UAA does not see, as the zone of the row is another one',
+    name: 'an approval that UAA ignores because of its row’s zone',
     rows: [
       ['users', user()],
       ['oauth_client_details', client()],
@@ -419,12 +419,12 @@ const CASES: readonly {
     isAccepted: true,
   },
   {
-    name: 'a user whose id would be lost in an address',
+    name: 'a user id that URLs cannot contain',
     rows: [['users', user({ id: '..' })]],
     says: /^refused: user \.\. \(ann, zone uaa\): its id is not one of 1 to 36 visible characters, other than dots$/m,
   },
   {
-    name: 'a group whose id would be lost in an address',
+    name: 'a group id that URLs cannot contain',
     rows: [['groups', { id: '.', displayname: 'a' }]],
     says: /^refused: group a \(zone uaa\): its id is not one of 1 to 36 visible characters, other than dots$/m,
   },
@@ -437,7 +437,7 @@ const CASES: readonly {
     says: /^refused: membership of ALL x in group g1: its member is neither a USER nor a GROUP$/m,
   },
   {
-    name: 'a mapping of a group that is gone',
+    name: 'a mapping of a missing group',
     rows: [['external_group_mapping', { group_id: 'g9', external_group: 'cn=x' }]],
     says: /^left out: external group cn=x for group g9: its group does not exist$/m,
     isAccepted: true,
@@ -452,7 +452,7 @@ const CASES: readonly {
     says: /^refused: approval of user 1.*: its status must be APPROVED or DENIED/m,
   },
   {
-    name: 'a token whose content is that of another user',
+    name: 'a token with another user in its content',
     rows: [
       ['users', user()],
       ['oauth_client_details', client()],
@@ -495,7 +495,7 @@ const CASES: readonly {
   },
 ]
 
-describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
+describe('Importing records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   let uaa: TestUaa
   before(async () => {
     uaa = await freshUaa()
@@ -529,7 +529,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   }
 
   for (const { name, rows, says, isAccepted = false } of CASES) {
-    it(`names ${name}`, async () => {
+    it(`reports ${name}`, async () => {
       const store = await newStore()
       try {
         const { lines, report } = await withRows(rows, () => run(uaa, store))
@@ -541,7 +541,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     })
   }
 
-  it('takes all settings that UAA writes, also those that are null, and names those without a counterpart', async () => {
+  it('imports all zone settings, including null, and reports those without a counterpart', async () => {
     const store = await newStore()
     const cors = {
       allowedOrigins: ['.*'],
@@ -624,7 +624,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('refuses wildcards in redirect URIs where these are compared exactly', async () => {
+  it('rejects wildcards in redirect URIs where they are matched exactly', async () => {
     const store = await newStore()
     const row = client({
       authorized_grant_types: 'authorization_code',
@@ -638,7 +638,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('says that a key is missing which UAA has in its configuration only', async () => {
+  it('reports keys that UAA has only in its configuration', async () => {
     const store = await newStore()
     assert.match(
       (await run(uaa, store)).lines.join('\n'),
@@ -647,7 +647,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('takes records without their aliases in a zone that is refused, so that they can be changed', async () => {
+  it('imports records without aliases in a rejected zone', async () => {
     const store = await newStore()
     const rows = [
       ['identity_zone', zone('{"links":')],
@@ -669,7 +669,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   // Covers import-uaa: identity_zone: active
-  it('reads nothing more where the default zone cannot be taken', async () => {
+  it('stops if the default zone cannot be imported', async () => {
     const store = await newStore()
     await withRows([['users', user()]], async () => {
       await uaa.run(`update identity_zone set active = false`)
@@ -679,7 +679,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('takes every row of many pages once, continues after an interruption, and changes nothing when it is run again', async () => {
+  it('imports each row of many pages once, continues after an interruption, and is idempotent', async () => {
     const store = await newStore()
     const rows = [
       ['groups', { id: 'g1', displayname: 'many' }],
@@ -712,7 +712,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('encrypts keys and secrets, and keeps no opaque token', async () => {
+  it('encrypts keys and secrets, and stores no opaque token', async () => {
     const store = await newStore()
     const rows = [
       ['identity_zone', zone({ tokenPolicy: { keys: { k: { signingKey: SAML_KEY } } } })],
@@ -763,7 +763,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   // Covers import-uaa: oauth_client_details: refresh_token_validity
-  it('keeps a client of everybody as one without a credential, lifetimes of zero short, and that of the server', async () => {
+  it('keeps an empty secret, shortens lifetimes of zero, and keeps -1', async () => {
     const store = await newStore()
     const row = client({
       client_id: 'cf',
@@ -778,7 +778,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('leaves out the idle providers of every UAA, also as a start of UAA writes them', async () => {
+  it('omits the inactive default providers of UAA', async () => {
     const store = await newStore()
     const external = { emailDomain: null, additionalConfiguration: null, attributeMappings: {} }
     const ldap = {
@@ -802,7 +802,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     await store.close()
   })
 
-  it('keeps a client without a secret as it is, also one that a migration of UAA gave the prefix of a hash', async () => {
+  it('keeps a client without a secret, also one with the hash prefix from a migration of UAA', async () => {
     const store = await newStore()
     const more = { authorized_grant_types: 'implicit', web_server_redirect_uri: 'https://old.example.org/cb' }
     const rows = [
@@ -916,7 +916,7 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
 
   // Covers import-uaa: users: last_logon_success_time
   // Covers import-uaa: user_info: user_id; info
-  it('keeps what UAA knows of a user of another provider, without a password', async () => {
+  it('keeps UAA’s data of an external user, without a password', async () => {
     const store = await newStore()
     const rows = [
       [
@@ -933,9 +933,9 @@ describe('importing the records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   })
 })
 
-describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
+describe('The database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   // Covers import-uaa: engines: schema_version
-  it('is refused where a column is missing, or every table', async () => {
+  it('is rejected if a column or table is missing', async () => {
     const uaa = await freshUaa()
     try {
       await uaa.run(`alter table users drop column alias_zid`)
@@ -951,7 +951,7 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     }
   })
 
-  it('is refused where its user may not read a table, and says which', async () => {
+  it('is rejected if the user may not read a table, which is named', async () => {
     const uaa = await freshUaa()
     const url = new URL(uaa.url)
     const role = `reader_${url.pathname.slice(1)}`
@@ -972,7 +972,7 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     }
   })
 
-  it('is read by one import that writes at a time, and by rehearsals meanwhile', async () => {
+  it('is read by one writing import at a time, and by concurrent dry runs', async () => {
     const uaa = await freshUaa()
     const first = await openUaaDatabase(uaa.url, { isAlone: true })
     try {
@@ -988,7 +988,7 @@ describe('the database of a UAA', { skip: WITHOUT_POSTGRES }, () => {
     }
   })
 
-  it('is named when it cannot be reached', async () => {
+  it('is named in the error if it is unreachable', async () => {
     await assert.rejects(
       openUaaDatabase('postgres://127.0.0.1:1/uaa'),
       /^StoreUnavailable: UAA's database: .*ECONNREFUSED/,

@@ -12,15 +12,15 @@ async function* slowRows(fails = false): AsyncGenerator<number> {
   }
 }
 
-describe('rows in portions', () => {
-  it('fail with what a portion throws while the source is slow', async () => {
+describe('inPortions', () => {
+  it('rejects with a portion’s error while the source is slow', async () => {
     const failing = inPortions(slowRows(), async portion => {
       if (portion[0] === 0) throw new Error('the disk is full')
     })
     await assert.rejects(failing, { message: 'the disk is full' })
   })
 
-  it('fail only when no portion is under way any more, so that the database can be closed', async () => {
+  it('rejects only after running portions have ended', async () => {
     let underWay = 0
     const failing = inPortions(slowRows(true), async () => {
       underWay += 1
