@@ -3,23 +3,27 @@ import { describe, it } from 'node:test'
 import { forbiddenCycles } from './import-cycles.ts'
 import type { SourceFile } from './rules.ts'
 
-describe('circles of imports', () => {
+describe('forbiddenCycles', () => {
   const value = (path: string, to: string): SourceFile => ({ path, text: `import { x } from '${to}'\n` })
   const type = (path: string, to: string): SourceFile => ({ path, text: `import type { X } from '${to}'\n` })
-  const planted: readonly { name: string; files: readonly SourceFile[]; found: number }[] = [
-    { name: 'two files by value', files: [value('src/a/b.ts', './c.ts'), value('src/a/c.ts', './b.ts')], found: 1 },
+  const cases: readonly { name: string; files: readonly SourceFile[]; found: number }[] = [
     {
-      name: 'two files of a folder by type',
+      name: 'two files with value imports',
+      files: [value('src/a/b.ts', './c.ts'), value('src/a/c.ts', './b.ts')],
+      found: 1,
+    },
+    {
+      name: 'two files of a folder, one with a type import',
       files: [value('src/a/b.ts', './c.ts'), type('src/a/c.ts', './b.ts')],
       found: 0,
     },
     {
-      name: 'two folders by type',
+      name: 'two folders, one with a type import',
       files: [value('src/a/b.ts', '../c/d.ts'), type('src/c/d.ts', '../a/b.ts')],
       found: 1,
     },
     {
-      name: 'three files, one of which names types in braces',
+      name: 'three files, one with an inline type import',
       files: [
         value('src/a/b.ts', './c.ts'),
         value('src/a/c.ts', './d.ts'),
@@ -27,9 +31,9 @@ describe('circles of imports', () => {
       ],
       found: 0,
     },
-    { name: 'no circle', files: [value('src/a/b.ts', './c.ts'), value('src/a/d.ts', './c.ts')], found: 0 },
+    { name: 'files without a cycle', files: [value('src/a/b.ts', './c.ts'), value('src/a/d.ts', './c.ts')], found: 0 },
   ]
-  for (const { name, files, found } of planted) {
-    it(`are found between ${name}: ${found}`, () => assert.equal(forbiddenCycles(files).length, found))
+  for (const { name, files, found } of cases) {
+    it(`finds ${found} in ${name}`, () => assert.equal(forbiddenCycles(files).length, found))
   }
 })

@@ -239,25 +239,25 @@ const nearMisses: readonly Plant[] = [
     "const route = { from: 'kysely' }",
     "const list = Array.from('pg')",
     "const m = await import(\n  '../model/zone.ts'\n)",
-  ].map(text => ({ name: `leaves alone: ${text}`, path: 'src/token/issuer.ts', text: `${text}\n` })),
+  ].map(text => ({ name: `allows ${text}`, path: 'src/token/issuer.ts', text: `${text}\n` })),
   {
-    name: 'leaves alone a file of just enough lines',
+    name: 'allows a file of the maximum length',
     path: 'src/model/zone.ts',
     text: '\n'.repeat(MAX_FILE_LINES),
   },
-  { name: 'leaves alone a long test', path: 'test/zone.test.ts', text: '\n'.repeat(MAX_FILE_LINES * 2) },
-  { name: 'leaves alone a name with a forbidden word in it', path: 'src/model/user-types.ts', text: '' },
-  { name: 'leaves alone a test named after its file', path: 'test/base/private-key-jwt.test.ts', text: '' },
-  { name: 'leaves alone the clock of a test', path: 'test/base/clock.test.ts', text: 'const now = Date.now()\n' },
+  { name: 'allows a long test', path: 'test/zone.test.ts', text: '\n'.repeat(MAX_FILE_LINES * 2) },
+  { name: 'allows a name that contains a forbidden word', path: 'src/model/user-types.ts', text: '' },
+  { name: 'allows a test named after its file', path: 'test/base/private-key-jwt.test.ts', text: '' },
+  { name: 'allows the clock in a test', path: 'test/base/clock.test.ts', text: 'const now = Date.now()\n' },
 ]
 
-const plants: readonly Plant[] = [
+const cases: readonly Plant[] = [
   ...forbiddenImports.map(([from, to]) => ({
-    name: `${from} must not import ${to}`,
+    name: `forbids ${from} to import ${to}`,
     ...imports(from, to),
     found: 'must not import',
   })),
-  ...allowedImports.map(([from, to]) => ({ name: `${from} may import ${to}`, ...imports(from, to) })),
+  ...allowedImports.map(([from, to]) => ({ name: `allows ${from} to import ${to}`, ...imports(from, to) })),
   ...[
     "import { x } from '../oauth/token.ts'",
     "import type { X } from '../oauth/token.ts'",
@@ -278,53 +278,62 @@ const plants: readonly Plant[] = [
     "const pattern = /'/\nimport { x } from '../oauth/token.ts'",
     "const text = 'a\\\\'\nimport { x } from '../oauth/token.ts'",
   ].map(text => ({
-    name: `sees the import in: ${text}`,
+    name: `finds the import in ${text}`,
     path: 'src/token/issuer.ts',
     text,
     found: 'must not import src/oauth/token.ts',
   })),
   ...ownedModules.flatMap(([module, stranger, owner]) => [
-    { name: `${stranger} must not import ${module}`, ...imports(stranger, module), found: 'only' },
-    { name: `${owner} may import ${module}`, ...imports(owner, module) },
+    { name: `forbids ${stranger} to import ${module}`, ...imports(stranger, module), found: 'only' },
+    { name: `allows ${owner} to import ${module}`, ...imports(owner, module) },
   ]),
   {
-    name: 'an imported type of fastify counts as an import',
+    name: 'counts a type import of fastify',
     path: 'src/pages/login.ts',
     text: "import type { FastifyReply } from 'fastify'\n",
     found: 'fastify is imported in',
   },
   ...ownedCode.flatMap(([code, owner]) => [
     {
-      name: `a stranger must not write: ${code}`,
+      name: `forbids elsewhere: ${code}`,
       path: 'src/store/engine/sqlite/sqlite.ts',
       text: `${code}\n`,
       found: ' ',
     },
-    ...(owner === undefined ? [] : [{ name: `${owner} may write: ${code}`, path: owner, text: `${code}\n` }]),
+    ...(owner === undefined ? [] : [{ name: `allows ${owner} to have: ${code}`, path: owner, text: `${code}\n` }]),
   ]),
   ...bannedCode.map(([code, rule]) => ({
-    name: `is refused: ${code}`,
+    name: `forbids everywhere: ${code}`,
     path: 'src/base/clock.ts',
     text: `${code}\n`,
     found: rule,
   })),
   ...undocumented.map(text => ({
-    name: `is not documented: ${text}`,
+    name: `requires a doc comment: ${text}`,
     path: 'src/model/zone.ts',
     text: `${text}\n`,
     found: 'doc comment',
   })),
-  ...documented.map(text => ({ name: `is documented: ${text}`, path: 'src/model/zone.ts', text: `${text}\n` })),
+  ...documented.map(text => ({
+    name: `accepts the doc comment: ${text}`,
+    path: 'src/model/zone.ts',
+    text: `${text}\n`,
+  })),
   ...['utils', 'helpers', 'common', 'misc', 'types', 'constants'].flatMap(word => [
-    { name: `no file is named ${word}`, path: `src/model/${word}.ts`, text: '', found: 'names nothing' },
-    { name: `no folder is named ${word}`, path: `src/oauth/${word}/token.ts`, text: '', found: 'names nothing' },
+    { name: `forbids a file named ${word}`, path: `src/model/${word}.ts`, text: '', found: 'names nothing' },
+    { name: `forbids a folder named ${word}`, path: `src/oauth/${word}/token.ts`, text: '', found: 'names nothing' },
   ]),
-  { name: 'no name has capitals', path: 'src/model/identityProvider.ts', text: '', found: 'kebab case' },
-  { name: 'no name has underscores', path: 'test/model/identity_provider.test.ts', text: '', found: 'kebab case' },
-  { name: 'no folder is outside the table', path: 'src/services/zone.ts', text: '', found: 'import table' },
-  { name: 'no file of src/ itself is outside the table', path: 'src/server.ts', text: '', found: 'import table' },
+  { name: 'forbids capitals in file names', path: 'src/model/identityProvider.ts', text: '', found: 'kebab case' },
   {
-    name: 'no file is too long',
+    name: 'forbids underscores in file names',
+    path: 'test/model/identity_provider.test.ts',
+    text: '',
+    found: 'kebab case',
+  },
+  { name: 'forbids a folder outside the table', path: 'src/services/zone.ts', text: '', found: 'import table' },
+  { name: 'forbids a file in src/ outside the table', path: 'src/server.ts', text: '', found: 'import table' },
+  {
+    name: 'limits the length of files',
     path: 'src/model/zone.ts',
     text: '\n'.repeat(MAX_FILE_LINES + 1),
     found: 'split the file',
@@ -332,8 +341,8 @@ const plants: readonly Plant[] = [
   ...nearMisses,
 ]
 
-describe('the rules themselves', () => {
-  for (const { name, path, text, found } of plants) {
+describe('violations', () => {
+  for (const { name, path, text, found } of cases) {
     it(name.replaceAll('\n', ' ⏎ '), () => {
       const reported = violations([{ path, text }])
       if (found === undefined) {
@@ -345,7 +354,7 @@ describe('the rules themselves', () => {
     })
   }
 
-  it('report the line of each finding, in the order of the file', () => {
+  it('reports the line of each finding, in order', () => {
     const text = "import { x } from '../../../oauth/token.ts'\n\n// a comment\nconst now = Date.now()\nlet y: any\n"
     const lines = violations([{ path: 'src/store/engine/sqlite/sqlite.ts', text }]).map(each => each.split(':')[1])
     assert.deepEqual(lines, ['1', '4', '5'])

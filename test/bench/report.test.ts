@@ -52,34 +52,34 @@ function verdict(run: Results, name: RegExp): [string, boolean | undefined] {
   return [bar.value, bar.pass]
 }
 
-describe('a rate of openssl speed', () => {
+describe('parseRate', () => {
   const cases = [
     {
-      name: 'is read from the four columns of OpenSSL 3.0',
+      name: 'reads the four columns of OpenSSL 3.0',
       output:
         '                  sign    verify    sign/s verify/s\nrsa 2048 bits 0.000257s 0.000017s   3886.8  57370.9\n',
       want: { sign: 3886.8, verify: 57_370.9 },
     },
     {
-      name: 'is read from the eight columns of OpenSSL 3.2',
+      name: 'reads the eight columns of OpenSSL 3.2',
       output:
         '                   sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\n' +
         'rsa  2048 bits 0.000571s 0.000017s 0.000018s 0.000590s   1752.4  60000.0  56000.0   1695.0\n',
       want: { sign: 1752.4, verify: 60_000 },
     },
     {
-      name: 'is read from a label with brackets',
+      name: 'reads a label with brackets',
       output:
         '                              sign    verify    sign/s verify/s\n' +
         ' 256 bits ecdsa (nistp256)   0.0000s   0.0001s  29129.3   7382.0\n',
       want: { sign: 29_129.3, verify: 7382 },
     },
     {
-      name: 'is unknown when there is no table',
+      name: 'returns undefined without a table',
       output: 'speed: Unknown algorithm rsa2048\n',
       want: { sign: undefined, verify: undefined },
     },
-    { name: 'is unknown when there is no openssl', output: '', want: { sign: undefined, verify: undefined } },
+    { name: 'returns undefined without OpenSSL', output: '', want: { sign: undefined, verify: undefined } },
   ]
   for (const { name, output, want } of cases) {
     test(name, () =>
@@ -88,14 +88,14 @@ describe('a rate of openssl speed', () => {
   }
 })
 
-describe('the report', () => {
-  test('takes the middle value, or the mean of the two in the middle', () => {
+describe('The benchmark report', () => {
+  test('uses the median, or the mean of the two middle values', () => {
     assert.equal(median([9, 1, 5]), 5)
     assert.equal(median([4, 1, 2, 9]), 3)
     assert.equal(median([]), undefined)
   })
 
-  test('takes a ratio within each round, so that one slow round of the machine changes nothing', () => {
+  test('compares within rounds, so that a slow round does not matter', () => {
     const cells = [
       cell('client_credentials ES256', 'hello', [40_000, 20_000, 10_000]),
       cell('client_credentials ES256', 'latchkey', [10_000, 5000, 2500]),
@@ -103,13 +103,13 @@ describe('the report', () => {
     assert.deepEqual(verdict(results({ cells }), /ES256, of hello/), ['0.25', true])
   })
 
-  test('sets RS256 against the signatures of all cores', () => {
+  test('compares RS256 with the signatures of all cores', () => {
     const rate = 600 * CORES
     const cells = [cell('client_credentials RS256', 'latchkey', [rate, rate, rate])]
     assert.deepEqual(verdict(results({ cells }), /openssl rsa2048/), ['0.60', false])
   })
 
-  test('sets a row without a peer beside the row that it names', () => {
+  test('compares a row without a peer with the row that it names', () => {
     const cells = [
       cell('client_credentials opaque', 'latchkey', [4000, 2000, 1000]),
       cell('user_token grant', 'latchkey', [1000, 500, 250]),
@@ -117,18 +117,18 @@ describe('the report', () => {
     assert.match(formatReport(results({ cells })), /\| user_token grant .*\| client_credentials opaque +\| +0\.25 \|/)
   })
 
-  test('leaves the comparison open when the other row was not measured', () => {
+  test('gives no ratio if the other row was not measured', () => {
     const cells = [cell('user_token grant', 'latchkey', [1000])]
     assert.match(formatReport(results({ cells })), /\| user_token grant .*\| client_credentials opaque +\| +– \|/)
   })
 
-  test('takes the time of a signature and of a verification together', () => {
+  test('adds the time of a signature and a verification', () => {
     const rate = (CORES * 7500) / 2 // 30,000 signatures or 10,000 verifications are 7500 of both
     const cells = [cell('client_credentials private_key_jwt', 'latchkey', [rate, rate, rate])]
     assert.match(formatReport(results({ cells })), /\| P-256 verification \+ signature +\| +0\.50 \|/)
   })
 
-  test('allows the metrics three in a hundred tokens', () => {
+  test('allows a cost of 3% for metrics', () => {
     const samples = (...rates: readonly number[]) =>
       rates.map(rate => ({ rate, p50: 1, p99: 2, refused: 0, broken: 0 }))
     const metrics = (rate: number) => ({ without: samples(1000, 2000), with: samples(rate, 2 * rate) })
@@ -137,7 +137,7 @@ describe('the report', () => {
     assert.match(formatReport(results({ metrics: metrics(970) })), /\| with +\| +1455 \| +970 – 1940 +\| +0\.97 \|/)
   })
 
-  test('asks of two nodes what two servers gain that share nothing on the same machine', () => {
+  test('compares two nodes with two servers that share nothing', () => {
     const samples = (...rates: readonly number[]) => rates.map(rate => ({ rate, processor: 1 }))
     const nodes = (two: number): Nodes => ({
       flow: 'code flow',
@@ -154,7 +154,7 @@ describe('the report', () => {
     )
   })
 
-  test('requires nine tenths of the rate with few stored tokens from a full table, and reports how large it is', () => {
+  test('requires 90% of the introspection rate with a full table, and reports its size', () => {
     const [many, few] = INTROSPECTION_ROWS
     const rates = (much: number): Cell[] => [
       cell(few, 'latchkey', [1000, 2000, 4000]),
@@ -170,7 +170,7 @@ describe('the report', () => {
     assert.match(formatReport(results({ filled })), /1000000 rows, a file of 562\.0 MB, filled in 21\.0 s/)
   })
 
-  test('requires of opaque tokens among many that the slowest wait at most five times as long as the median', () => {
+  test('limits p99 of opaque tokens among many to five times the median', () => {
     const cells = (p99: number): Cell[] => [
       {
         workload: OPAQUE_AMONG_MANY,
@@ -183,7 +183,7 @@ describe('the report', () => {
     assert.deepEqual(verdict(results({}), /p99 of p50/), ['–', undefined])
   })
 
-  test('judges the purge by the stream that it delays most', () => {
+  test('judges the purge by the most delayed stream', () => {
     const latencies = (p99: number): Latencies => ({ requests: 100, p50: 1, p99, longest: 2 * p99 })
     const purge = (read: number, write: number): Partial<Results> => ({
       purge: {
@@ -204,7 +204,7 @@ describe('the report', () => {
     assert.deepEqual(verdict(results({}), /purged/), ['–', undefined])
   })
 
-  test('counts the users on the slower database, but not what needs many rows', () => {
+  test('judges users by the slower database, except requests for many rows', () => {
     const row = (database: string, p99: number, judged = true) => ({
       database,
       request: 'one by id',
@@ -226,7 +226,7 @@ describe('the report', () => {
     assert.match(formatReport(results(users(20))), /FAILED: PostgreSQL: no room/)
   })
 
-  test('judges the import of users by its median batch', () => {
+  test('judges the import by its median batch', () => {
     const imported = (rate: number): Partial<Results> => ({
       imported: { users: 3000, batchSize: 1000, rates: [500, rate, 9000] },
     })
@@ -235,7 +235,7 @@ describe('the report', () => {
     assert.match(formatReport(results(imported(2000))), /3000 users with hashes/)
   })
 
-  test('judges the client API by its slowest request, and reports which database could not be measured', () => {
+  test('judges the client API by its slowest request, and reports databases that could not be measured', () => {
     const row = (request: string, p99: number) => ({
       database: 'SQLite',
       request,
@@ -284,13 +284,13 @@ describe('the report', () => {
 
     const cases = [
       {
-        name: 'sets a start beside that of an empty server in the same turn',
+        name: 'compares the start with that of an empty server in the same round',
         changes: { starts: { empty: { ready: [400, 800], idle: [] }, full: { ready: [440, 880], idle: [] } } },
         bar: /ready with/,
         want: ['1.10', true],
       },
       {
-        name: 'does not judge memory that was not measured',
+        name: 'does not judge memory without a measurement',
         changes: { starts: { empty: { ready: [400], idle: [] }, full: { ready: [400], idle: [] } } },
         bar: /memory idle with/,
         want: ['–', undefined],
@@ -302,31 +302,31 @@ describe('the report', () => {
         want: ['1.11', false],
       },
       {
-        name: 'sets the last zone beside the first in the same round',
+        name: 'compares the last zone with the first in the same round',
         changes: { rates: { first: [1000, 2000, 4000], last: [890, 1780, 3560] } },
         bar: /in the last of 10000 zones/,
         want: ['0.89', false],
       },
       {
-        name: 'judges single requests by the database on which they grow most',
+        name: 'judges single requests by the database with the most growth',
         changes: { rows: [row('SQLite', 10, 2), row('SQLite', 10_000, 2), row('X', 10_000, 6), row('X', 10, 4)] },
         bar: /reading, making and deleting/,
         want: ['1.50', false],
       },
       {
-        name: 'judges the list by what it takes for each zone',
+        name: 'judges the list by its time per zone',
         changes: { lists: [list(10, 3), list(1000, 100), list(10_000, 1200)] },
         bar: /for each of them/,
         want: ['1.20', true],
       },
       {
-        name: 'leaves the growth of the list open where there is nothing to compare it with',
+        name: 'gives no growth of the list without a comparable list',
         changes: { lists: [list(10, 3), list(10_000, 1200)] },
         bar: /for each of them/,
         want: ['–', undefined],
       },
       {
-        name: 'judges what others wait by the largest list, and by the wait in the middle',
+        name: 'judges the delay of other requests by the median of the largest list',
         changes: { lists: [list(1000, 100, 70), list(10_000, 1000, 51)] },
         bar: /longest wait of others/,
         want: ['51', false],
@@ -336,7 +336,7 @@ describe('the report', () => {
       test(name, () => assert.deepEqual(verdict(results(run(changes)), bar), want))
     }
 
-    test('shows everything, also what could not be measured', () => {
+    test('has every measurement, and those that failed', () => {
       const text = formatReport(
         results(
           run({
@@ -356,7 +356,7 @@ describe('the report', () => {
     })
   })
 
-  test('does not judge a cell that failed, and says why it failed', () => {
+  test('does not judge a failed cell, and reports the failure', () => {
     const cells = [
       cell('client_credentials RS256', 'latchkey', [2000, 2000]),
       cell('client_credentials RS256', 'oidc-provider', [1000], '3 answers refused'),
@@ -366,13 +366,13 @@ describe('the report', () => {
     assert.match(formatReport(run), /\| oidc-provider +\| FAILED: 3 answers refused \|/)
   })
 
-  test('judges later starts only, not the first one', () => {
+  test('judges later starts, not the first', () => {
     const startups = [{ how: NPM_START, first: 5000, later: [900, 800, 1500], idleBytes: 111e6 }]
     assert.deepEqual(verdict(results({ startups }), /npm start/), ['900', true])
     assert.deepEqual(verdict(results({ startups }), /idle/), ['111', false])
   })
 
-  test('names each table that grew and fails the bar', () => {
+  test('fails with the names of tables that grew', () => {
     const grown = [{ table: 'tokens', before: 0, after: 100_000 }]
     const growth = { tokens: 100_000, afterFirst: 100e6, afterAll: 131e6, tables: 20, grown }
     const run = results({ growth })
@@ -382,8 +382,8 @@ describe('the report', () => {
   })
 })
 
-describe('the rows', () => {
-  test('have names of their own, and are compared with rows that there are', () => {
+describe('Benchmark workloads', () => {
+  test('have unique names, and refer to existing ones', () => {
     const names = WORKLOADS.map(({ name }) => name)
     assert.equal(new Set(names).size, names.length)
     for (const { beside } of WORKLOADS) assert.ok(beside === undefined || names.includes(beside), beside)

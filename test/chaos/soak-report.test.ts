@@ -36,24 +36,24 @@ const soak: Soak = {
   compared: 'nothing',
 }
 
-describe('the report of a soak', () => {
-  it('reports how long after an outage a calm second began', () => {
+describe('The soak report', () => {
+  it('has the time from an outage to the first second without errors', () => {
     assert.deepEqual(recoveriesOf(soak).map(Math.round), [900])
   })
 
-  it('counts failures as errors unless they belong to an outage or the five seconds after it', () => {
+  it('counts failures as errors, except during an outage and five seconds after', () => {
     assert.deepEqual(
       errorsOf(soak).map(({ begun }) => begun / 1000),
       [10, 90],
     )
   })
 
-  it('reports growth by least squares', () => {
+  it('computes growth by least squares', () => {
     assert.equal(slopeOf([5, 7, 9, 11]), 2)
     assert.match(summaryOf(soak), /RSS 0\.00 and 1\.00 MiB a minute/)
   })
 
-  it('draws a plot that is well-formed, also where a value is missing', () => {
+  it('draws a well-formed plot, also with missing values', () => {
     new SaxesParser().write(plotOf(soak)).close()
     assert.doesNotMatch(plotOf(soak), /NaN|undefined/)
   })

@@ -6,10 +6,10 @@ import { APP, MODES, SERVICE } from '../support/oauth.ts'
 import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`the audit trail in ${mode}`, () => {
+  describe(`Audit events in ${mode}`, () => {
     // Covers audit trail: PrincipalAuthenticationSuccess
     // Covers audit line: remoteAddress
-    it('reports every event where it came from and in which zone, with the address that a trusted proxy names', async () => {
+    it('have their zone and the client address given by a trusted proxy', async () => {
       const config = {
         bootstrap: authorizeBootstrap,
         listen: { trusted_proxies: ['127.0.0.1'] },

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { aboutBuild, readBuildFacts } from '../../src/ops/build.ts'
 
-describe('the facts of a build', () => {
+describe('Build facts', () => {
   let folder: string
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'latchkey-build-'))
@@ -17,13 +17,13 @@ describe('the facts of a build', () => {
     return readBuildFacts(folder)
   }
 
-  it('are those of the package where a build adds none', () => {
+  it('default to those of the package', () => {
     const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     const { version, name } = readBuildFacts()
     assert.deepEqual({ version, name }, { version: Reflect.get(Object(manifest), 'version'), name: 'latchkey' })
   })
 
-  it('have the commit and its time from build.json', () => {
+  it('have commit and time from build.json', () => {
     const build = '{"commit_id":"abc1234","timestamp":"2026-01-15T12:00:00+0000"}'
     assert.deepEqual(facts({ 'package.json': '{"version":"1.2.3"}', 'build.json': build }), {
       version: '1.2.3',
@@ -38,12 +38,12 @@ describe('the facts of a build', () => {
     ['other types', '{"commit_id":1,"timestamp":null}'],
     ['empty texts', '{"commit_id":"","timestamp":""}'],
   ] as const) {
-    it(`make nothing up of a build.json that holds ${name}`, () => {
+    it(`ignore a build.json with ${name}`, () => {
       assert.deepEqual(facts({ 'package.json': '{"version":"1.2.3"}', 'build.json': build }), { version: '1.2.3' })
     })
   }
 
-  it('are logged in one line with the address, as far as they are known', () => {
+  it('are logged in one line with the URL, omitting unknown ones', () => {
     const known = { version: '1.2.3', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' }
     assert.equal(
       aboutBuild(known, ['Server', 'https://id.example']),
@@ -55,5 +55,5 @@ describe('the facts of a build', () => {
     )
   })
 
-  it('are unknown without a package', () => assert.deepEqual(facts({}), { version: 'unknown' }))
+  it('are unknown without a package.json', () => assert.deepEqual(facts({}), { version: 'unknown' }))
 })

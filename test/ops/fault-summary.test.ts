@@ -11,8 +11,8 @@ function summary() {
   return { lines, faults }
 }
 
-describe('a fault that repeats', () => {
-  it('is logged in full once, regardless of the route, and counted each minute', () => {
+describe('A repeated fault', () => {
+  it('is logged in full once for all routes, then counted each minute', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 500; time += 1) faults.note(`GET /route-${time % 3}`, new Error('database is away'))
     assert.deepEqual(lines, ['GET /route-0'])
@@ -33,7 +33,7 @@ describe('a fault that repeats', () => {
     assert.deepEqual(lines, ['first', 'again'])
   })
 
-  it('is apart from other faults, by name, code and message', () => {
+  it('is distinguished by name, code and message', () => {
     const { lines, faults } = summary()
     faults.note('1', new Error('a'))
     faults.note('2', new TypeError('a'))
@@ -43,7 +43,7 @@ describe('a fault that repeats', () => {
     assert.deepEqual(lines, ['1', '2', '3', '4', '5'])
   })
 
-  it('is one of many where every fault is another one', () => {
+  it('is counted together with others beyond 64 kinds', () => {
     const { lines, faults } = summary()
     for (let time = 0; time < 1000; time += 1) faults.note('x', new Error(`fault ${time}`))
     assert.equal(lines.length, 65)

@@ -22,9 +22,9 @@ const settle = async (): Promise<void> => {
   for (let i = 0; i < 20; i += 1) await Promise.resolve()
 }
 
-describe('health', () => {
+describe('createHealth', () => {
   // Covers GET /healthz: 200 database unknown
-  it('is unknown before the first look, and then what the database was seen to be', async () => {
+  it('is unknown before the first check, then has its result', async () => {
     let works = true
     const { health, lines } = healthOf(() => (works ? Promise.resolve() : Promise.reject(new Error('gone'))))
     assert.deepEqual(health.answer, UNKNOWN)
@@ -41,7 +41,7 @@ describe('health', () => {
     assert.deepEqual(lines, ['the database does not work: gone', 'the database works again'])
   })
 
-  it('probes in the background, as often as configured, until it is ended', async t => {
+  it('checks at the configured interval, until stopped', async t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const ping = mock.fn(() => Promise.resolve())
     const { health } = healthOf(ping)
@@ -58,7 +58,7 @@ describe('health', () => {
     assert.equal(ping.mock.callCount(), 3)
   })
 
-  it('takes a database that hangs for one that failed, sends it no second query, and accepts a late answer', async t => {
+  it('treats a hanging database as failed, sends no second query, and accepts a late response', async t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     let answer = (): void => {}
     const ping = mock.fn(() => new Promise<void>(resolve => (answer = resolve)))
@@ -83,7 +83,7 @@ describe('health', () => {
     await settle()
   })
 
-  it('looks at once when a request failed for the database, and not for each of many', async () => {
+  it('checks at once after a failed request, but not for each of many', async () => {
     const check = mock.fn(() => Promise.reject(new Error('full')))
     const { health } = healthOf(check)
     for (let request = 0; request < 100; request += 1) {
@@ -94,7 +94,7 @@ describe('health', () => {
     assert.equal(check.mock.callCount(), 1)
   })
 
-  it('looks every second while the database does not work', async t => {
+  it('checks every second while the database fails', async t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     let works = false
     const check = mock.fn(() => (works ? Promise.resolve() : Promise.reject(new Error('gone'))))
@@ -114,7 +114,7 @@ describe('health', () => {
     end()
   })
 
-  it('is not ready while the database is known to be unreachable, whatever the last look saw', async () => {
+  it('has failed while the database is known to be unreachable, whatever the last check', async () => {
     let away = false
     const log = { warn: () => {}, info: () => {} }
     const health = createHealth({ check: () => Promise.resolve(), isUnreachable: () => away, log })
@@ -125,14 +125,14 @@ describe('health', () => {
     assert.deepEqual(health.answer, OK)
   })
 
-  it('takes a database that too many wait for as one that works', async () => {
+  it('does not treat a busy database as failed', async () => {
     const { health, lines } = healthOf(() => Promise.reject(new StoreBusy('too many')))
     await health.probe()
     assert.deepEqual(health.answer, UNKNOWN)
     assert.deepEqual(lines, [])
   })
 
-  it('says that it stops, whatever the database does', async () => {
+  it('is stopping, whatever the state of the database', async () => {
     const { health, lines } = healthOf(() => Promise.reject(new Error('closed')))
     health.stop()
     assert.deepEqual(health.answer, STOPPING)
@@ -145,7 +145,7 @@ describe('health', () => {
 describe('GET /healthz', () => {
   for (const mode of MODES) {
     // Covers GET /healthz: 200 ok; rule: no zone
-    it(`says ok in plain text, to every caller at any host, and is not cached, in ${mode}`, async () => {
+    it(`returns ok as uncached plain text to any caller at any host, in ${mode}`, async () => {
       const server = await startServer({ mode, config: { base_url: 'https://id.example' } })
       try {
         for (const host of ['id.example', '10.0.0.7:8080', 'nowhere.id.example', 'other.example']) {
@@ -165,7 +165,7 @@ describe('GET /healthz', () => {
     // Covers GET /healthz: 503 database
     // Covers GET /readyz: 503 while it stops
     // Covers GET /livez: 200 whatever the database does
-    it(`answers 503 once the database is gone, and once the server stops, in ${mode}`, async () => {
+    it(`returns 503 if the database fails or the server stops, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         await server.store.close()

@@ -21,11 +21,11 @@ const script = (more: string): string => `
   }, 50)
 `
 
-describe('the first second of rest', () => {
+describe('freeMemoryWhenIdle', () => {
   for (const [title, more, said] of [
-    ['gives back what only the start needed, and keeps no process alive', '', 'given back'],
+    ['frees memory of the start, and keeps no process alive', '', 'given back'],
     [
-      'lets nothing wait for a large heap',
+      'does not run with a large heap',
       'globalThis.large = Array.from({ length: 1_500_000 }, (_, i) => ({ i }))',
       'kept',
     ],
@@ -45,7 +45,7 @@ const USE_ALL_FILES = `
   } catch {}
 `
 
-it('continues while the process can open no file', () => {
+it('freeMemoryWhenIdle works while no file can be opened', () => {
   const node = [process.execPath, '--expose-gc', '--input-type=module', '-e', script(USE_ALL_FILES)]
   const args = ['-c', 'ulimit -n 100 && exec "$@"', 'sh', ...node]
   const { stdout, stderr, status } = spawnSync('sh', args, { encoding: 'utf8', timeout: 30_000 })
@@ -82,7 +82,7 @@ const FRAGMENTS = `
   process.stdout.write(JSON.stringify([atFirst, await isReturned()]))
 `
 
-it('what the C library keeps is returned after the start, and after each time of work', t => {
+it('freeMemoryWhenIdle returns memory of the C library after the start and after busy periods', t => {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   if (header.glibcVersionRuntime === undefined) return t.skip('this C library has no malloc_trim')
   const args = ['--expose-gc', '--input-type=module', '-e', FRAGMENTS]

@@ -36,8 +36,8 @@ function settle({ pending }: { pending: (() => void)[] }): void {
   for (let each = pending.shift(); each; each = pending.shift()) each()
 }
 
-describe('the output of the log', () => {
-  it('returns from the last flush although the disk is full', () => {
+describe('The log output', () => {
+  it('does not throw in the last flush on a full disk', () => {
     const fd = openSync('/dev/full', 'w')
     const output = createLogOutput(fd, { reportOf })
     output.write('one\n')
@@ -45,7 +45,7 @@ describe('the output of the log', () => {
     closeSync(fd)
   })
 
-  it('continues in the middle of a block that was taken in part', () => {
+  it('continues after a partial write', () => {
     const file = fakeFile()
     const output = createLogOutput(1, { reportOf, files: file.files })
     file.next.push(3, 2)
@@ -60,7 +60,7 @@ describe('the output of the log', () => {
   })
 
   for (const code of ['EPIPE', 'ENOSPC', 'EIO']) {
-    it(`drops lines while writing fails with ${code}, and reports how many once it works again`, () => {
+    it(`drops lines while writing fails with ${code}, then reports how many`, () => {
       const file = fakeFile()
       const output = createLogOutput(1, { reportOf, files: file.files })
       file.next.push(code, 2, code, code)
@@ -81,7 +81,7 @@ describe('the output of the log', () => {
     })
   }
 
-  it('holds a bounded text for a reader that does not read', () => {
+  it('limits its buffer for a blocked reader', () => {
     const file = fakeFile()
     const output = createLogOutput(1, { reportOf, files: file.files })
     const line = `${'x'.repeat(999_999)}\n`
@@ -93,7 +93,7 @@ describe('the output of the log', () => {
     assert.equal(file.written.length, 9_000_000 + '11 lines lost\n'.length)
   })
 
-  it('tries again where the reader is busy', () => {
+  it('retries when the reader is busy', () => {
     const file = fakeFile()
     const output = createLogOutput(1, { reportOf, files: file.files })
     file.next.push('EAGAIN', 'EAGAIN')

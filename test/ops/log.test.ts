@@ -27,8 +27,8 @@ function linesOf(use: (log: Log) => void): readonly Record<string, unknown>[] {
   }
 }
 
-describe('the log', () => {
-  it('has one line of JSON for each event, with its time and its level', () => {
+describe('The log', () => {
+  it('writes one line of JSON per event, with time and level', () => {
     const lines = linesOf(log => {
       log.info('one\ntwo "three"')
       log.warn('careful')
@@ -45,14 +45,14 @@ describe('the log', () => {
     for (const { time } of lines) assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  it('has the stack of a fault, and of what caused it', () => {
+  it('has the stack of a fault and its causes', () => {
     const [line] = linesOf(log => log.fault('GET /home', new TypeError('outer', { cause: new Error('inner') })))
     assert.equal(line?.['level'], 50)
     assert.equal(line['msg'], 'GET /home')
     assert.match(JSON.stringify(line['err']), /TypeError.*outer.*inner/)
   })
 
-  it('has of a fault what finds it, and nothing that a library hangs on it', () => {
+  it('has only known members of a fault', () => {
     const cause = Object.assign(new Error('terminating connection'), {
       code: '57P01',
       severity: 'FATAL',
@@ -70,7 +70,7 @@ describe('the log', () => {
   })
 
   // Covers audit line: type; principal
-  it('marks the audit trail, so that it can be filtered', () => {
+  it('marks audit events, so that they can be filtered', () => {
     const [line] = linesOf(log =>
       log.audit({ type: 'UserAuthenticationSuccess', zoneId: 'svc', principal: 'u-1', origin: 'svc' }),
     )

@@ -33,9 +33,9 @@ function watched(metrics: Metrics) {
 /** Answers are counted once they are out, which is a little after they were received. */
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-describe('the numbers of requests', () => {
+describe('Request metrics', () => {
   // Covers metrics: requests.global; requests.{group}
-  it('count what was answered, by status and by group, and begin again with each report', async () => {
+  it('count requests by status and group, and are reset by each report', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app } = watched(metrics)
     for (const url of ['/Users', '/Users', '/nowhere', '/fails']) await app.inject(url)
@@ -72,7 +72,7 @@ describe('the numbers of requests', () => {
   })
 
   // Covers metrics: server
-  it('report what is under way, and forget requests whose callers have left', async () => {
+  it('include running requests, except those whose callers have disconnected', async () => {
     const metrics = createMetrics({ basePath: '' })
     const { app, open, entered } = watched(metrics)
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
@@ -90,7 +90,7 @@ describe('the numbers of requests', () => {
     assert.equal(reportOf(metrics)['requests.global.status_2xx.count count'], 0)
   })
 
-  it('report every single request where that is wanted', async () => {
+  it('are reported per request if configured', async () => {
     const reported: Measurement[] = []
     const metrics = createMetrics({ basePath: '', onLatency: latency => void reported.push(latency) })
     const { app } = watched(metrics)
@@ -104,9 +104,9 @@ describe('the numbers of requests', () => {
   })
 })
 
-describe('the other numbers', () => {
+describe('Other metrics', () => {
   // Covers metrics: database.global
-  it('count the questions to the database, and those that took more than three seconds', () => {
+  it('count database queries, and those that took more than three seconds', () => {
     const metrics = createMetrics({ basePath: '' })
     for (const milliseconds of [10, 20, 3000, 3001]) metrics.countQuery(milliseconds)
     const report = reportOf(metrics)
@@ -129,7 +129,7 @@ describe('the other numbers', () => {
   ]
   for (const [type, name] of audited) {
     // Partly covers metrics: audit_service
-    it(`count ${type} of the audit trail, which stays as it is`, () => {
+    it(`count ${type} of the audit trail`, () => {
       const metrics = createMetrics({ basePath: '' })
       const trail: AuditEvent[] = []
       const audit = metrics.counted(event => void trail.push(event))
@@ -145,7 +145,7 @@ describe('the other numbers', () => {
     })
   }
 
-  it('report second factors once there is one', () => {
+  it('include second factors once used', () => {
     const metrics = createMetrics({ basePath: '' })
     const audit = metrics.counted(() => undefined)
     const reported = () => Object.entries(reportOf(metrics)).filter(([name]) => name.includes('mfa_'))
@@ -160,7 +160,7 @@ describe('the other numbers', () => {
   })
 
   // Partly covers metrics: vitals
-  it('report on the machine and on this process', () => {
+  it('include the machine and the process', () => {
     const report = reportOf(createMetrics({ basePath: '' }))
     for (const name of ['vm.cpu.count', 'vm.memory.total', 'vm.memory.free', 'jvm.heap.used', 'jvm.heap.max']) {
       assert.ok((report[`vitals.${name} gauge`] ?? 0) > 0, name)
@@ -170,7 +170,7 @@ describe('the other numbers', () => {
   })
 })
 
-describe('the group of a request', () => {
+describe('The metrics group of a request', () => {
   const cases: readonly (readonly [string | undefined, Audience | undefined, string, number])[] = [
     ['/resources/*', 'open', 'static-content', 1000],
     ['/zone.css', 'open', 'static-content', 1000],
@@ -194,7 +194,7 @@ describe('the group of a request', () => {
     [undefined, undefined, 'unknown', 1000],
   ]
   for (const [route, audience, name, limitMilliseconds] of cases) {
-    it(`of ${route ?? 'no route'} is ${name}`, () => {
+    it(`is ${name} for ${route ?? 'no route'}`, () => {
       for (const basePath of ['', '/uaa']) {
         const groupOf = createGroupFinder(basePath)
         const url = route === undefined ? undefined : basePath + route

@@ -87,10 +87,10 @@ function assertionOfSigner(server: TestServer): string {
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
-describe('an outage of the database and keys at another server', {
+describe('A database outage with client keys on an unresponsive server', {
   skip: isFast && 'a fast run has no PostgreSQL',
 }, () => {
-  it('refuses an assertion before its keys are fetched', async t => {
+  it('rejects an assertion before fetching keys', async t => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo // it listens on TCP
@@ -115,8 +115,8 @@ describe('an outage of the database and keys at another server', {
   })
 })
 
-describe('an outage before anybody has asked the process', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
-  it('leaves the keys and the metadata of the default zone available, also right after another outage', async t => {
+describe('A database outage after the start', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+  it('leaves keys and metadata of the default zone available, also in a second outage', async t => {
     const postgres = await startPostgres()
     const { url } = await freshDatabaseOn(postgres.url)
     const server = await startServer({ database: url, config: { bootstrap } })
@@ -143,7 +143,7 @@ describe('an outage before anybody has asked the process', { skip: isFast && 'a 
 })
 
 for (const mode of MODES) {
-  describe(`an outage of the database in ${mode}`, { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+  describe(`A database outage in ${mode}`, { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
     let postgres: OwnPostgres
     let server: TestServer
     let stopProbing: () => void
@@ -187,7 +187,7 @@ for (const mode of MODES) {
       { name: 'frozen', away: () => postgres.freeze(), back: () => postgres.thaw() },
     ]
     for (const { name, away, back } of ways) {
-      it(`that is ${name}: what needs no database goes on, all else is refused in time, and it recovers`, async t => {
+      it(`serves requests that need no database, rejects others in time, and recovers (${name})`, async t => {
         await inTime(200, async () => (await server.send('/readyz')).status)
         for (const ask of Object.values(GO_ON)) assert.equal((await ask(server, '')).status, 200)
         const opaque = (await server.token({ ...SERVICE, token_format: 'opaque' })).json<{ access_token: string }>()

@@ -47,8 +47,8 @@ const token = (grantType?: string) => ({
   payload: grantType === undefined ? '' : new URLSearchParams({ grant_type: grantType }).toString(),
 })
 
-describe('metrics for Prometheus', () => {
-  it('count requests by the pattern of the route, never by the path', async () => {
+describe('Prometheus metrics', () => {
+  it('count requests by route pattern, not path', async () => {
     const { app, prometheus } = measured()
     for (const url of ['/uaa/Users/a', '/uaa/Users/b?x=1', '/nowhere/c', '/nowhere/d']) await app.inject(url)
     assert.deepEqual(await linesOf(prometheus, 'http_request_duration_seconds_count'), [
@@ -59,7 +59,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('count refusals of limits by the name of the limit', async () => {
+  it('count rejections by rate limit', async () => {
     const { app, prometheus } = measured()
     const count = combined([prometheus])?.countRefusal
     for (const limit of ['wrongPasswords', 'ratelimit', 'wrongPasswords']) count?.(limit)
@@ -70,7 +70,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('count token requests by grant types that exist, whatever is asked for', async () => {
+  it('count token requests by known grant types only', async () => {
     const { app, prometheus } = measured()
     for (const type of ['client_credentials', 'made up 1', 'made up 2', undefined]) await app.inject(token(type))
     assert.deepEqual(await linesOf(prometheus, 'token_request_duration_seconds_count'), [
@@ -84,7 +84,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('name no unusual method', async () => {
+  it('do not name unknown methods', async () => {
     const { app, prometheus } = measured()
     await app.inject({ method: 'TRACE' as 'GET', url: '/nowhere' })
     assert.deepEqual(await linesOf(prometheus, 'http_request_duration_seconds_count'), [
@@ -93,7 +93,7 @@ describe('metrics for Prometheus', () => {
     await app.close()
   })
 
-  it('count events and queries, and report the version and whether the database works', async () => {
+  it('count events and queries, and report version and database state', async () => {
     let works = true
     const { prometheus } = measured({ isDatabaseUp: () => works })
     const passed: string[] = []
@@ -115,7 +115,7 @@ describe('metrics for Prometheus', () => {
     assert.deepEqual(await linesOf(prometheus, 'database_up'), ['latchkey_database_up 0'])
   })
 
-  it('count requests to other servers by purpose and outcome, and never by host', async () => {
+  it('count outbound requests by purpose and outcome, not host', async () => {
     const { prometheus } = measured()
     const common = { purpose: 'jwks', method: 'GET', address: 'https://keys.example/', milliseconds: 20 } as const
     for (const outcome of [200, 503, 'timeout', 'timeout'] as const) prometheus.countOutbound?.({ ...common, outcome })
@@ -131,7 +131,7 @@ describe('metrics for Prometheus', () => {
     ])
   })
 
-  it('report what waits for others, and keep the last values while the database is unreachable', async () => {
+  it('report queues, and keep the last values during a database outage', async () => {
     const { prometheus } = measured()
     const queueLines = (text: string) =>
       text.split('\n').filter(line => /^latchkey_(logouts|audit_webhook)_/.test(line))
@@ -163,7 +163,7 @@ describe('metrics for Prometheus', () => {
     assert.equal(queries, 4)
   })
 
-  it('report which server answers searches, and whether replicas do', async () => {
+  it('report which server answers searches, and the state of replicas', async () => {
     const { prometheus } = measured()
     let searches = 2
     const searchServers = () => [
@@ -186,7 +186,7 @@ describe('metrics for Prometheus', () => {
     assert.equal((await lines())[1], 'latchkey_database_searches_total{server="r1:5432"} 5')
   })
 
-  it('go beside those for StatsD', async () => {
+  it('work beside those for StatsD', async () => {
     const prometheus = createPrometheus({ basePath: '', version: '1', isDatabaseUp: () => true })
     const statsd = createMetrics({ basePath: '' })
     const both = combined([statsd, prometheus])
@@ -202,7 +202,7 @@ describe('metrics for Prometheus', () => {
     assert.equal(combined([]), undefined)
   })
 
-  it('are not loaded unless they are configured', () => {
+  it('are not loaded unless configured', () => {
     const early = /\/node_modules\/(?:prom-client|@opentelemetry)\/|\/src\/ops\/(?:prometheus|management)\.ts$/
     assert.deepEqual(
       loadedAtStart().filter(url => early.test(url)),
@@ -253,8 +253,8 @@ function assertExists(expression: string, known: Awaited<ReturnType<typeof known
 
 const documentText = (name: string): Promise<string> => readFile(join(import.meta.dirname, '../../docs', name), 'utf8')
 
-describe('the Grafana dashboard', () => {
-  it('asks for metrics and labels that exist', async () => {
+describe('The Grafana dashboard', () => {
+  it('queries existing metrics and labels', async () => {
     const { panels } = JSON.parse(await documentText('grafana-dashboard.json')) as {
       panels: { title: string; targets: { expr: string }[] }[]
     }
@@ -269,8 +269,8 @@ describe('the Grafana dashboard', () => {
   })
 })
 
-describe('the table of metrics in docs/operate.md', () => {
-  it('has every metric of the server, with its labels', async () => {
+describe('The table of metrics in docs/operate.md', () => {
+  it('has every metric with its labels', async () => {
     const known = await knownSeries()
     const rows = [...(await documentText('operate.md')).matchAll(/^\| (`latchkey_[^|]*) \|([^|]*)\|/gm)]
     const described = rows.flatMap(([, names = '', labels = '']) =>
@@ -288,7 +288,7 @@ describe('the table of metrics in docs/operate.md', () => {
 })
 
 describe('docs/alerts.yml', () => {
-  it('asks for metrics and labels that exist, and says of each alert what to do', async () => {
+  it('queries existing metrics and labels, and describes a response to each alert', async () => {
     const { groups } = parse(await documentText('alerts.yml')) as {
       groups: { rules: { alert: string; expr: string; labels: object; annotations: object }[] }[]
     }

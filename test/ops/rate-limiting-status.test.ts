@@ -43,7 +43,7 @@ for (const mode of MODES) {
     // Partly covers GET /RateLimitingStatus: current.status
     // Covers GET /RateLimitingStatus: current.asOf; current.credentialIdExtractor; current.loggingLevel
     // Covers GET /RateLimitingStatus: current.limiterMappings; fromSource
-    it('shows an administrator what is limited, and is not limited itself', async () => {
+    it('shows the limits to an administrator, and is not limited itself', async () => {
       for (const request of [{ basic: BOSS }, { bearer: await tokenOf(BOSS) }]) {
         const answer = await server.send(STATUS, request)
         assert.equal(answer.status, 200, answer.text)
@@ -99,7 +99,7 @@ for (const mode of MODES) {
       { name: 'no token', request: () => ({ bearer: '' }), want: '401 invalid_token' },
       { name: 'a broken token', request: () => ({ bearer: 'a.b.c' }), want: '401 invalid_token' },
       {
-        name: 'the client of another zone',
+        name: 'a client of another zone',
         request: () => ({ basic: BOSS, host: 'z1.localhost:8080' }),
         want: '403 insufficient_scope',
       },
@@ -119,14 +119,14 @@ for (const mode of MODES) {
         want: '403 insufficient_scope',
       },
       {
-        name: 'an administrator who asks for another zone',
+        name: 'an administrator of another zone',
         request: () => ({ basic: BOSS, headers: { 'x-identity-zone-id': 'z1' } }),
         want: '403 access_denied',
       },
     ]
     for (const { name, request, want, challenge } of refusals) {
       // Covers GET /RateLimitingStatus: rule: admin authority
-      it(`refuses ${name}`, async () => {
+      it(`rejects ${name}`, async () => {
         const sent = await request()
         const sending = () => server.send(STATUS, sent)
         const answer = await refused(server, mode, sending, { want, ...(challenge && { challenge }) })
@@ -137,7 +137,7 @@ for (const mode of MODES) {
 }
 
 describe('GET /RateLimitingStatus without limits', () => {
-  it('says so', async () => {
+  it('reports that there are none', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const { current } = (await server.send(STATUS, { basic: BOSS })).json()

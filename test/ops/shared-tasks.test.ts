@@ -10,8 +10,8 @@ import { createTestClock } from '../support/clock.ts'
 
 const everyMilliseconds = 5
 
-describe('the shared tasks of several processes', () => {
-  it('are done by one of them until that one stops, in steps until nothing is left', async t => {
+describe('Shared tasks', () => {
+  it('are run by one process until it stops, in steps until nothing is left', async t => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     const faults: unknown[] = []
     const log = { fault: (_: string, cause: unknown) => void faults.push(cause) }
@@ -55,7 +55,7 @@ describe('the shared tasks of several processes', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('go on when the lease of a killed process has expired, and after a fault', async t => {
+  it('continue after the lease of a killed process expires, and after a fault', async t => {
     const store = await openStore('sqlite::memory:', { clock: systemClock })
     await store.leases.take('purge', 'killed', 60)
     const faults: unknown[] = []
@@ -85,16 +85,16 @@ describe('the shared tasks of several processes', () => {
     )
   })
 
-  it('holds a lease for longer than the time between two turns', () =>
+  it('hold a lease for longer than their interval', () =>
     assert.equal(leaseMillisecondsOf({ everyMilliseconds: 30_000 }), 75_000))
 })
 
-describe('the time by which rows are deleted for all nodes', () => {
+describe('The time for deleting expired rows', () => {
   const DAY = 86_400_000
   const shared = Date.UTC(2026, 0, 15)
   const cases = [
-    { name: 'is that of the database where the clock of the node is ahead', own: shared + DAY, want: shared },
-    { name: 'is that of the node where its clock is behind', own: shared - DAY, want: shared - DAY },
+    { name: 'is the database’s if the node’s clock is ahead', own: shared + DAY, want: shared },
+    { name: 'is the node’s if its clock is behind', own: shared - DAY, want: shared - DAY },
   ]
   for (const { name, own, want } of cases) {
     it(name, async t => {

@@ -88,8 +88,8 @@ async function use(server: TestServer, name: string): Promise<void> {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`two versions on one ${kind} database`, () => {
-    it('serve side by side while the newer one migrates, and the older one starts again', async t => {
+  describe(`Two versions on one ${kind} database`, () => {
+    it('serve together while the newer one migrates, and the older one restarts', async t => {
       const database = await freshDatabase(kind)
       const servers: TestServer[] = []
       t.after(async () => {

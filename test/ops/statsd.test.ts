@@ -25,7 +25,7 @@ async function received(count: number): Promise<readonly string[]> {
 }
 
 describe('StatsD packets', () => {
-  it('have one measurement in each line, under the prefix', async () => {
+  it('have one measurement per line, with the prefix', async () => {
     const statsd = createStatsd({ host: '127.0.0.1', port, prefix: 'svc', onFailure: fail })
     statsd.add({ name: 'a.count', kind: 'count', value: 3 })
     statsd.add({ name: 'b', kind: 'gauge', value: 0 })
@@ -39,7 +39,7 @@ describe('StatsD packets', () => {
     statsd.close()
   })
 
-  it('fit the network, whole lines each', async () => {
+  it('fit a network packet in whole lines', async () => {
     const statsd = createStatsd({ host: 'localhost', port, prefix: 'svc', onFailure: fail })
     const lines = Array.from({ length: 200 }, (_, index) => `svc.number.${index}:${index}|g`)
     for (const [value] of lines.entries()) statsd.add({ name: `number.${value}`, kind: 'gauge', value })
@@ -50,7 +50,7 @@ describe('StatsD packets', () => {
     statsd.close()
   })
 
-  it('are dropped, with one warning, where the host name is unknown', async () => {
+  it('are dropped with one warning if the host is unknown', async () => {
     let failures = 0
     const statsd = createStatsd({ host: 'no.such.host.invalid', port, prefix: 'svc', onFailure: () => (failures += 1) })
     for (const value of [1, 2, 3]) {
@@ -65,17 +65,17 @@ describe('StatsD packets', () => {
   })
 })
 
-describe('measuring', () => {
+describe('StatsD reporting', () => {
   const config = { baseUrl: 'http://localhost:8080/uaa', service: 'svc' }
 
-  it('is nothing at all unless it is wanted', () => {
+  it('is off unless configured', () => {
     assert.equal(
       measure({ ...config, operations: {} }, () => {}),
       undefined,
     )
   })
 
-  it('reports every five seconds until it ends', async t => {
+  it('sends a report every five seconds until stopped', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const statsd = { host: '127.0.0.1', port, perRequest: false }
     const measuring = measure({ ...config, operations: { statsd } }, fail)

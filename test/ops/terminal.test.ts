@@ -8,7 +8,7 @@ const marked: Paint = (style, text) => `<${style}:${text}>`
 const time = '2026-03-04T05:06:07.890Z'
 const line = (event: object): string => `${JSON.stringify(event)}\n`
 
-describe('a line of the log on a terminal', () => {
+describe('A log line on a terminal', () => {
   const cases = [
     {
       name: 'has time, level and message',
@@ -16,7 +16,7 @@ describe('a line of the log on a terminal', () => {
       want: '05:06:07Z info  bootstrap: 16 records written\n',
     },
     {
-      name: 'distinguishes warnings',
+      name: 'marks warnings',
       event: { level: 40, time, msg: 'careful' },
       want: '05:06:07Z warn  careful\n',
     },
@@ -31,7 +31,7 @@ describe('a line of the log on a terminal', () => {
       want: '05:06:07Z error GET /\n                Error: no\n                at here\n',
     },
     {
-      name: 'shows control characters instead of obeying them',
+      name: 'shows control characters instead of executing them',
       event: { level: 30, time, msg: 'a\u001b[2J\rb\u009b31m\n05:06:07Z audit Forged', who: 'x\u0007\u202ey' },
       want:
         String.raw`05:06:07Z info  a\u001b[2J\u000db\u009b31m\u000a05:06:07Z audit Forged who=x\u0007\u202ey` + '\n',
@@ -51,12 +51,12 @@ describe('a line of the log on a terminal', () => {
     assert.equal(text, '<dim:05:06:07Z> <yellow:warn > careful\n')
   })
 
-  it('may come with others', () => {
+  it('may come with others in one chunk', () => {
     const two = line({ level: 30, time, msg: 'one' }) + line({ level: 30, time, msg: 'two' })
     assert.equal(readableLines(two, plain), '05:06:07Z info  one\n05:06:07Z info  two\n')
   })
 
-  it('stays what it is when it is no JSON', () => {
+  it('is unchanged if it is not JSON', () => {
     assert.equal(readableLines('no JSON\u001b[1m\n', plain), 'no JSON\\u001b[1m\n')
   })
 })

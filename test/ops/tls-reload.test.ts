@@ -11,7 +11,7 @@ import { certificateOf } from '../support/certificate.ts'
 import { createTestClock } from '../support/clock.ts'
 import { privatePem, temporaryFolder } from '../support/config.ts'
 
-it('uses a certificate that was replaced while the server started', async t => {
+it('uses a certificate replaced during the start', async t => {
   const folder = temporaryFolder()
   const files = { certificate: join(folder, 'cert.pem'), privateKey: join(folder, 'key.pem') }
   const replace = (name: string): void => {

@@ -111,8 +111,8 @@ async function spansOf(request: object): Promise<readonly Seen[]> {
   return [...seen]
 }
 
-describe('traces', () => {
-  it('have a span for a request, which joins the trace of its caller, and one for each query in it', async () => {
+describe('Traces', () => {
+  it('have a span for a request within its caller’s trace, and one for each query', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
     const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, 'x-forwarded-proto': 'as the caller says' }
     const [request, query, ...others] = await spansOf({ url: '/uaa/Users/u-1?filter=secret', headers })
@@ -138,7 +138,7 @@ describe('traces', () => {
     )
   })
 
-  it('name the grant and the error of a token request, also after its body was read', async () => {
+  it('have the grant type and error of a token request', async () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const payload = 'grant_type=refresh_token&refresh_token=secret'
     const [request, query] = await spansOf({ method: 'POST', url: '/uaa/oauth/token', headers, payload })
@@ -150,7 +150,7 @@ describe('traces', () => {
     assert.equal(JSON.stringify(seen).includes('secret'), false)
   })
 
-  it('have spans of signatures and of outbound requests, which do not carry the trace', async () => {
+  it('have spans of signatures and outbound requests, which do not propagate the trace', async () => {
     const received: IncomingHttpHeaders[] = []
     const server = createServer(({ headers }, response) => {
       received.push(headers)
@@ -223,20 +223,20 @@ describe('traces', () => {
     server.close()
   })
 
-  it('mark faults of the server, without their text', async () => {
+  it('mark server errors, without the error message', async () => {
     const [request] = await spansOf({ url: '/uaa/broken' })
     assert.equal(request?.status, SpanStatusCode.ERROR)
     assert.equal(request.attributes['error.type'], 'TypeError')
     assert.equal(JSON.stringify(seen).includes('secret'), false)
   })
 
-  it('name no path that has no route', async () => {
+  it('have no path without a route', async () => {
     const [request] = await spansOf({ url: '/secret/path' })
     assert.equal(request?.name, 'GET')
     assert.equal('http.route' in request.attributes, false)
   })
 
-  it('know whether an SDK listens', () => {
+  it('detect whether an SDK is registered', () => {
     const settings = { scheme: 'https', basePath: '', version: '1', database: 'sqlite::memory:' }
     assert.equal(createTracing(settings).hasSdk, true)
     trace.disable()

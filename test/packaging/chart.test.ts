@@ -37,55 +37,55 @@ function pathsOf(value: unknown, path: string): readonly string[] {
   return Object.entries(value).flatMap(([name, member]) => pathsOf(member, path === '' ? name : `${path}.${name}`))
 }
 
-describe('the values of the chart', () => {
+describe('Chart values', () => {
   const accepts = new Ajv({ allowUnionTypes: true }).compile(JSON.parse(read('values.schema.json')))
 
-  it('are what the schema asks for, once address and secret are given', () => {
+  it('satisfy the schema once address and secret are set', () => {
     assert.equal(accepts(values), false)
     assert.ok(accepts(given()), JSON.stringify(accepts.errors))
   })
 
   const refused = [
-    { name: 'a password of the database', values: given({ database: 'postgres://a:b@c/d' }) },
+    { name: 'a database password', values: given({ database: 'postgres://a:b@c/d' }) },
     { name: 'a master key', values: given({ master_key: '0'.repeat(64) }) },
-    { name: 'the secret of a client', values: given({ bootstrap: { clients: [{ client_secret: 'hidden' }] } }) },
+    { name: 'a client secret', values: given({ bootstrap: { clients: [{ client_secret: 'hidden' }] } }) },
     {
-      name: 'the password of a user of a zone',
+      name: 'a user’s password in a zone',
       values: given({ bootstrap: { identity_zones: [usersOfZone('hidden')] } }),
     },
-    { name: 'the password of the mail server', values: given({ smtp: { password: 'hidden' } }) },
+    { name: 'a mail server password', values: given({ smtp: { password: 'hidden' } }) },
     { name: 'a private key', values: given({ signing_keys: { keys: { a: { pem: '-----BEGIN PRIVATE KEY-----' } } } }) },
     {
       name: 'a signing key of a zone',
       values: given({ zone_config: { tokenPolicy: { keys: { a: { signingKey: 'hidden' } } } } }),
     },
     {
-      name: 'the private key by which this server authenticates at a provider',
+      name: 'a private key for authentication at a provider',
       values: given(withProvider({ jwtClientAuthentication: { kid: 'a', key: '-----BEGIN PRIVATE KEY-----' } })),
     },
-    { name: 'a key that is shared with a provider', values: given(withProvider({ tokenKey: 'hidden' })) },
+    { name: 'a shared key of a provider', values: given(withProvider({ tokenKey: 'hidden' })) },
     {
-      name: 'a key that is shared with a provider, as JWK',
+      name: 'a shared key of a provider, as JWK',
       values: given(withProvider({ tokenKey: '{"kty":"oct","k":"aGlkZGVu"}' })),
     },
-    { name: 'pods with TLS, whose probes would fail', values: given({ listen: { tls: {} } }) },
+    { name: 'TLS in pods, where probes would fail', values: given({ listen: { tls: {} } }) },
     { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
-    { name: 'a misspelt value', values: given({}, { replica: 2 }) },
+    { name: 'a misspelled value', values: given({}, { replica: 2 }) },
     { name: 'an invalid digest', values: given({}, { image: { repository: 'latchkey', digest: 'sha256:1' } }) },
     { name: 'no secret', values: given({}, { secretName: '' }) },
   ]
   for (const { name, values: wrong } of refused) {
-    it(`are refused with ${name}`, () => assert.equal(accepts(wrong), false))
+    it(`are rejected with ${name}`, () => assert.equal(accepts(wrong), false))
   }
 
-  it('may name variables and files in the place of secrets', () => {
+  it('may refer to variables and files instead of secrets', () => {
     const clients = [{ client_secret: '${SHOP_SECRET}' }, { client_secret_file: '/run/secrets/latchkey/shop_secret' }]
     const policy = { password: { policy: { global: { minLength: 12 } } } }
     const named = given({ bootstrap: { clients, identity_zones: [usersOfZone('${ANN}')] }, ...policy })
     assert.ok(accepts(named), JSON.stringify(accepts.errors))
   })
 
-  it('may have what is public at a provider', () => {
+  it('may contain public keys of providers', () => {
     for (const tokenKey of ['-----BEGIN PUBLIC KEY-----', '{"kty":"RSA","n":"AQAB","e":"AQAB"}', '${SHARED}']) {
       assert.ok(accepts(given(withProvider({ tokenKey }))), tokenKey)
     }
@@ -94,7 +94,7 @@ describe('the values of the chart', () => {
     }
   })
 
-  it('are all used, and none is used that does not exist', () => {
+  it('are all used and defined', () => {
     const used = new Set([...templates.matchAll(/\.Values\.([\w.]*\w)/g)].map(([, path = '']) => path))
     const known = pathsOf(values, '')
     const isBelow = (path: string, other: string): boolean => path === other || path.startsWith(`${other}.`)
@@ -108,7 +108,7 @@ describe('the values of the chart', () => {
     )
   })
 
-  it('make a configuration that the server accepts, with the metrics where the Service looks for them', async () => {
+  it('produce a valid configuration, with metrics on the port of the Service', async () => {
     const folder = temporaryFolder()
     const management = { host: '0.0.0.0', port: values.metrics.port }
     const [, merged = ''] = /"management" (\(dict .*?\)\))/.exec(templates) ?? []
@@ -130,8 +130,8 @@ describe('the values of the chart', () => {
   })
 })
 
-describe('the templates of the chart', () => {
-  it('ask the addresses that the server has: alive for restarts, ready for traffic', () => {
+describe('Chart templates', () => {
+  it('probe /livez for restarts and /readyz for traffic', () => {
     const probes = [...deployment.matchAll(/^ +(\w+)Probe:\n +httpGet: \{ path: .*?\}\}(\/\w+), port: http \}/gm)]
     const paths = Object.fromEntries(probes.map(([, name = '', path = '']) => [name, path]))
     assert.deepEqual(paths, { liveness: '/livez', readiness: '/readyz', startup: '/livez' })
@@ -139,7 +139,7 @@ describe('the templates of the chart', () => {
     for (const path of Object.values(paths)) assert.ok(health.includes(`'${path}'`), path)
   })
 
-  it('run the account of the image, with no more rights than the server needs', () => {
+  it('use the image’s account with minimal privileges', () => {
     const [, uid = ''] = /^USER (\d+):\1$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8')) ?? []
     for (const line of [
       'runAsNonRoot: true',
@@ -155,18 +155,18 @@ describe('the templates of the chart', () => {
     }
   })
 
-  it('mount the file where the image looks for it', () => {
+  it('mount the configuration where the image reads it', () => {
     assert.match(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'), / LATCHKEY_CONFIG=\/etc\/latchkey\/latchkey\.yml /)
     assert.match(deployment, /\{ name: config, mountPath: \/etc\/latchkey, readOnly: true \}/)
     assert.match(read('templates/configmap.yaml'), /^ {2}latchkey\.yml: \|$/m)
   })
 
-  it('refuse metrics on the port of the server, with which no pod starts', () => {
+  it('reject metrics on the server’s port', () => {
     const [, condition] = /\{\{- if (eq .*?) \}\}\{\{ fail "metrics\.port must not be the port/.exec(templates) ?? []
     assert.equal(condition, 'eq (int .Values.metrics.port) (int (include "latchkey.port" .))')
   })
 
-  it('are of the version of the package', () => {
+  it('have the version of the package', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     assert.equal(parse(read('Chart.yaml')).appVersion, version)
   })

@@ -13,17 +13,17 @@ const read = (path: string): string => readFileSync(join(import.meta.dirname, '.
 const all = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, value = '']) => value)
 
-describe('the files of a cluster', () => {
+describe('The cluster files', () => {
   const nginx = read('nginx.conf')
   const override = read('cluster.override.conf')
   const text = read('cluster.latchkey.yml')
   const credentials = all(read('latchkey.service') + override, /^LoadCredential=(\w+):/gm)
 
-  it('hand every secret over that the configuration names, and no other', () => {
+  it('pass exactly the secrets used by the configuration', () => {
     assert.deepEqual(all(text, /\$\{CREDENTIALS_DIRECTORY\}\/(\w+)/g).toSorted(), credentials.toSorted())
   })
 
-  it('make a configuration that the server accepts, without a warning', async () => {
+  it('produce a configuration that is valid without warnings', async () => {
     const folder = temporaryFolder()
     const key = privatePem('ec', 'P-256')
     const secrets = {
@@ -50,7 +50,7 @@ describe('the files of a cluster', () => {
     assert.deepEqual([...new Set(nodes.map(node => node.split(':')[1]))], [String(listen.port)])
   })
 
-  it('let the proxy verify the nodes, name the caller and its request, and pass what the server accepts', () => {
+  it('make the proxy verify nodes, forward caller and request id, and pass what the server accepts', () => {
     for (const line of [
       'proxy_ssl_verify on;',
       'proxy_set_header Host $host;',

@@ -39,7 +39,7 @@ const targetOf = (service: Service, source: string): string =>
   service.volumes.find(volume => volume.startsWith(`${source}:`))?.split(':')[1] ?? 'nowhere'
 
 describe('packaging/compose.yaml', () => {
-  it('gives no container more rights than it needs', () => {
+  it('gives containers minimal privileges', () => {
     for (const service of [latchkey, postgres]) {
       const { read_only, cap_drop, security_opt } = service
       assert.deepEqual([read_only, cap_drop, security_opt], [true, ['ALL'], ['no-new-privileges:true']])
@@ -50,23 +50,23 @@ describe('packaging/compose.yaml', () => {
     assert.deepEqual(latchkey.ports, ['127.0.0.1:8080:8080'])
   })
 
-  it('names the version of this package', () => {
+  it('has the version of the package', () => {
     const { version } = JSON.parse(read('../package.json'))
     assert.equal(latchkey.image, `latchkey:${version}`)
   })
 
-  it('waits for a database that answers', () => {
+  it('waits for a healthy database', () => {
     assert.deepEqual(latchkey.depends_on, { postgres: { condition: 'service_healthy' } })
     assert.ok(postgres.healthcheck)
   })
 
-  it('puts the file, the data and the port where the image has them', () => {
+  it('mounts file, data and port where the image has them', () => {
     assert.match(dockerfile, new RegExp(`LATCHKEY_CONFIG=${targetOf(latchkey, './compose.latchkey.yml')} `))
     assert.match(dockerfile, new RegExp(`^VOLUME ${latchkey.tmpfs.join()}$`, 'm'))
     assert.match(dockerfile, /^EXPOSE 8080$/m)
   })
 
-  it('has no secret in it, and each that a service names', () => {
+  it('contains no secret, and defines each one that a service uses', () => {
     const named = [latchkey, postgres].flatMap(service => service.secrets)
     assert.deepEqual(named.toSorted(), Object.keys(compose.secrets).toSorted())
     for (const [name, { file }] of Object.entries(compose.secrets)) assert.equal(file, `./secrets/${name}`)
@@ -74,7 +74,7 @@ describe('packaging/compose.yaml', () => {
     assert.deepEqual(Object.values(latchkey.environment), [null, null])
   })
 
-  it('comes with a configuration that the server accepts, without a warning', async () => {
+  it('has a configuration that is valid without warnings', async () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'secrets'))
     const socket = targetOf(latchkey, 'database-socket')

@@ -36,10 +36,10 @@ function valueOf(stage: readonly Instruction[], wanted: string): string {
   return values[0] ?? ''
 }
 
-describe('the container image', () => {
+describe('The container image', () => {
   const [build = [], image = []] = stagesOf(read('Dockerfile'))
 
-  it('begins with nothing, so that it has no shell and no other program', () => {
+  it('starts from scratch, without a shell or other programs', () => {
     assert.equal(valueOf(image, 'FROM'), 'scratch')
     assert.deepEqual(
       valuesOf(image, 'COPY').filter(rest => !rest.startsWith('--from=build ')),
@@ -48,7 +48,7 @@ describe('the container image', () => {
     assert.deepEqual(valuesOf(image, 'RUN'), [])
   })
 
-  it('runs as an account without rights, the one that compiled the code and owns the data', () => {
+  it('runs as an unprivileged account that owns the data', () => {
     const account = valueOf(image, 'USER')
     assert.equal(account, '10001:10001')
     assert.equal(valueOf(build, 'USER'), account)
@@ -58,7 +58,7 @@ describe('the container image', () => {
     )
   })
 
-  it('starts the server and asks for its health without a shell, with the flags of the launcher', () => {
+  it('starts the server and its health check without a shell, with the launcher’s flags', () => {
     const [, list = ''] = /FLAGS = \[(.+)\]/.exec(read('bin/latchkey.cjs')) ?? []
     const program = ['/usr/local/bin/node', ...list.replaceAll("'", '').split(', '), '/app/bin/latchkey.cjs']
     assert.deepEqual(JSON.parse(valueOf(image, 'ENTRYPOINT')), program)
@@ -67,21 +67,21 @@ describe('the container image', () => {
     assert.deepEqual(JSON.parse(check), [...program, 'health'])
   })
 
-  it('sets variables that the server reads, and none that replaces what the file says of the database', () => {
+  it('sets only the configuration path and the host, as variables that the server reads', () => {
     const names = [...valueOf(image, 'ENV').matchAll(/(LATCHKEY_\w+)=/g)].map(([, name = '']) => name)
     assert.deepEqual(names.toSorted(), ['LATCHKEY_CONFIG', 'LATCHKEY_HOST'])
     const known = read('src/config/warnings/environment-names.ts')
     for (const name of names) assert.ok(known.includes(`'${name.replace('LATCHKEY_', '')}'`), name)
   })
 
-  it('has the default database in its volume, and shows the default port', async () => {
+  it('has the default database in its volume, and exposes the default port', async () => {
     const { database, listen } = await loadConfig({ env: {} })
     const [, path = ''] = /^sqlite:\.\/(.*)\/[^/]*$/.exec(database) ?? []
     assert.equal(valueOf(image, 'VOLUME'), `${valueOf(image, 'WORKDIR')}/${path}`)
     assert.equal(valueOf(image, 'EXPOSE'), String(listen.port))
   })
 
-  it('copies files that exist, and that nothing else goes with', () => {
+  it('copies existing files, exactly those that .dockerignore allows', () => {
     const copied = valuesOf(build, 'COPY').flatMap(rest => rest.split(' ').slice(0, -1))
     const ignored = read('.dockerignore').split('\n').filter(Boolean)
     for (const path of copied) assert.ok(existsSync(join(ROOT, path)), path)

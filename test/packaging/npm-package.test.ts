@@ -33,7 +33,7 @@ function makeProject(folder: string): void {
   }
 }
 
-describe('the package', { skip: !hasNpm && 'npm is not installed' }, () => {
+describe('The npm package', { skip: !hasNpm && 'npm is not installed' }, () => {
   const source = temporaryFolder()
   const installed = temporaryFolder()
   before(() => {
@@ -44,7 +44,7 @@ describe('the package', { skip: !hasNpm && 'npm is not installed' }, () => {
     npm(installed, 'install', '--offline', '--ignore-scripts', `./${tarball}`)
   })
 
-  it('starts where it is installed, and ends at SIGTERM', async () => {
+  it('starts where installed, and stops on SIGTERM', async () => {
     const launcher = join(installed, 'node_modules', '.bin', 'latchkey')
     const server = await serve({ launcher, folder: installed })
     const answer = await fetch(`${server.baseUrl}/login`)
@@ -54,7 +54,7 @@ describe('the package', { skip: !hasNpm && 'npm is not installed' }, () => {
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
   })
 
-  it('has all modules of the source, none with types, each of which finds the others', () => {
+  it('has all modules without types, with resolvable imports', () => {
     const folder = join(installed, 'node_modules', 'latchkey', 'dist')
     const modules = globSync('**/*.js', { cwd: folder })
     assert.equal(modules.length, globSync('**/*.ts', { cwd: join(ROOT, 'src') }).length)
@@ -72,7 +72,7 @@ describe('the package', { skip: !hasNpm && 'npm is not installed' }, () => {
     assert.deepEqual(missing, [])
   })
 
-  it('has no tests and no scripts', () => {
+  it('has no tests or scripts', () => {
     const names = readdirSync(join(installed, 'node_modules', 'latchkey')).filter(name => !name.startsWith('.'))
     const want = ['LICENSE', 'README.md', 'assets', 'bin', 'dist', 'package.json']
     assert.deepEqual(names.filter(name => name !== 'node_modules').toSorted(), want)

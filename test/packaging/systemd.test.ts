@@ -20,7 +20,7 @@ const server = unit('latchkey.service')
 const backup = unit('latchkey-backup.service')
 
 describe('packaging/latchkey.service', () => {
-  it('starts the installed package as its launcher would', () => {
+  it('starts the installed package like its launcher', () => {
     const [, list = ''] = /FLAGS = \[(.+)\]/.exec(read('bin/latchkey.cjs')) ?? []
     const flags = list.replaceAll(/[',]/g, '')
     assert.deepEqual(server('ExecStart'), [
@@ -28,7 +28,7 @@ describe('packaging/latchkey.service', () => {
     ])
   })
 
-  it('names files that the package has', () => {
+  it('refers to files of the package', () => {
     const packed: readonly string[] = JSON.parse(read('package.json')).files
     const named = [...server('ExecStart'), ...server('Documentation'), ...backup('ExecStart')]
       .flatMap(text => text.split(/file:\/\/|\s/))
@@ -47,21 +47,21 @@ describe('packaging/latchkey.service', () => {
     assert.ok(read('bin/latchkey.cjs').includes('NODE_COMPILE_CACHE'))
   })
 
-  it('has the default database below its own folder', async () => {
+  it('has the default database in its state folder', async () => {
     const { database } = await loadConfig({ env: {} })
     assert.match(database, /^sqlite:\.\//)
     assert.deepEqual(server('WorkingDirectory'), ['%S/latchkey'])
     assert.deepEqual(server('StateDirectory'), ['latchkey'])
   })
 
-  it('gives the server time for its requests, and does not repeat a start with a wrong configuration', () => {
+  it('allows time for running requests, and does not restart with an invalid configuration', () => {
     const [, drainMilliseconds = ''] = /DRAIN_MS = ([\d_]+)/.exec(read('src/main.ts')) ?? []
     assert.ok(Number(server('TimeoutStopSec')[0]) > (2 * Number(drainMilliseconds.replace('_', ''))) / 1000)
     assert.deepEqual(server('RestartPreventExitStatus'), ['2'])
     assert.match(read('docs/operate.md'), /^\| 2 \| the command line or the configuration is wrong/m)
   })
 
-  it('has its own account, without rights', () => {
+  it('has an unprivileged account', () => {
     for (const [directive, want] of Object.entries({
       DynamicUser: 'yes',
       NoNewPrivileges: 'yes',
@@ -78,7 +78,7 @@ describe('packaging/latchkey.service', () => {
 })
 
 describe('packaging/latchkey-backup.service', () => {
-  it('runs as the account of the server, with its folder and without its key', () => {
+  it('runs as the server’s account, with its folder and without its key', () => {
     for (const directive of ['DynamicUser', 'User', 'StateDirectory', 'WorkingDirectory', 'UMask', 'LimitCORE']) {
       assert.deepEqual(backup(directive), server(directive), directive)
     }

@@ -20,7 +20,7 @@ describe('createBacklogs', () => {
     return kept
   }
 
-  it('keeps 20,000 usual events of a zone and 50,000 of all', () => {
+  it('holds 20,000 typical events of a zone and 50,000 in total', () => {
     assert.equal(
       keptOf(
         () => 'short',
@@ -37,7 +37,7 @@ describe('createBacklogs', () => {
     )
   })
 
-  it('keeps fewer large ones: they take no more memory', () => {
+  it('limits the memory of large events', () => {
     const large = (index: number): string => `${index}`.padEnd(4000, 'x')
     const kept = keptOf(large, () => 'z')
     assert.ok(kept * 4000 <= 20_000_000, `${kept} events`)
@@ -46,7 +46,7 @@ describe('createBacklogs', () => {
     assert.ok(kept > 3000 && ofAll > 8000)
   })
 
-  it('has room again for what was taken', () => {
+  it('accepts events again after others were taken', () => {
     const backlogs = createBacklogs()
     while (backlogs.add(event('z', 'x'.repeat(4000)), at));
     const backlog = backlogs.zones.get('z')

@@ -12,7 +12,7 @@ import { startServer } from '../../support/server.ts'
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
-describe('the audit trail in an outage', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+describe('The audit trail during an outage', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
   let postgres: OwnPostgres
   let server: TestServer
   before(async () => {
@@ -37,7 +37,7 @@ describe('the audit trail in an outage', { skip: isFast && 'a fast run has no Po
     { name: 'frozen', away: () => postgres.freeze(), back: () => postgres.thaw() },
   ]
   for (const { name, away, back } of ways) {
-    it(`has each event of a database that was ${name} once, and in order`, async () => {
+    it(`stores each event once and in order after the database was ${name}`, async () => {
       await issue(3)
       const writing = server.app.trail?.flush()
       await away()
@@ -61,7 +61,7 @@ describe('the audit trail in an outage', { skip: isFast && 'a fast run has no Po
     })
   }
 
-  it('answers an auditor 503 while the database is unreachable', async () => {
+  it('returns 503 to an auditor', async () => {
     const bearer = await machineToken(server, 'auditor')
     await postgres.kill()
     const answer = await server.send('/audit/events', { bearer })

@@ -40,8 +40,8 @@ async function act(server: TestServer, times = 1): Promise<void> {
   await server.app.trail?.flush()
 }
 
-describe('the chain of the audit trail', () => {
-  it('is intact however many events there were, and its head leads to the last one', async () => {
+describe('Verification of the audit trail', () => {
+  it('succeeds for any number of events, up to the head', async () => {
     await withTrail(async server => {
       assert.deepEqual(await verified(server), { problems: [] })
       await act(server, 120)
@@ -56,37 +56,37 @@ describe('the chain of the audit trail', () => {
 
   const alterations: { name: string; sql: readonly string[]; want: RegExp }[] = [
     {
-      name: 'an entry that was changed',
+      name: 'a changed entry',
       sql: [`update audit_entries set principal = 'somebody' where number = 3`],
       want: /^entry 3 was changed$/,
     },
     {
-      name: 'an entry whose actor was changed',
+      name: 'a changed actor',
       sql: [`update audit_entries set actor = 'somebody' where number = 5`],
       want: /^entry 5 was changed$/,
     },
     {
-      name: 'a fact that was changed',
+      name: 'a changed fact',
       sql: [`update audit_entries set facts = '{}' where number = 4`],
       want: /^entry 4 was changed$/,
     },
     {
-      name: 'an entry that was deleted',
+      name: 'a deleted entry',
       sql: [`delete from audit_entries where number = 3`],
       want: /^entry 3 is missing$/,
     },
     {
-      name: 'the first entries that were deleted',
+      name: 'deleted first entries',
       sql: [`delete from audit_entries where number < 3`],
       want: /^entries 1 to 2 are missing$/,
     },
     {
-      name: 'the last entries that were deleted',
+      name: 'deleted last entries',
       sql: [`delete from audit_entries where number > 4`],
       want: /^entries 5 to 6 are missing$/,
     },
     {
-      name: 'the last entries that were deleted, with a head that fits',
+      name: 'deleted last entries with a matching head',
       sql: [
         `delete from audit_entries where number > 4`,
         `update audit_chains set head_number = 4, head_hash = (select hash from audit_entries where number = 4)`,
@@ -94,7 +94,7 @@ describe('the chain of the audit trail', () => {
       want: /^the head was changed$/,
     },
     {
-      name: 'two entries that were exchanged',
+      name: 'two exchanged entries',
       sql: [
         `update audit_entries set number = 99 where number = 2`,
         `update audit_entries set number = 2 where number = 3`,
@@ -103,7 +103,7 @@ describe('the chain of the audit trail', () => {
       want: /^entry 2 was changed$/,
     },
     {
-      name: 'an entry that was added behind the head',
+      name: 'an entry added after the head',
       sql: [
         `insert into audit_entries select zone_id, 7, happened_at, type, principal, client_id, remote_address, facts, hash, actor
          from audit_entries where number = 6`,
@@ -111,7 +111,7 @@ describe('the chain of the audit trail', () => {
       want: /^entry 7 is after the head$/,
     },
     ...[0, -1].map(number => ({
-      name: `an entry ${number} that was added before the first one`,
+      name: `an entry ${number} added before the first one`,
       sql: [
         `insert into audit_entries select zone_id, ${number}, happened_at, type, principal, client_id, remote_address, facts, hash, actor
          from audit_entries where number = 6`,
@@ -119,7 +119,7 @@ describe('the chain of the audit trail', () => {
       want: new RegExp(`^entry ${number} is left from before the chain begins$`),
     })),
     ...['9007199254740993', '-9007199254740993'].map(number => ({
-      name: `an entry ${number}, which no JavaScript number can hold`,
+      name: `an entry ${number}, beyond safe integers`,
       sql: [
         `insert into audit_entries select zone_id, ${number}, happened_at, type, principal, client_id, remote_address, facts, hash, actor
          from audit_entries where number = 6`,
@@ -127,24 +127,24 @@ describe('the chain of the audit trail', () => {
       want: new RegExp(`^entry ${number} was inserted$`),
     })),
     {
-      name: 'a time that no Date can hold',
+      name: 'a time beyond the range of dates',
       sql: [`update audit_entries set happened_at = 9223372036854775807 where number = 6`],
       want: /^entry 6 was changed$/,
     },
     {
-      name: 'a head that no JavaScript number can hold',
+      name: 'a head beyond safe integers',
       sql: [`update audit_chains set head_number = 9223372036854775807`],
       want: /^the head was changed$/,
     },
     {
-      name: 'a beginning that was moved',
+      name: 'a moved start',
       sql: [`delete from audit_entries where number < 3`, `update audit_chains set base_number = 2, base_hash = 'x'`],
       want: /^the head was changed$/,
     },
-    { name: 'a chain without its head', sql: [`delete from audit_chains`], want: /^the head is missing$/ },
+    { name: 'a missing head', sql: [`delete from audit_chains`], want: /^the head is missing$/ },
   ]
   for (const { name, sql, want } of alterations) {
-    it(`shows ${name}, also after further events`, async () => {
+    it(`reports ${name}, also after further events`, async () => {
       await withTrail(async (server, tables) => {
         await act(server, 3)
         for (const statement of sql) await tables.run(statement)
@@ -156,7 +156,7 @@ describe('the chain of the audit trail', () => {
     })
   }
 
-  it('says in the trail and in the log that the head was changed', async () => {
+  it('reports a changed head in the trail and the log', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
       await tables.run(`delete from audit_entries where number > 4`)
@@ -174,7 +174,7 @@ describe('the chain of the audit trail', () => {
     })
   })
 
-  it('is delivered for other zones where a counter of one has no JavaScript number', async () => {
+  it('does not block delivery for other zones if a counter is beyond safe integers', async () => {
     await withTrail(async (server, tables) => {
       await act(server)
       for (const counter of ['number', 'attempts'])
@@ -192,7 +192,7 @@ describe('the chain of the audit trail', () => {
     })
   })
 
-  it('continues behind an entry that no JavaScript number can hold, and reports it once', async () => {
+  it('continues after an entry beyond safe integers, and reports it once', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
       await tables.run(
@@ -212,7 +212,7 @@ describe('the chain of the audit trail', () => {
     })
   })
 
-  it('shows by a head that was noted that the whole trail was replaced by an older one', async () => {
+  it('reports a trail replaced by an older one, given an earlier head', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 2)
       const kept = await tables.run('select * from audit_chains')
@@ -232,9 +232,9 @@ describe('the chain of the audit trail', () => {
   })
 })
 
-describe('the retention of the audit trail', () => {
+describe('Retention of the audit trail', () => {
   // Covers audit: days
-  it('deletes what is older, and the rest stays intact', async () => {
+  it('deletes older entries and keeps the rest valid', async () => {
     await withTrail(
       async server => {
         await act(server, 300)
@@ -256,7 +256,7 @@ describe('the retention of the audit trail', () => {
     )
   })
 
-  it('stops at an entry whose time was changed, so that others are not deleted early', async () => {
+  it('stops at an entry with a changed time', async () => {
     await withTrail(async (server, tables) => {
       await act(server, 3)
       await tables.run('update audit_entries set happened_at = 1 where number <= 4')
@@ -265,7 +265,7 @@ describe('the retention of the audit trail', () => {
     })
   })
 
-  it('leaves nothing of a zone that is deleted, and stores nothing of it any more', async () => {
+  it('deletes everything of a deleted zone, and records no more', async () => {
     await withTrail(async (server, tables) => {
       const basic = ['service', 'service-secret'] as const
       await server.token({ grant_type: 'client_credentials' }, { basic, host: 'z1.localhost:8080' })
@@ -279,7 +279,7 @@ describe('the retention of the audit trail', () => {
   })
 })
 
-describe('recording the audit trail', () => {
+describe('Recording the audit trail', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: auditConfig() })
@@ -311,7 +311,7 @@ describe('recording the audit trail', () => {
   const stored = async (data: string) =>
     (await eventsOf(server, { principal: 'u1', count: '500' })).filter(each => each.data?.startsWith(data))
 
-  it('stores the request of each event, and what the log does not have', async () => {
+  it('stores the request of each event, and facts that the log omits', async () => {
     let request: string | undefined = 'edge-1'
     const { audit } = server.store
     const recorder = createAuditRecorder({
@@ -343,7 +343,7 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('writes what waits before it stops, and nothing afterwards', async () => {
+  it('writes pending events before it stops, and none afterwards', async () => {
     const recorder = recorderOn()
     recorder.record(event('stop 1'))
     await recorder.stop()
@@ -355,7 +355,7 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('waits for a database that is away, and stores each event once', async () => {
+  it('stores each event once after an outage', async () => {
     let isUnreachable = true
     const recorder = recorderOn(async call => {
       if (isUnreachable) throw new StoreUnavailable('away')
@@ -374,7 +374,7 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('stores a batch once whose commit succeeded although its answer was lost', async () => {
+  it('stores a batch once if its commit succeeded but the response was lost', async () => {
     let isFirst = true
     const recorder = recorderOn(async call => {
       await call()
@@ -393,7 +393,7 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('lets what comes during a write wait for the next one, so that there are few commits under load', async () => {
+  it('collects events during a write into the next one', async () => {
     let calls = 0
     const recorder = recorderOn(async call => {
       calls += 1
@@ -412,14 +412,14 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('says at the stop how many events it could not store', async () => {
+  it('logs the number of unstored events when it stops', async () => {
     const recorder = recorderOn(() => Promise.reject(new StoreUnavailable('away')))
     for (let i = 0; i < 300; i += 1) recorder.record(event('never'))
     await recorder.stop()
     assert.ok(recorder.warnings.some(line => line.startsWith('300 events of the audit trail could not be stored')))
   })
 
-  it('drops, while too many wait, events of anonymous callers first, and says how many', async () => {
+  it('drops events of anonymous callers first when its queue is full, and records their number', async () => {
     let isUnreachable = true
     const recorder = recorderOn(async call => {
       if (isUnreachable) throw new StoreUnavailable('away')
@@ -438,7 +438,7 @@ describe('recording the audit trail', () => {
     assert.deepEqual((await verified(server)).problems, [])
   })
 
-  it('keeps room for the events of administrators, in however many zones strangers fail', async () => {
+  it('reserves space for events of administrators, however many zones have failed sign-ins', async () => {
     let isUnreachable = true
     const recorder = recorderOn(async call => {
       if (isUnreachable) throw new StoreUnavailable('away')
@@ -455,7 +455,7 @@ describe('recording the audit trail', () => {
   })
 
   // Covers audit: exclude
-  it('stores nothing of the excluded types', async () => {
+  it('does not store excluded types', async () => {
     const recorder = recorderOn(undefined, ['TokenIssuedEvent'])
     recorder.record(event('excluded', 'TokenIssuedEvent'))
     recorder.record(event('excluded not'))
@@ -466,7 +466,7 @@ describe('recording the audit trail', () => {
     )
   })
 
-  it('stores what no database can, and what is too long, in another form', async () => {
+  it('replaces characters that cannot be stored, and truncates', async () => {
     const recorder = recorderOn()
     recorder.record({ ...event(`odd \0 \uD800 ${'x'.repeat(10_000)}`), clientId: `c\0${'y'.repeat(1000)}` })
     await recorder.stop()
@@ -476,7 +476,7 @@ describe('recording the audit trail', () => {
     assert.deepEqual((await verified(server)).problems, [])
   })
 
-  it('finds a revocation by the user whose tokens they were', async () => {
+  it('finds a revocation by the user of the tokens', async () => {
     const recorder = recorderOn()
     const revocation = { type: 'TokenRevocationEvent', zoneId: 'svc', clientId: 'app' } as const
     recorder.record({ ...revocation, principal: 'clientId:app,userId:u77' })

@@ -23,7 +23,7 @@ interface Message {
   readonly events: readonly ShownEvent[]
 }
 
-describe('webhooks of the audit trail', () => {
+describe('Audit webhooks', () => {
   const received: Message[] = []
   const arrivals = new EventEmitter()
   let status: number | undefined = 204
@@ -73,7 +73,7 @@ describe('webhooks of the audit trail', () => {
     received.filter(each => each.zone === zone).flatMap(({ events }) => events.map(({ number }) => number))
 
   // Covers audit: webhooks
-  it('receive every entry in order, signed, and nothing twice', async () => {
+  it('receive every entry once, in order and signed', async () => {
     const on = await start()
     await act(on, 70)
     await on.app.trail?.deliver()
@@ -101,7 +101,7 @@ describe('webhooks of the audit trail', () => {
     assert.equal(last?.headers['webhook-id'], 'svc.141.142')
   })
 
-  it('are tried again by the clock of the database, which other nodes have too', async () => {
+  it('are retried by the clock of the database, shared by all nodes', async () => {
     const databaseClock = createTestClock()
     const clock = createTestClock(databaseClock.now().getTime() + 86_400_000)
     server = await startServer({
@@ -121,7 +121,7 @@ describe('webhooks of the audit trail', () => {
   })
 
   for (const failure of [500, 302, 401, undefined]) {
-    it(`are tried again, later and later, after ${failure ?? 'no answer'}`, async () => {
+    it(`are retried with increasing delay after ${failure ?? 'no response'}`, async () => {
       const on = await start()
       await act(on)
       status = failure
@@ -147,7 +147,7 @@ describe('webhooks of the audit trail', () => {
     })
   }
 
-  it('accept entries by the status alone, however large and long the answer is', async () => {
+  it('accept entries by status, with any response body', async () => {
     const on = await start()
     answer = 'x'.repeat(100_000)
     await act(on)
@@ -156,7 +156,7 @@ describe('webhooks of the audit trail', () => {
     assert.deepEqual(totals?.outcomes, { accepted: 2, lost: 0, failed: 0 })
   })
 
-  it('receive only the zones that they are for', async () => {
+  it('receive entries of their zones only', async () => {
     const on = await start({ zones: ['z1'] })
     await act(on)
     await act(on, 1, 'z1.localhost:8080')
@@ -166,7 +166,7 @@ describe('webhooks of the audit trail', () => {
     assert.deepEqual(numbersOf('z1'), [1, 2])
   })
 
-  it('are sent what retention has left, and the loss is logged', async () => {
+  it('continue after entries deleted by retention, and log the loss', async () => {
     const on = await start({}, { days: 1 })
     await act(on)
     await on.app.trail?.deliver()
@@ -188,7 +188,7 @@ describe('webhooks of the audit trail', () => {
     ])
   })
 
-  it('never hold up requests, and never receive a secret', async () => {
+  it('do not delay requests, and never receive a secret', async () => {
     const on = await start()
     status = undefined
     const marissa = { grant_type: 'password', username: 'marissa', password: 'koala' }
