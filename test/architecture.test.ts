@@ -17,8 +17,8 @@ function sourceTree(): SourceFile[] {
     .map(path => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
-describe('the source tree', () => {
-  it('keeps the rules of who imports whom and who owns what', t => {
+describe('The source tree', () => {
+  it('obeys the rules of imports and restricted code', t => {
     const files = sourceTree()
     assert.ok(files.length > 20, 'the tree was found')
     assert.deepEqual(violations(files), [])
@@ -29,13 +29,13 @@ describe('the source tree', () => {
   })
 })
 
-describe('exports', () => {
+describe('Exports', () => {
   it('are used by another file', () => assert.deepEqual(unusedExports(sourceTree()), []))
 })
 
-describe('promises of answers', () => {
+describe('Functions that send responses', () => {
   // A reply has a `then`: whoever awaits one gets undefined when it was sent, and would go on as if nothing was answered.
-  it('promise a reply, and never a reply or nothing', () => {
+  it('return a promise of a reply, never of a reply or undefined', () => {
     const wrong = /Promise<(?:FastifyReply \||[^<>]*\| FastifyReply)/
     const found = sourceTree().filter(({ path, text }) => path.startsWith('src/') && wrong.test(text))
     assert.deepEqual(
@@ -45,6 +45,6 @@ describe('promises of answers', () => {
   })
 })
 
-describe('circles of imports', () => {
-  it('are nowhere by value, and nowhere between folders', () => assert.deepEqual(forbiddenCycles(sourceTree()), []))
+describe('Import cycles', () => {
+  it('do not exist by value, or between folders', () => assert.deepEqual(forbiddenCycles(sourceTree()), []))
 })

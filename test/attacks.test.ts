@@ -94,7 +94,7 @@ const SUBJECTS: Readonly<Record<string, readonly Attack[]>> = {
 }
 
 for (const [subject, attacks] of Object.entries(SUBJECTS)) {
-  describe(`attacks: ${subject}`, () => {
+  describe(`Attacks: ${subject}`, () => {
     for (const { attack, outcome, attempt } of attacks) it(`${attack}: ${outcome}`, attempt)
   })
 }

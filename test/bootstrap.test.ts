@@ -102,8 +102,8 @@ const app = { client_id: 'app', client_secret: 's3cret', authorized_grant_types:
 const tile = { showOnHomePage: true, appLaunchUrl: 'https://app.example/start', appIcon: 'iVBORw0KGgo=' }
 const marissa = { userName: 'marissa', password: 'koala', emails: [{ value: 'marissa@example.org' }] }
 
-describe('the policy of second factors of a zone', () => {
-  it('is applied with the zone, and warns of groups that do not exist', async () => {
+describe('The second factor policy of a zone', () => {
+  it('is stored with the zone, with a warning about unknown groups', async () => {
     const store = await open()
     const secondFactor = { requirement: 'groups', groups: ['Admins', 'staf', 'openid'] }
     const file = { service: 'svc', bootstrap: { groups: [{ displayName: 'admins' }] }, zone_config: { secondFactor } }
@@ -117,8 +117,8 @@ describe('the policy of second factors of a zone', () => {
   })
 })
 
-describe('the base URL of a database', () => {
-  it('is compared with that of the last start', async () => {
+describe('The base URL of a database', () => {
+  it('causes a warning if it differs from that of the last start', async () => {
     const store = await open()
     const warningsAt = async (base_url: string): Promise<readonly string[]> =>
       (await start(store, { base_url })).filter(line => line.startsWith('warning: '))
@@ -132,10 +132,10 @@ describe('the base URL of a database', () => {
   })
 })
 
-describe('the SAML keys of a zone', () => {
+describe('SAML keys of a zone', () => {
   const keys = { one: { sealedKey: 'sealed 1', certificate: 'c1' }, two: { sealedKey: 'sealed 2', certificate: 'c2' } }
 
-  it('stay when the file defines the zone again, which cannot have them', async () => {
+  it('are kept when the file defines the zone again', async () => {
     const store = await open()
     await start(store, { service: 'svc' })
     const zone = await store.zones.find('svc')
@@ -157,7 +157,7 @@ describe('the SAML keys of a zone', () => {
     }
   })
 
-  it('are those of the file in the default zone, sealed, until the file has others or none', async () => {
+  it('are those of the file in the default zone, encrypted, until it has others or none', async () => {
     const store = await open()
     const [one, two] = [privatePem('rsa', 2048), privatePem('ec', 'P-256')]
     const pair = (pem: string) => ({ pem, cert: certificateOf(pem) })
@@ -188,9 +188,9 @@ describe('the SAML keys of a zone', () => {
   })
 })
 
-describe('a first start', () => {
+describe('The first start', () => {
   // Covers configuration file: zone_config
-  it('makes the default zone with its provider and default groups', async () => {
+  it('creates the default zone with its provider and default groups', async () => {
     const store = await open()
     await start(store, { service: 'uaa', zone_config: { tokenPolicy: { accessTokenValidity: 600 } } })
     const zone = await store.zones.findBySubdomain('')
@@ -216,7 +216,7 @@ describe('a first start', () => {
   })
 
   // Covers configuration file: bootstrap: default_groups
-  it('takes default groups literally', async () => {
+  it('does not rename configured default groups', async () => {
     const store = await open()
     await start(store, { service: 'uaa', bootstrap: { default_groups: ['openid', 'svc.user'] } })
     const zone = await store.zones.find('uaa')
@@ -224,7 +224,7 @@ describe('a first start', () => {
     assert.equal(await store.groups.findByName('uaa', 'uaa.user'), undefined)
   })
 
-  it('makes the accounts of the playground', async () => {
+  it('creates the playground accounts', async () => {
     const store = await open()
     await start(store, undefined)
     const client = await clientOf(store, 'app')
@@ -253,7 +253,7 @@ describe('a first start', () => {
   // Covers configuration file: bootstrap.clients[]: scope; authorities; autoapprove; allowpublic; access_token_validity
   // Covers configuration file: bootstrap.clients[]: refresh_token_validity; name; allowedproviders
   // Covers configuration file: bootstrap.clients[]: required_user_groups; token_salt; jwks; secondary_client_secret
-  it('writes clients as the client API would', async () => {
+  it('creates clients like the client API', async () => {
     const store = await open()
     const client = {
       client_id: 'shop',
@@ -308,7 +308,7 @@ describe('a first start', () => {
   })
 
   // Covers configuration file: bootstrap.clients[]: show-on-home metadata
-  it('shows clients on the home page as their records say, and leaves alone those that say nothing', async () => {
+  it('sets the display of clients on the home page only if configured', async () => {
     const store = await open()
     const metadata = (clientId: string) => store.clients.findMetadata('svc', clientId)
     const other = { ...app, client_id: 'other' }
@@ -326,7 +326,7 @@ describe('a first start', () => {
     assert.equal((await metadata('other'))?.showOnHomePage, false)
   })
 
-  it('shows no new client on the home page whose record says nothing (`uaa`, C13)', async () => {
+  it('hides new clients on the home page by default (`uaa`, C13)', async () => {
     const store = await open()
     const file = (more: object) => ({
       compatibility: 'uaa',
@@ -347,7 +347,7 @@ describe('a first start', () => {
   // Covers configuration file: bootstrap.groups[]: displayName; description
   // Covers configuration file: bootstrap.users[]: userName; password; emails; name.givenName; name.familyName
   // Covers configuration file: bootstrap.users[]: phoneNumbers; groups; origin; active; externalId; salt
-  it('writes users with their groups, and makes the groups that are missing', async () => {
+  it('creates users with their groups, and missing groups', async () => {
     const store = await open()
     const bootstrap = {
       groups: [{ displayName: 'cloud.read', description: 'Read the cloud' }],
@@ -395,7 +395,7 @@ describe('a first start', () => {
     assert.deepEqual([shadow.externalId, shadow.salt], ['uid=jo', 'of-old'])
   })
 
-  it('writes the profile that the file says, and nothing of it that the file no longer says', async () => {
+  it('replaces the profile by that of the file', async () => {
     const store = await open()
     const profile = {
       name: { middleName: 'B' },
@@ -411,7 +411,7 @@ describe('a first start', () => {
     assert.equal((await userOf(store, 'marissa')).profile, undefined)
   })
 
-  it('leaves a linked account of another provider alone, unless the file says whose it is', async () => {
+  it('keeps the link of an external account, unless the file has another external id', async () => {
     const store = await open()
     const shadow = (more: object) => ({
       bootstrap: { users: [{ userName: 'jo', origin: 'corp', emails: [{ value: 'jo@example.org' }], ...more }] },
@@ -435,7 +435,7 @@ describe('a first start', () => {
 
   // Covers configuration file: bootstrap: identity_providers
   // Covers configuration file: bootstrap.identity_providers[]: originKey; type; name
-  it('keeps the secrets of providers encrypted', async () => {
+  it('encrypts provider secrets', async () => {
     const store = await open()
     const config = {
       relyingPartyId: 'me',
@@ -458,7 +458,7 @@ describe('a first start', () => {
     assert.deepEqual([internal?.name, internal?.config], ['Internal', { disableInternalUserManagement: true }])
   })
 
-  it('gives a provider the issuer or entity id that it has, unless another one has it already', async () => {
+  it('sets a provider’s issuer or entity id as its external key, unless already in use', async () => {
     const store = await open()
     const issuer = 'https://shared.example'
     const xmlns = 'urn:oasis:names:tc:SAML:2.0:metadata'
@@ -479,7 +479,7 @@ describe('a first start', () => {
   })
 
   // Covers configuration file: signing_keys.keys.<id>.alg
-  it('keeps signing keys encrypted, apart from the settings', async () => {
+  it('encrypts signing keys, separately from the settings', async () => {
     const store = await open()
     const pem = privatePem('ec', 'P-256')
     const keys = { one: { alg: 'EdDSA', pem: privatePem('ed25519') }, two: { alg: 'ES256', pem } }
@@ -494,7 +494,7 @@ describe('a first start', () => {
 
   // Covers configuration file: bootstrap: identity_zones
   // Covers configuration file: bootstrap.identity_zones[]: id; subdomain; name; description; active; config; bootstrap
-  it('makes other zones with everything in them', async () => {
+  it('creates other zones with their records', async () => {
     const store = await open()
     const pem = privatePem('ec', 'P-256')
     await start(store, {
@@ -533,7 +533,7 @@ describe('a first start', () => {
   })
 })
 
-describe('a start that writes many records', () => {
+describe('A start with many records', () => {
   const groups = Array.from({ length: 200 }, (_, index) => ({ displayName: `g${index}` }))
 
   it('logs its progress every ten seconds', async () => {
@@ -547,7 +547,7 @@ describe('a start that writes many records', () => {
     assert.ok(lines.length <= seconds / 10, `${lines.length} lines in ${seconds} s`)
   })
 
-  it('logs no progress within the first ten seconds', async () => {
+  it('logs nothing about progress within the first ten seconds', async () => {
     const lines = await start(await open(), { bootstrap: { groups } })
     assert.deepEqual(
       lines.map(line => line.replace(/\d+/, 'n')),
@@ -556,12 +556,12 @@ describe('a start that writes many records', () => {
   })
 })
 
-describe('a second start', () => {
+describe('A second start', () => {
   const file = (client: object = {}, user: object = {}): object => ({
     bootstrap: { clients: [{ ...app, ...client }], users: [{ ...marissa, ...user }] },
   })
 
-  it('hashes, verifies and writes nothing when nothing changed', async () => {
+  it('hashes, verifies and writes nothing without changes', async () => {
     const { store, rowsWritten } = await openCounting()
     const first = await start(store, file())
     assert.match(first.join('\n'), /records written/)
@@ -572,7 +572,7 @@ describe('a second start', () => {
     assert.deepEqual([rowsWritten(), await clientOf(store, 'app'), await userOf(store, 'marissa')], before)
   })
 
-  it('reads nothing of each record when nothing changed', async () => {
+  it('reads no record in full without changes', async () => {
     const store = await open()
     const clients = Array.from({ length: 50 }, (_, index) => ({ ...app, client_id: `app-${index}` }))
     const users = Array.from({ length: 50 }, (_, index) => ({ ...marissa, userName: `user-${index}` }))
@@ -593,14 +593,14 @@ describe('a second start', () => {
     assert.ok(reads < 10, `${reads} reads`)
   })
 
-  it('sees no change in the order of members', async () => {
+  it('ignores the order of members', async () => {
     const store = await open()
     await start(store, file())
     const { client_id, ...rest } = app
     assert.deepEqual(await start(store, { bootstrap: { clients: [{ ...rest, client_id }], users: [marissa] } }), [])
   })
 
-  it('leaves alone what an API changed', async () => {
+  it('keeps changes by an API', async () => {
     const store = await open()
     await start(store, file())
     const changed = { ...(await clientOf(store, 'app')), name: 'Renamed', scope: ['openid'] }
@@ -609,7 +609,7 @@ describe('a second start', () => {
     assert.equal((await clientOf(store, 'app')).name, 'Renamed')
   })
 
-  it('makes the record what the file says once the definition changed, and keeps its secret and age', async () => {
+  it('updates a record whose definition changed, keeping its secret and creation time', async () => {
     const store = await open()
     await start(store, file())
     const first = await clientOf(store, 'app')
@@ -621,7 +621,7 @@ describe('a second start', () => {
     assert.deepEqual([second.createdAt, second.updatedAt], [new Date(1_000), new Date(9_000)])
   })
 
-  it('replaces a secret that changed in the file', async () => {
+  it('replaces a changed secret', async () => {
     const store = await open()
     await start(store, file())
     const before = await clientOf(store, 'app')
@@ -632,7 +632,7 @@ describe('a second start', () => {
     assert.notEqual(secrets[0]?.revision, before.secrets[0]?.revision)
   })
 
-  it('takes a secret away that left the file', async () => {
+  it('removes a secret that was removed from the file', async () => {
     const store = await open()
     const grants = { authorized_grant_types: ['password'] }
     await start(store, file(grants))
@@ -640,7 +640,7 @@ describe('a second start', () => {
     assert.deepEqual((await clientOf(store, 'app')).secrets, [])
   })
 
-  it('takes a secret away that left the file, and keeps the other one with its revision', async () => {
+  it('removes a secret that was removed from the file, keeping the other one with its revision', async () => {
     const store = await open()
     const secretsBehind = async (secrets: object) => {
       await start(store, { bootstrap: { clients: [{ ...app, ...secrets }] } })
@@ -655,7 +655,7 @@ describe('a second start', () => {
     assert.equal(await hashing.verify(after[0]?.hash ?? '', 'new'), true)
   })
 
-  it('keeps a secret that the file never gave', async () => {
+  it('keeps a secret that the file never had', async () => {
     const store = await open()
     const bare = { client_id: 'bare', authorized_grant_types: ['password'] }
     await start(store, { bootstrap: { clients: [bare] } })
@@ -666,7 +666,7 @@ describe('a second start', () => {
     assert.deepEqual([client.name, client.secrets], ['Named', [secret]])
   })
 
-  it('keeps the password of a user whose name changed', async () => {
+  it('keeps the password when another member changes', async () => {
     const store = await open()
     await start(store, file())
     const before = await userOf(store, 'marissa')
@@ -682,7 +682,7 @@ describe('a second start', () => {
     )
   })
 
-  it('replaces a password that changed in the file', async () => {
+  it('replaces a changed password', async () => {
     const store = await open()
     await start(store, file())
     const before = await userOf(store, 'marissa')
@@ -693,7 +693,7 @@ describe('a second start', () => {
     assert.deepEqual(after.passwordChangedAt, new Date(9_000))
   })
 
-  it('replaces the settings of a zone whose definition changed', async () => {
+  it('replaces the settings of a zone with a changed definition', async () => {
     const store = await open()
     const zone = { id: 'z1', subdomain: 'z1', name: 'Zone 1' }
     await start(store, { bootstrap: { identity_zones: [{ ...zone, config: { idpDiscoveryEnabled: true } }] } })
@@ -703,7 +703,7 @@ describe('a second start', () => {
   })
 
   // Covers configuration file: signing_keys.active
-  it('moves the active signing key', async () => {
+  it('changes the active signing key', async () => {
     const store = await open()
     const keys = { a: { alg: 'EdDSA', pem: privatePem('ed25519') }, b: { alg: 'EdDSA', pem: privatePem('ed25519') } }
     await start(store, { signing_keys: { active: 'a', keys } })
@@ -713,7 +713,7 @@ describe('a second start', () => {
     assert.deepEqual(states.toSorted(), ['a false 1000', 'b true 1000'])
   })
 
-  it('seals a signing key once', async () => {
+  it('encrypts a signing key once', async () => {
     const store = await open()
     const signing_keys = { active: 'a', keys: { a: { alg: 'EdDSA', pem: privatePem('ed25519') } } }
     await start(store, { signing_keys })
@@ -733,9 +733,9 @@ describe('a second start', () => {
   })
 })
 
-describe('starts at once', () => {
+describe('Concurrent starts', () => {
   for (const kind of DATABASE_KINDS) {
-    it(`of two processes on one ${kind} database agree`, async t => {
+    it(`of two processes on one ${kind} database write the same records`, async t => {
       const file = {
         bootstrap: {
           groups: [{ displayName: 'cloud.read' }],
@@ -763,8 +763,8 @@ describe('starts at once', () => {
   }
 })
 
-describe('a database of another server', () => {
-  it('is refused when the master key is another one', async () => {
+describe('A database of another server', () => {
+  it('is rejected with another master key', async () => {
     const store = await open()
     await start(store, {})
     await assert.rejects(start(store, {}, { vaultKey: 8 }), {
@@ -773,7 +773,7 @@ describe('a database of another server', () => {
     })
   })
 
-  it('is refused when it was made for another service name', async () => {
+  it('is rejected with another service name', async () => {
     const store = await open()
     await start(store, {})
     await assert.rejects(start(store, { service: 'uaa' }), {
@@ -783,8 +783,8 @@ describe('a database of another server', () => {
   })
 })
 
-describe('the second start of a playground', () => {
-  it('creates the accounts again that were deleted, and changes no other', async () => {
+describe('The second start of a playground', () => {
+  it('restores deleted accounts and changes no other', async () => {
     const { store, rowsWritten } = await openCounting()
     await start(store, undefined)
     const { id } = await userOf(store, 'marissa')
@@ -802,7 +802,7 @@ describe('the second start of a playground', () => {
   })
 })
 
-describe('a start with a file on the database of a playground', () => {
+describe('A start with a configuration on a playground database', () => {
   const isKnown = async (store: Store): Promise<readonly boolean[]> => {
     const user = await userOf(store, 'marissa')
     const clients = [await clientOf(store, 'app'), await clientOf(store, 'admin')]
@@ -815,7 +815,7 @@ describe('a start with a file on the database of a playground', () => {
     ]
   }
 
-  it('takes the public secrets away, once, and the playground gives them back', async () => {
+  it('removes the public secrets once, and the playground restores them', async () => {
     const store = await open()
     await start(store, undefined)
     assert.deepEqual(await isKnown(store), [true, true, true])
@@ -826,7 +826,7 @@ describe('a start with a file on the database of a playground', () => {
     assert.deepEqual(await isKnown(store), [true, true, true])
   })
 
-  it('leaves accounts alone that the file defines, and secrets that were changed', async () => {
+  it('keeps accounts that the file defines, and changed secrets', async () => {
     const store = await open()
     await start(store, undefined)
     const secret = { hash: await hashing.hash('own'), revision: 'r' }
@@ -839,7 +839,7 @@ describe('a start with a file on the database of a playground', () => {
 })
 
 describe('userKey', () => {
-  it('distinguishes the same name of two origins, but not two spellings of it', () => {
+  it('differs by origin, but not by case', () => {
     assert.notEqual(userKey({ ...marissa, origin: 'ldap' }, 'svc'), userKey(marissa, 'svc'))
     assert.equal(userKey({ ...marissa, userName: 'MARISSA' }, 'svc'), userKey({ ...marissa, origin: 'svc' }, 'svc'))
   })

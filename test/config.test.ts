@@ -12,8 +12,8 @@ const folder = temporaryFolder()
 const load = (text: string, from: { env?: Env; options?: CommandOptions } = {}): Promise<Config> =>
   loadText(folder, text, from)
 
-describe('the configuration without a file', () => {
-  it('is the playground on loopback, with the defaults', async () => {
+describe('The configuration without a file', () => {
+  it('is the playground on loopback, with defaults', async () => {
     const config = await loadConfig({ env: {}, cwd: folder })
     assert.equal(config.playground, true)
     assert.equal(config.baseUrl, 'http://localhost:8080')
@@ -32,7 +32,7 @@ describe('the configuration without a file', () => {
     assert.deepEqual(config.bootstrap.users[0]?.groups, ['cloud.read'])
   })
 
-  it('names its scopes after the service', async () => {
+  it('names scopes after the service', async () => {
     const { bootstrap } = await loadConfig({ env: { LATCHKEY_SERVICE: 'uaa' }, cwd: folder })
     assert.ok(JSON.stringify(bootstrap.clients[1]).includes('"uaa.admin"'))
   })
@@ -40,18 +40,18 @@ describe('the configuration without a file', () => {
   const refused = [
     { name: 'every address', host: '0.0.0.0' },
     { name: 'every IPv6 address', host: '::' },
-    { name: 'a name of another machine', host: 'id.example' },
-    { name: 'a name that only begins like loopback', host: '127.0.0.1.example' },
+    { name: 'another host name', host: 'id.example' },
+    { name: 'a name that starts with localhost', host: '127.0.0.1.example' },
   ]
   for (const { name, host } of refused) {
-    it(`refuses to listen on ${name}`, async () => {
+    it(`rejects listening on ${name}`, async () => {
       const [problem = ''] = await problemsOf(loadConfig({ options: { host }, env: {}, cwd: folder }))
       assert.match(problem, /^--host: .*only loopback/)
     })
   }
 
   for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1']) {
-    it(`may listen on ${host}`, async () => {
+    it(`accepts listening on ${host}`, async () => {
       const config = await loadConfig({ options: { host }, env: {}, cwd: folder })
       assert.equal(config.listen.host, host)
     })
@@ -65,7 +65,7 @@ describe('the configuration without a file', () => {
     'http://127.0.0.1.example.org',
   ]
   for (const baseUrl of strangeBases) {
-    it(`refuses the base URL ${baseUrl}`, async () => {
+    it(`rejects the base URL ${baseUrl}`, async () => {
       const option = await problemsOf(loadConfig({ options: { baseUrl }, env: {}, cwd: folder }))
       const variable = await problemsOf(loadConfig({ env: { LATCHKEY_BASE_URL: baseUrl }, cwd: folder }))
       assert.equal(option.length, 1)
@@ -81,14 +81,14 @@ describe('the configuration without a file', () => {
     'https://[::1]',
     'http://id.localhost',
   ]) {
-    it(`may have the base URL ${baseUrl}`, async () => {
+    it(`accepts the base URL ${baseUrl}`, async () => {
       const config = await loadConfig({ options: { baseUrl }, env: {}, cwd: folder })
       assert.equal(config.baseUrl, baseUrl)
     })
   }
 })
 
-describe('the order of sources', () => {
+describe('The precedence of sources', () => {
   const file =
     'listen: { host: 127.0.0.4, port: 4 }\nworkers: 4\ndatabase: sqlite:file.db\nbase_url: http://localhost:4\n'
   const env = {
@@ -108,7 +108,7 @@ describe('the order of sources', () => {
   const cases = [
     // Covers configuration file: rule: option before environment before file before default
     {
-      name: 'an option wins over everything',
+      name: 'options override everything',
       text: file,
       env,
       options,
@@ -116,7 +116,7 @@ describe('the order of sources', () => {
     },
     // Covers environment: LATCHKEY_HOST
     {
-      name: 'the environment wins over the file',
+      name: 'the environment overrides the file',
       text: file,
       env,
       options: {},
@@ -124,14 +124,14 @@ describe('the order of sources', () => {
     },
     // Covers configuration file: base_url; listen.host
     {
-      name: 'the file wins over the defaults',
+      name: 'the file overrides the defaults',
       text: file,
       env: {},
       options: {},
       want: ['127.0.0.4', 4, 4, 'sqlite:file.db', 'http://localhost:4'],
     },
     {
-      name: 'an empty variable counts as absent',
+      name: 'an empty variable is ignored',
       text: '',
       env: { LATCHKEY_PORT: '' },
       options: {},
@@ -139,7 +139,7 @@ describe('the order of sources', () => {
     },
     // Covers configuration file: listen.port
     {
-      name: 'the base URL follows the port',
+      name: 'the base URL has the port by default',
       text: 'listen: { port: 9000 }',
       env: {},
       options: {},
@@ -155,20 +155,20 @@ describe('the order of sources', () => {
 
   // Covers latchkey serve: --config
   // Covers configuration file: rule: YAML or JSON
-  it('takes the file that LATCHKEY_CONFIG names', async () => {
+  it('reads the file named by LATCHKEY_CONFIG', async () => {
     writeFileSync(join(folder, 'named.json'), '{"service":"named"}')
     const config = await loadConfig({ env: { LATCHKEY_CONFIG: join(folder, 'named.json') } })
     assert.equal(config.service, 'named')
     assert.equal(config.playground, false)
   })
 
-  it('has no accounts when there is a file, even an empty one', async () => {
+  it('has no accounts with a file, even an empty one', async () => {
     const { bootstrap } = await load('')
     assert.deepEqual([bootstrap.clients, bootstrap.users, bootstrap.groups], [[], [], []])
   })
 })
 
-describe('a single value', () => {
+describe('Validation of single values', () => {
   const cases: readonly {
     name: string
     text?: string
@@ -178,12 +178,12 @@ describe('a single value', () => {
   }[] = [
     { name: 'an unknown key', text: 'listne: { port: 1 }', want: ['listne: is not a known key; did you mean listen?'] },
     {
-      name: 'an unknown key further down',
+      name: 'an unknown nested key',
       text: 'listen: { prot: 1 }',
       want: ['listen.prot: is not a known key; did you mean port?'],
     },
     {
-      name: 'keys that belong elsewhere',
+      name: 'misplaced keys',
       text: 'clients: []\nregistration: {}',
       want: [
         'clients: is not a known key here: it belongs below bootstrap',
@@ -192,17 +192,17 @@ describe('a single value', () => {
     },
     { name: 'a wrong type', text: 'listen: { port: "many" }', want: ['listen.port: must be a whole number'] },
     {
-      name: 'a number in quotes',
+      name: 'a quoted number',
       text: 'workers: "2"',
       want: ['workers: must be a whole number, without quotes'],
     },
     {
-      name: 'a secret that looks like a number',
+      name: 'an unquoted numeric secret',
       text: 'smtp: { host: h, user: u, password: 1234 }',
       want: ['smtp.password: must be a string: put it in quotes'],
     },
     {
-      name: 'keys of a section that are not indented',
+      name: 'unindented keys of a section',
       text: 'listen:\nhost: 127.0.0.1\nsame_site: lax',
       want: [
         'listen: must be a mapping: it is empty',
@@ -218,21 +218,21 @@ describe('a single value', () => {
       ],
     },
     {
-      name: 'a key that is indented too far',
+      name: 'an overindented key',
       text: 'service: a\n  workers: 2',
       want: [
         'PATH: Nested mappings are not allowed in compact mappings at line 1, column 10; check the indentation of the next line, and put quotes around a value with a colon before a space or at its end',
       ],
     },
     {
-      name: 'a variable without quotes inside braces',
+      name: 'an unquoted variable inside braces',
       text: 'smtp: { host: ${HOST} }',
       want: [
         'PATH: Unexpected flow-map-start at node end at line 1, column 16; inside { } and [ ] put quotes around a value with ${',
       ],
     },
     {
-      name: 'a mail server with its port',
+      name: 'a mail server with a port',
       text: 'smtp: { host: "mail.example:587" }',
       want: ['smtp.host: must be only a host name or an address; smtp.port is the port'],
     },
@@ -241,31 +241,31 @@ describe('a single value', () => {
       text: 'smtp: { host: "smtp://mail.example" }',
       want: ['smtp.host: must be only a host name or an address; smtp.port is the port'],
     },
-    { name: 'a list where a mapping belongs', text: 'listen: [1]', want: ['listen: must be a mapping'] },
+    { name: 'a list instead of a mapping', text: 'listen: [1]', want: ['listen: must be a mapping'] },
     {
       name: 'a file that is not a mapping',
       text: '- 1',
       want: ['PATH: must have keys with values, like base_url: https://id.example.org'],
     },
     {
-      name: 'a port that does not exist',
+      name: 'a port out of range',
       text: 'listen: { port: 65536 }',
       want: ['listen.port: must be at most 65535'],
     },
     {
-      name: 'a port with something behind it',
+      name: 'a port with trailing text',
       options: { port: '80a' },
       want: ['--port: must be a whole number from 0 to 65535'],
     },
     { name: 'an empty option', options: { host: '' }, want: ['--host: must not be empty'] },
     {
-      name: 'no workers',
+      name: 'zero workers',
       env: { LATCHKEY_WORKERS: '0' },
       want: ['LATCHKEY_WORKERS: must be a whole number from 1 to 64'],
     },
-    { name: 'more workers than there is sense in', text: 'workers: 65', want: ['workers: must be at most 64'] },
+    { name: 'too many workers', text: 'workers: 65', want: ['workers: must be at most 64'] },
     {
-      name: 'a service name in capitals',
+      name: 'a service name in upper case',
       text: 'service: UAA',
       want: ['service: must be a lower-case letter and then lower-case letters and digits'],
     },
@@ -320,17 +320,17 @@ describe('a single value', () => {
       want: ['base_url: must have no blank, no * and no backslash'],
     })),
     {
-      name: 'another database',
+      name: 'an unsupported database',
       text: 'database: mysql://root:secret@host/db',
       want: ['database: must be sqlite:<path>, sqlite::memory: or postgres://user:password@host/database'],
     },
     {
-      name: 'a random port for several processes',
+      name: 'a random port with several processes',
       text: 'listen: { port: 0 }\nworkers: 2',
       want: ['workers: must be 1 if the port is 0'],
     },
     {
-      name: 'a database in memory for several processes',
+      name: 'an in-memory database with several processes',
       text: 'database: "sqlite::memory:"\nworkers: 2',
       want: ['workers: must be 1 with a database in memory'],
     },
@@ -340,12 +340,12 @@ describe('a single value', () => {
       want: ['master_key: must be 32 bytes as 64 hexadecimal characters or as base64'],
     },
     {
-      name: 'a key that stands there twice',
+      name: 'a repeated key',
       text: 'service: a\nservice: b',
       want: ['PATH: Map keys must be unique at line 2, column 1; service is there already: join the two parts'],
     },
     {
-      name: 'a key that stands twice in one line',
+      name: 'a repeated key within a line',
       text: 'listen: { port: 1, port: 2 }',
       want: ['PATH: Map keys must be unique at line 1, column 20; port is there already: join the two parts'],
     },
@@ -360,29 +360,29 @@ describe('a single value', () => {
       want: ['FOLDER: cannot be read: it is a directory'],
     },
     {
-      name: 'a file that does not exist',
+      name: 'a missing file',
       options: { config: 'nowhere.yml' },
       want: ['NOWHERE: cannot be read: no such file'],
     },
     { name: 'an SMTP server without a host', text: 'smtp: { port: 25 }', want: ['smtp.host: is missing'] },
     { name: 'an SMTP server with an empty host', text: 'smtp: { host: "" }', want: ['smtp.host: must not be empty'] },
     {
-      name: 'a sender with a name',
+      name: 'a sender with a display name',
       text: 'smtp: { host: h, from: "Ann <ann@example.org>" }',
       want: ['smtp.from: must be one e-mail address'],
     },
     {
-      name: 'a host that is not a domain of a sender',
+      name: 'a base URL without a domain for the sender',
       text: 'base_url: "http://[::1]:8080"\nsmtp: { host: h }',
       want: ['smtp.from: is missing: the host of base_url cannot be used in an e-mail address'],
     },
     {
-      name: 'a user of the mail server without a password',
+      name: 'a mail server user without a password',
       text: 'smtp: { host: h, user: u }',
       want: ['smtp.password: is missing, but smtp.user is set'],
     },
     {
-      name: 'a password for the mail server without a user',
+      name: 'a mail server password without a user',
       text: 'smtp: { host: h, password: p }',
       want: ['smtp.user: is missing, but smtp.password is set'],
     },
@@ -392,18 +392,18 @@ describe('a single value', () => {
       want: ['smtp.starttls: must not be true together with secure: choose one'],
     },
     {
-      name: 'no mail at all',
+      name: 'a mail rate of zero',
       text: 'smtp: { host: h, rate: 0 }',
       want: ['smtp.rate: must be at least 1'],
     },
     {
-      name: 'a typo in the settings of the zone',
+      name: 'a misspelled zone setting',
       text: 'zone_config: { tokenPolicy: { accesTokenValidity: 1 } }',
       want: ['zone_config.tokenPolicy.accesTokenValidity: is not a known key; did you mean accessTokenValidity?'],
     },
   ]
   for (const { name, text = '', env = {}, options = {}, want } of cases) {
-    it(`refuses ${name}`, async () => {
+    it(`rejects ${name}`, async () => {
       const got = await problemsOf(load(text, { env, options }))
       const known = got.map(line =>
         line
@@ -415,7 +415,7 @@ describe('a single value', () => {
     })
   }
 
-  it('reports every problem at once, whatever the source', async () => {
+  it('reports every problem of every source at once', async () => {
     const text =
       'nonsense: 1\nbase_url: x\nbootstrap: { clients: [ { client_id: a, scope: 5 }, { client_id: b } ], users: 7 }'
     const got = await problemsOf(load(text, { options: { port: 'x' }, env: { LATCHKEY_WORKERS: '99' } }))
@@ -437,22 +437,22 @@ describe('a single value', () => {
     { given: 'http://localhost:8080/uaa/', want: 'http://localhost:8080/uaa' },
   ]
   for (const { given, want } of bases) {
-    it(`writes the base URL ${given} as ${want}`, async () => {
+    it(`normalizes the base URL ${given} to ${want}`, async () => {
       assert.equal((await load(`base_url: ${given}`)).baseUrl, want)
     })
   }
 
   const warned = [
     // Partly covers compatibility: metadata: M5 https
-    { name: 'http on another machine', text: 'base_url: http://id.example', warning: /without https/ },
+    { name: 'http on another host', text: 'base_url: http://id.example', warning: /without https/ },
     { name: 'SameSite=None over http', text: 'session: { same_site: none }', warning: /no effect over http/ },
     { name: 'mails that are not sent', text: 'workers: 1', warning: /^smtp is missing: mails are stored but not sent/ },
     {
-      name: 'mails that can be read on the way',
+      name: 'mails sent without TLS',
       text: 'smtp: { host: mail.example }',
       warning: /^smtp: mail\.example may receive mails without TLS/,
     },
-    { name: 'the lenient redirects of uaa', text: 'compatibility: uaa', warning: /redirect URIs leniently/ },
+    { name: 'lenient redirect URI matching in uaa', text: 'compatibility: uaa', warning: /redirect URIs leniently/ },
   ]
   for (const { name, text, warning } of warned) {
     it(`warns of ${name}`, async () => {
@@ -468,7 +468,7 @@ describe('a single value', () => {
     })
   }
 
-  it('has no such warning for a file with settings, and without a file', async () => {
+  it('does not warn of a file with settings, or of no file', async () => {
     for (const { warnings } of [await load('workers: 1'), await loadConfig({ env: {}, cwd: folder })])
       assert.doesNotMatch(warnings.join(), /has no settings/)
   })
@@ -479,7 +479,7 @@ describe('a single value', () => {
     'host: h, starttls: true',
     'host: h, user: u, password: p',
   ]) {
-    it(`has no warning for a mail server with ${smtp}`, async () => {
+    it(`does not warn of a mail server with ${smtp}`, async () => {
       assert.deepEqual((await load(`smtp: { ${smtp} }`)).warnings, [])
     })
   }
@@ -504,7 +504,7 @@ describe('a single value', () => {
     { url: 'sqlite:./x.db', exposed: false },
   ]
   for (const { url, exposed } of databases) {
-    it(`${exposed ? 'warns of' : 'takes'} the database ${url} ${exposed ? 'for want of TLS' : 'as safe'}`, async () => {
+    it(`${exposed ? 'warns of missing TLS' : 'does not warn'}: ${url}`, async () => {
       const { warnings } = await load(`database: "${url}"\nsmtp: { host: localhost }`)
       assert.deepEqual(
         warnings.map(sentence => sentence.startsWith('database: the connection to')),
@@ -514,11 +514,11 @@ describe('a single value', () => {
     })
   }
 
-  it('has no warning for http on a name below localhost', async () => {
+  it('does not warn of http below localhost', async () => {
     assert.deepEqual((await load('base_url: http://id.localhost:8080\nsmtp: { host: localhost }')).warnings, [])
   })
 
-  it('gives mail a sender at the host of the base URL', async () => {
+  it('defaults to a sender at the host of the base URL', async () => {
     const { smtp } = await load('base_url: https://id.example\nsmtp: { host: mail }')
     const kept = { host: 'mail', from: 'admin@id.example', starttls: false, rate: 10 }
     assert.deepEqual(smtp, { ...kept, port: 25, secure: false })
@@ -527,41 +527,41 @@ describe('a single value', () => {
   })
 })
 
-describe('texts filled from elsewhere', () => {
+describe('Substitution', () => {
   const cases = [
     { name: 'a variable', text: 'database: "sqlite:${DB}"', want: 'sqlite:x.db' },
     // Covers configuration file: rule: `${NAME}` and `${NAME:-default}`
-    { name: 'a default for a variable that is missing', text: 'database: "sqlite:${NO:-y.db}"', want: 'sqlite:y.db' },
-    { name: 'a default for a variable that is empty', text: 'database: "sqlite:${EMPTY:-y.db}"', want: 'sqlite:y.db' },
-    { name: 'a dollar that is meant', text: 'database: "sqlite:$${DB}$5"', want: 'sqlite:${DB}$5' },
+    { name: 'the default of an undefined variable', text: 'database: "sqlite:${NO:-y.db}"', want: 'sqlite:y.db' },
+    { name: 'the default of an empty variable', text: 'database: "sqlite:${EMPTY:-y.db}"', want: 'sqlite:y.db' },
+    { name: 'an escaped dollar sign', text: 'database: "sqlite:$${DB}$5"', want: 'sqlite:${DB}$5' },
   ]
   for (const { name, text, want } of cases) {
-    it(`takes ${name}`, async () => {
+    it(`supports ${name}`, async () => {
       assert.equal((await load(text, { env: { DB: 'x.db', EMPTY: '' } })).database, want)
     })
   }
 
-  it('takes an empty secret where the file says that it may be one', async () => {
+  it('accepts an empty variable where an empty secret is allowed', async () => {
     const client = '{ client_id: a, client_secret: "${EMPTY:-}", authorized_grant_types: [password] }'
     const { bootstrap } = await load(`bootstrap: { clients: [ ${client} ] }`, { env: { EMPTY: '' } })
     assert.equal(bootstrap.clients[0]?.['client_secret'], '')
   })
 
-  it('turns a variable into the number that belongs there', async () => {
+  it('converts a variable to a number where required', async () => {
     const config = await load('listen: { port: "${PORT}" }\nsmtp: { host: h, secure: "${TLS}" }', {
       env: { PORT: '81', TLS: 'true' },
     })
     assert.deepEqual([config.listen.port, config.smtp?.secure], [81, true])
   })
 
-  it('leaves a secret that looks like a number a text', async () => {
+  it('keeps a numeric secret as a string', async () => {
     const client = '{ client_id: a, client_secret: "${S}", authorized_grant_types: [client_credentials] }'
     const { bootstrap } = await load(`bootstrap: { clients: [ ${client} ] }`, { env: { S: '12345' } })
     assert.equal(bootstrap.clients[0]?.['client_secret'], '12345')
   })
 
   // Covers configuration file: master_key_file; rule: `*_file` reads a secret
-  it('reads secrets from files beside the configuration', async () => {
+  it('reads secrets from files relative to the configuration', async () => {
     writeFileSync(join(folder, 'secret.txt'), 's3cret\r\n')
     writeFileSync(join(folder, 'lines.txt'), 'two\nlines\n\n')
     const { bootstrap } = await load(`
@@ -575,27 +575,27 @@ bootstrap:
 
   const refused = [
     {
-      name: 'a variable that is not set',
+      name: 'an undefined variable',
       text: 'database: "sqlite:${NO}"',
       want: /^database: the environment variable NO is not set$/,
     },
     {
-      name: 'what names no variable',
+      name: 'an invalid variable name',
       text: 'database: "sqlite:${a.b}"',
       want: /^database: \$\{a\.b\} is not a variable/,
     },
     {
-      name: 'a brace that is not closed',
+      name: 'an unclosed brace',
       text: 'database: "sqlite:${DB"',
       want: /^database: \$\{DB is not a variable/,
     },
     {
-      name: 'a variable within a default',
+      name: 'a nested variable',
       text: 'database: "sqlite:${NO:-${DB}}"',
       want: /^database: \$\{NO:-\$\{DB\} is not a variable: a default cannot have another one in it$/,
     },
     {
-      name: 'a text that no database keeps',
+      name: 'characters that cannot be stored',
       text: 'bootstrap: { groups: [ { displayName: "a\\0b" } ] }',
       want: /^bootstrap\.groups\[0\]\.displayName: contains characters that cannot be stored: NUL, or half of a surrogate pair$/,
     },
@@ -610,23 +610,23 @@ bootstrap:
       want: /^bootstrap\.clients\[0\]\.client_secret_file: empty is empty$/,
     },
     {
-      name: 'a secret file that does not exist',
+      name: 'a missing secret file',
       text: 'master_key_file: gone',
       want: /^master_key_file: gone cannot be read: no such file$/,
     },
     {
-      name: 'a secret and its file together',
+      name: 'both a secret and its file',
       text: 'database: "sqlite:a"\ndatabase_file: b',
       want: /^database_file: cannot be given together with database$/,
     },
     {
-      name: 'the file of a secret in a section without it',
+      name: 'a secret file in a section without the secret',
       text: 'smtp: { host: localhost, cert_file: given }',
       want: /^smtp\.cert_file: is not a known key$/,
     },
   ]
   for (const { name, text, want } of refused) {
-    it(`refuses ${name}, and reports nothing else`, async () => {
+    it(`rejects ${name}, and reports nothing else`, async () => {
       writeFileSync(join(folder, 'empty'), '\n')
       writeFileSync(join(folder, 'given'), 'x')
       const got = await problemsOf(load(text, { env: { DB: 'x', EMPTY: '' } }))
@@ -636,8 +636,8 @@ bootstrap:
   }
 })
 
-describe('the example of the operating manual', () => {
-  it('is accepted as it stands', async () => {
+describe('The example in the operating manual', () => {
+  it('is valid', async () => {
     const manual = readFileSync(new URL('../docs/operate.md', import.meta.url), 'utf8')
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(manual) ?? []
     assert.notEqual(example, '')
@@ -648,18 +648,18 @@ describe('the example of the operating manual', () => {
 })
 
 describe('docs/config.schema.json', () => {
-  it('is what latchkey check-config --schema prints', () => {
+  it('is the output of latchkey check-config --schema', () => {
     const file: unknown = JSON.parse(readFileSync(new URL('../docs/config.schema.json', import.meta.url), 'utf8'))
     assert.deepEqual(file, JSON.parse(JSON.stringify(EDITOR_SCHEMA)))
   })
 })
 
 describe('outbound.allow_private', () => {
-  it('is off unless the file says otherwise', async () => {
+  it('is off by default', async () => {
     for (const text of ['', 'outbound: {}']) assert.deepEqual((await load(text)).outbound, { allowPrivate: false })
     assert.deepEqual((await load('outbound: { allow_private: true }')).outbound, { allowPrivate: true })
   })
-  it('is a boolean and nothing else', async () => {
+  it('must be a boolean', async () => {
     for (const value of ['all', '1', '[]', 'null']) {
       const [problem = ''] = await problemsOf(load(`outbound: { allow_private: ${value} }`))
       assert.match(problem, /^outbound\.allow_private: must be true or false/, value)

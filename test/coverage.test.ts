@@ -13,16 +13,16 @@ const root = join(import.meta.dirname, '..')
 const coverage = readCoverage(root)
 const isAbsent = ({ state }: Claim): boolean => state === 'absent'
 
-describe('the annotations of the tests', () => {
-  it('are well-formed, stand above tests, and contradict neither each other nor what is absent', () => {
+describe('Coverage annotations', () => {
+  it('are well-formed, above tests, and consistent with each other and coverage.txt', () => {
     assert.deepEqual(coverage.problems, [])
   })
 
-  it('have the interface', () => {
+  it('cover more than a thousand fields', () => {
     assert.ok(coverage.claims.filter(claim => !isAbsent(claim)).length > 1000)
   })
 
-  it('are what docs/coverage.md says', () => {
+  it('match docs/coverage.md', () => {
     const isCurrent = readFileSync(join(root, 'docs/coverage.md'), 'utf8') === pageOf(coverage)
     assert.ok(isCurrent, 'docs/coverage.md is out of date: npm run coverage')
   })
@@ -31,16 +31,16 @@ describe('the annotations of the tests', () => {
 const ENDPOINTS = ['GET /a', 'GET /a of b']
 const TEST = "it('refuses a | b', () => {})"
 
-describe('an annotation', () => {
+describe('An annotation', () => {
   const valid = [
-    { name: 'names fields', line: '// Covers GET /a: b; c d', want: ['GET /a', 'b; c d', 'done'] },
+    { name: 'has fields', line: '// Covers GET /a: b; c d', want: ['GET /a', 'b; c d', 'done'] },
     {
-      name: 'names the kind of fields once',
+      name: 'has a kind for the following fields',
       line: '// Covers GET /a: b; response: c; d',
       want: ['GET /a', 'b; c; d', 'done'],
     },
-    { name: 'names the longest endpoint', line: '// Covers GET /a of b: c', want: ['GET /a of b', 'c', 'done'] },
-    { name: 'may say that it proves a part', line: '// Partly covers GET /a: b', want: ['GET /a', 'b', 'partly'] },
+    { name: 'has the longest matching endpoint', line: '// Covers GET /a of b: c', want: ['GET /a of b', 'c', 'done'] },
+    { name: 'may be partial', line: '// Partly covers GET /a: b', want: ['GET /a', 'b', 'partly'] },
   ]
   for (const { name, line, want } of valid) {
     it(name, () => {
@@ -55,19 +55,19 @@ describe('an annotation', () => {
   const subjects = [
     { name: 'a suite', below: 'describe(`a ${b}`, { skip: false }, () => {', want: 'a ${b}' },
     { name: 'a test with a long title', below: 'it(\n  "it\'s long",\n  () => {\n    x()\n  },\n)', want: "it's long" },
-    { name: 'a function that makes a test', below: "refuses('a scope', {})", want: 'a scope' },
+    { name: 'a helper that defines a test', below: "refuses('a scope', {})", want: 'a scope' },
     { name: 'a row with a name', below: "{ path: '/x', name: 'a name' },", want: 'a name' },
     { name: 'a row of several lines', below: "{\n  path: '/x',\n  name: 'a name',\n},", want: 'a name' },
-    { name: 'a row that begins with a sentence', below: "['a name', { path: '/x' }],", want: 'a name' },
-    { name: 'a row without a name', below: "['GET', '/x', 404],", want: "['GET', '/x', 404]" },
+    { name: 'a row that starts with a title', below: "['a name', { path: '/x' }],", want: 'a name' },
+    { name: 'a row without a title', below: "['GET', '/x', 404],", want: "['GET', '/x', 404]" },
     {
-      name: 'rows that are made',
+      name: 'generated rows',
       below: '...[0, -2].map(users => ({\n  name: `${users} users`,\n})),',
       want: '${users} users',
     },
   ]
   for (const { name, below, want } of subjects) {
-    it(`may stand above ${name}`, () => {
+    it(`may precede ${name}`, () => {
       const { claims, problems } = readAnnotations('test/x.test.ts', `// Covers GET /a: b\n${below}\n`, ENDPOINTS)
       assert.deepEqual([claims.map(({ test }) => test), problems], [[`test/x.test.ts: ${want}`], []])
     })
@@ -79,14 +79,14 @@ describe('an annotation', () => {
     { name: 'an empty field', text: `// Covers GET /a: b; ; c\n${TEST}`, problem: 'empty' },
     { name: 'a kind without a field', text: `// Covers GET /a: response: \n${TEST}`, problem: 'empty' },
     { name: 'another case', text: `// covers GET /a: b\n${TEST}`, problem: 'must be' },
-    { name: 'no blank', text: `//Covers GET /a: b\n${TEST}`, problem: 'must be' },
-    { name: 'too long a line', text: `// Covers GET /a: b; ${'c'.repeat(120)}\n${TEST}`, problem: '120 columns' },
+    { name: 'no space', text: `//Covers GET /a: b\n${TEST}`, problem: 'must be' },
+    { name: 'an overlong line', text: `// Covers GET /a: b; ${'c'.repeat(120)}\n${TEST}`, problem: '120 columns' },
     { name: 'a loop below', text: `// Covers GET /a: b\nfor (const a of b) {\n${TEST}`, problem: 'above no test' },
     { name: 'a blank line below', text: `// Covers GET /a: b\n\n${TEST}`, problem: 'above no test' },
     { name: 'nothing below', text: '// Covers GET /a: b', problem: 'above no test' },
   ]
   for (const { name, text, problem } of malformed) {
-    it(`is refused with ${name}`, () => {
+    it(`is rejected with ${name}`, () => {
       const { claims, problems } = readAnnotations('test/x.test.ts', text, ENDPOINTS)
       assert.deepEqual(claims, [])
       assert.match(problems.join('\n'), new RegExp(`^test/x.test.ts:1 .*${problem}`))
@@ -94,33 +94,33 @@ describe('an annotation', () => {
   }
 })
 
-describe('the claims of annotations and coverage.txt', () => {
+describe('Claims in annotations and coverage.txt', () => {
   const claimsOf = (text: string): readonly Claim[] => readAnnotations('test/x.test.ts', text, ENDPOINTS).claims
   const both = claimsOf(`// Covers GET /a: b; error: d\n// Covers GET /a of b: b\n${TEST}`)
 
-  it('may name the same of two endpoints', () => {
+  it('may have the same field for two endpoints', () => {
     assert.deepEqual(contradictions(ENDPOINTS, both), [])
   })
 
   const refused = [
     {
-      name: 'the same twice, in any case',
+      name: 'a repeated field, ignoring case',
       more: claimsOf(`// Partly covers GET /a: \`B\`\n${TEST}`),
       problem: '`b` is claimed twice',
     },
     {
-      name: 'what is absent',
+      name: 'an absent field',
       more: readOutline('# A\n\n## B\n\nGET /a\n  c; error: d\n').absent,
       problem: 'error: d is claimed twice',
     },
   ]
   for (const { name, more, problem } of refused) {
-    it(`may not name ${name}`, () => {
+    it(`may not have ${name}`, () => {
       assert.match(contradictions(ENDPOINTS, [...both, ...more]).join('\n'), new RegExp(`^GET /a: ${problem}`))
     })
   }
 
-  it('name every endpoint, which coverage.txt has once', () => {
+  it('cover each endpoint, which coverage.txt has once', () => {
     assert.match(
       contradictions([...ENDPOINTS, 'GET /b'], both).join('\n'),
       /^GET \/b is in coverage\.txt twice, or without/,
@@ -128,7 +128,7 @@ describe('the claims of annotations and coverage.txt', () => {
     assert.match(contradictions([...ENDPOINTS, 'GET /a'], both).join('\n'), /^GET \/a is in coverage\.txt twice/)
   })
 
-  it('are rows, each with what one test proves of one endpoint', () => {
+  it('are rendered as rows of one test and endpoint each', () => {
     const text = '// a comment\n# A\n\nWords.\n\n## B\n\nGET /a\n  no_more; rule: not this\nGET /a of b\n'
     const page = pageOf({ outline: readOutline(text), claims: [...both, ...readOutline(text).absent], problems: [] })
     assert.equal(
@@ -155,7 +155,7 @@ const shapeOf = (method: string, path: string): string => `${method} ${path.repl
 const ENDPOINT = /^(?:(any|GET|POST|PUT|DELETE|PATCH) )?(\/(?!\S*\*\*)[^\s`?]*)/
 const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE', 'PATCH'])
 
-describe('the endpoints of docs/coverage.md', () => {
+describe('Endpoints in docs/coverage.md', () => {
   const shapes = Map.groupBy(coverage.claims, ({ endpoint }) => {
     const [, method = 'any', path] = ENDPOINT.exec(endpoint) ?? []
     return path === undefined ? '' : shapeOf(method, path)
@@ -184,7 +184,7 @@ describe('the endpoints of docs/coverage.md', () => {
     assert.ok(shapes.size > 100)
   })
 
-  it('are served where something of them is done', () => {
+  it('are served if partly done', () => {
     const done = withClaims(claims => claims.some(({ state }) => state === 'done'))
     assert.deepEqual(
       done.filter(shape => !registered.has(shape)),
@@ -192,7 +192,7 @@ describe('the endpoints of docs/coverage.md', () => {
     )
   })
 
-  it('are all that is served, but for the files of pages', () => {
+  it('include every served endpoint, except static files', () => {
     const fields = coverage.claims.map(({ field }) => field.text).filter(text => text.startsWith('/'))
     const named = new Set([...shapes.keys(), ...fields.map(path => shapeOf('any', path))])
     const isNamed = (shape: string): boolean => named.has(shape) || named.has(shape.replace(/^\w+/, 'any'))
@@ -202,7 +202,7 @@ describe('the endpoints of docs/coverage.md', () => {
     )
   })
 
-  it('are not served where everything of them is absent', () => {
+  it('are not served if entirely absent', () => {
     const absent = withClaims(claims => claims.every(isAbsent))
     assert.deepEqual(
       absent.filter(shape => served.has(shape)),
@@ -211,13 +211,13 @@ describe('the endpoints of docs/coverage.md', () => {
   })
 })
 
-describe('the commands of docs/coverage.md', () => {
+describe('Commands in docs/coverage.md', () => {
   const files = globSync('src/cli/**/*.ts', { cwd: root }).map(file => readFileSync(join(root, file), 'utf8'))
   const commands = new Set(
     files.flatMap(text => [...text.matchAll(/^ {2}name: '([\w-]+)',$/gm)].map(([, name]) => name)),
   )
 
-  it('are there where they are done, and only there', () => {
+  it('exist if and only if done', () => {
     const words = coverage.claims
       .filter(({ endpoint, field }) => endpoint === 'latchkey' && !field.text.startsWith('-'))
       .map(({ field, state }) => ({ name: field.text, isDone: state === 'done' }))
@@ -231,7 +231,7 @@ describe('the commands of docs/coverage.md', () => {
   })
 })
 
-describe('what README says is not there yet', () => {
+describe('Missing features in README', () => {
   const [, list = ''] = /^## Not yet\n(.*?)^## /ms.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
   const entries = list.split(/^- /m).slice(1)
 
@@ -243,7 +243,7 @@ describe('what README says is not there yet', () => {
     ...coverage.claims.filter(isAbsent).map(({ endpoint, field }) => `${endpoint} ${field.text}`),
   ])
 
-  it('begins with its name in scripts/coverage.txt, where it is absent', () => {
+  it('are absent in scripts/coverage.txt under the same name', () => {
     assert.deepEqual(
       entries.filter(entry => !absent.has(/^`([^`]+)`/.exec(entry)?.[1] ?? '')),
       [],

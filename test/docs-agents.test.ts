@@ -76,7 +76,7 @@ describe('docs/agents.md', () => {
     return answer.location()
   }
 
-  it('takes an agent from the URL of an API to an answer of it', async () => {
+  it('takes an agent from the URL of an API to a response', async () => {
     const clientId = documents.publish('/agent.json')
     const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
     const { redirectTo, pending } = await recipe.begin(resource, agent)
@@ -88,7 +88,7 @@ describe('docs/agents.md', () => {
     assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 401)
   })
 
-  it('gives no token for an API that the zone does not name', async () => {
+  it('rejects an API that the zone does not list', async () => {
     const clientId = documents.publish('/curious.json')
     const agent = { clientId, redirectUri: LOOPBACK_CALLBACK, scope, options }
     const { redirectTo } = await recipe.begin(resource, agent)
@@ -99,7 +99,7 @@ describe('docs/agents.md', () => {
     assert.match(answer.location().href, /error=invalid_target/)
   })
 
-  it('has an API that refuses who has no token, or one for another', async () => {
+  it('has an API that rejects requests without a token or with one for another API', async () => {
     const reported = (await fetch(resource)).headers.get('www-authenticate') ?? ''
     const [, address = ''] = /resource_metadata="([^"]+)"/.exec(reported) ?? []
     const described = (await (await fetch(address)).json()) as { resource: string }

@@ -47,13 +47,13 @@ async function problemsOf(text: string): Promise<readonly string[]> {
   }
 }
 
-describe('the configurations in the documents', () => {
+describe('Configurations in the documentation', () => {
   for (const page of ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })].toSorted()) {
     const blocks = Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/^```yaml\n([^]*?)^```$/gm))
       .map(([, text = '']) => text)
       .filter(isConfiguration)
     if (blocks.length === 0) continue
-    it(`${page} has valid ones`, async () => {
+    it(`are valid: ${page}`, async () => {
       for (const text of blocks) assert.deepEqual(await problemsOf(text), [], text)
     })
   }

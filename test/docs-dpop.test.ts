@@ -37,7 +37,7 @@ describe('docs/dpop.md', () => {
     await server.stop()
   })
 
-  it('has a client that calls our own API', async () => {
+  it('has a client that calls an API', async () => {
     const config = await client.discovery(base, 'jobs', undefined, client.ClientSecretBasic('jobs-secret'), {
       execute: [client.allowInsecureRequests],
     })
@@ -46,7 +46,7 @@ describe('docs/dpop.md', () => {
     await answer.body?.cancel()
   })
 
-  it('has an API that takes bound tokens with a proof, and nothing else', async () => {
+  it('has an API that accepts only bound tokens with a proof', async () => {
     const insecure = { [oauth.allowInsecureRequests]: true } as const
     const issuer = await oauth
       .discoveryRequest(base, insecure)

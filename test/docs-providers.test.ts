@@ -91,7 +91,7 @@ describe('docs/providers', () => {
   const post = (path: string, body: object) => server.send(path, { body: JSON.stringify(body), bearer, headers })
   const send = (record: object) => post('/identity-providers?rawConfig=true', record)
 
-  it('has a page for each provider of the index, each of the same shape', () => {
+  it('has a page of the same structure for each provider in the index', () => {
     const linked = Array.from(INDEX.matchAll(/\]\(([a-z-]+\.md)\)/g)).map(([, page]) => page ?? '')
     assert.deepEqual(
       linked.toSorted((a, b) => a.localeCompare(b)),
@@ -104,7 +104,7 @@ describe('docs/providers', () => {
     }
   })
 
-  it('names the type of each record in the index', () => {
+  it('has the type of each record in the index', () => {
     for (const page of PAGES) {
       assert.match(INDEX, new RegExp(`\\(${page}\\) \\| \`${pageOf(page).type}\` \\|`))
     }
@@ -113,7 +113,7 @@ describe('docs/providers', () => {
   for (const page of PAGES) {
     const { record, type, originKey: origin, config, claims } = pageOf(page)
 
-    it(`has a record that is taken, and a secret that is not shown: ${page}`, async () => {
+    it(`has a valid record, whose secret is not shown: ${page}`, async () => {
       const originKey = type === 'ldap' ? 'ldap' : `${origin}-as-it-stands`
       // Metadata is loaded at once.
       const given = type === 'saml' ? { ...config, metaDataLocation: idpOf(clock, origin).metadata() } : config
@@ -131,7 +131,7 @@ describe('docs/providers', () => {
     })
 
     if (type === 'ldap') {
-      it(`has settings that a directory is asked with: ${page}`, () => {
+      it(`has settings with a search account and TLS: ${page}`, () => {
         const { profile, groups, urls, account } = readDirectorySettings(config)
         assert.equal(profile.kind, 'search-and-bind')
         assert.equal(groups.kind, 'search')
@@ -139,7 +139,7 @@ describe('docs/providers', () => {
         for (const { tls } of urls) assert.notEqual(tls, 'none')
       })
 
-      it(`has filters that find a name and its groups: ${page}`, async () => {
+      it(`has valid filters for users and groups: ${page}`, async () => {
         for (const name of ['userSearchFilter', 'groupSearchFilter']) {
           const filter = await readFilter(String(config[name]), name)
           assert.match(filter({ '{0}': 'zero', '{1}': 'one' }).toString(), /=zero\)/)
@@ -148,7 +148,7 @@ describe('docs/providers', () => {
 
       // The rule in the filter is Active Directory's own.
       if (page === 'active-directory.md') continue
-      it(`signs users in, with nested groups, at a directory like it: ${page}`, async () => {
+      it(`signs users in with nested groups at such a directory: ${page}`, async () => {
         const made = await send({ ...record, config: { ...config, ...atSlapd(config) } })
         assert.equal(made.status, 201, made.text)
         const displayName = `docs.${page}`
@@ -169,7 +169,7 @@ describe('docs/providers', () => {
     }
 
     if (type === 'saml') {
-      it(`has addresses to register, and one to load metadata from: ${page}`, () => {
+      it(`has URLs to register, and one of metadata: ${page}`, () => {
         for (const path of ['SSO', 'SingleLogout'])
           assert.ok(textOf(page).includes(`{base}/saml/${path}/alias/{alias}`))
         assert.match(String(config['metaDataLocation']), /^https:/)
@@ -180,7 +180,7 @@ describe('docs/providers', () => {
         }
       })
 
-      it(`signs in whom it says, with what comes back: ${page}`, async () => {
+      it(`signs in with the described claims: ${page}`, async () => {
         assert.ok(claims)
         const idp = idpOf(clock, origin)
         const made = await send({ ...record, config: { ...config, metaDataLocation: idp.metadata() } })
@@ -210,9 +210,10 @@ describe('docs/providers', () => {
       continue
     }
 
-    it(`has an address to register: ${page}`, () => assert.ok(textOf(page).includes(`{base}/login/callback/${origin}`)))
+    it(`has a redirect URI to register: ${page}`, () =>
+      assert.ok(textOf(page).includes(`{base}/login/callback/${origin}`)))
 
-    it(`signs in whom it says, with what comes back: ${page}`, async () => {
+    it(`signs in with the described claims: ${page}`, async () => {
       assert.ok(claims)
       const made = await send({ ...record, config: { ...config, ...ourOwn(type) } })
       assert.equal(made.status, 201, made.text)
@@ -289,7 +290,7 @@ describe('docs/providers', () => {
 })
 
 describe('docs/operate.md', () => {
-  it('has a SAML provider for the file that is accepted', async () => {
+  it('has a valid SAML provider for the configuration file', async () => {
     const operate = readFileSync(join(FOLDER, '../operate.md'), 'utf8')
     const yaml = blocksIn(operate, 'yaml').find(block => block.startsWith('saml:')) ?? ''
     const { bootstrap, saml } = await loadText(temporaryFolder(), yaml)
@@ -297,7 +298,7 @@ describe('docs/operate.md', () => {
     assert.equal(bootstrap.identityProviders[0]?.type, 'saml')
   })
 
-  it('has a row for each reason why a SAML message is refused', () => {
+  it('has a row for each reason to reject a SAML message', () => {
     const problem = readFileSync(join(FOLDER, '../../src/identity/saml/problem.ts'), 'utf8')
     const [, list = ''] = /type SamlReason =((?:\s+\| '[a-z-]+')+)/.exec(problem) ?? []
     const ofMessages = Array.from(list.matchAll(/'([a-z-]+)'/g)).map(([, reason]) => reason ?? '')
@@ -316,7 +317,7 @@ describe('docs/operate.md', () => {
 const hasCurl = spawnSync('curl', ['--version']).status === 0
 
 describe('docs/providers/README.md', { skip: !hasCurl && 'curl is not installed' }, () => {
-  it('does what it says', async () => {
+  it('has working commands', async () => {
     const playground = await serve({ args: ['--database', 'sqlite::memory:'] })
     try {
       const folder = temporaryFolder()

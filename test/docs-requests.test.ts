@@ -66,7 +66,7 @@ describe('docs/requests.md and docs/fapi.md', () => {
     assert.ok(await signIn(url, verifier))
   })
 
-  it('signs a request, and has the answer signed', async () => {
+  it('signs a request, and receives a signed response', async () => {
     const parameters = { redirect_uri: CALLBACK, scope: 'openid' }
     const key = { key: SIGNERS.ec.key, kid: 'ec' }
     assert.ok(await signIn(await recipe.signedUrl(config, parameters, key)))
@@ -74,7 +74,7 @@ describe('docs/requests.md and docs/fapi.md', () => {
     assert.ok(await signIn(await recipe.signedUrl(config, parameters, key)))
   })
 
-  it('signs a user in at a client of FAPI 2.0', async () => {
+  it('signs a user in with a FAPI 2.0 client', async () => {
     const key = { key: SIGNERS.ec.key, kid: 'ec' }
     const strictConfig = await strict.discover(base.href, 'strict', key, { execute })
     const { redirectTo, pending } = await strict.begin(strictConfig, CALLBACK, 'openid')

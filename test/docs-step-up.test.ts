@@ -110,11 +110,11 @@ describe('docs/step-up.md', () => {
     return Promise.resolve(called)
   }
 
-  it('lists the levels in discovery', () => {
+  it('relies on the levels in discovery', () => {
     assert.deepEqual(config.serverMetadata().acr_values_supported, ['1', '2', 'phr'])
   })
 
-  it('has an API that refuses who has no token, or a bad one', async () => {
+  it('has an API that rejects requests without a valid token', async () => {
     const challenge = async (headers: Readonly<Record<string, string>>) =>
       (await fetch(`${apiUrl}/pay`, { headers })).headers.get('www-authenticate')
     assert.equal(await challenge({}), 'Bearer')
@@ -122,13 +122,13 @@ describe('docs/step-up.md', () => {
     assert.equal((await fetch(`${apiUrl}/constructor`)).status, 404)
   })
 
-  describe('leads through a second factor and back', () => {
+  describe('steps up through a second factor', () => {
     let browser: Browser
     let app: AuthenticatorApp
     let weak: string
     let strong: string
 
-    it('from a token that is enough for reading only', async () => {
+    it('from a token sufficient only for reading', async () => {
       browser = server.browser(base.host)
       await browser.signIn('marissa', 'koala')
       weak = await signIn(browser)
@@ -148,7 +148,7 @@ describe('docs/step-up.md', () => {
       assert.equal((await call('/pay', strong)).response?.status, 200)
     })
 
-    it('again for the next level, which the application can go without', async () => {
+    it('to the next level, unless the user removes it from the request', async () => {
       const { redirectTo, pending } = await stepUp(await call('/vault', strong))
       assert.equal(pending.acrValues, 'phr')
       assert.equal((await visit(browser, redirectTo)).pathname, '/second_factor')
@@ -158,7 +158,7 @@ describe('docs/step-up.md', () => {
       assert.ok((await stepUp(await call('/vault', strong))).redirectTo)
     })
 
-    it('and keeps the level in a refresh, but no older one', async () => {
+    it('and keeps the level in a refresh', async () => {
       const { redirectTo, pending } = await stepUp(await call('/pay', weak))
       const tokens = await recipe.finishStepUp(config, await visit(browser, redirectTo), pending)
       const refreshed = await client.refreshTokenGrant(config, tokens.refresh_token ?? '')
@@ -166,7 +166,7 @@ describe('docs/step-up.md', () => {
       assert.equal(decodeJwt(refreshed.access_token)['auth_time'], tokens.claims()?.auth_time)
     })
 
-    it('for a sign-in that is too old, by a new one and the factor', async () => {
+    it('after a sign-in that is too old, with a new one and the factor', async () => {
       server.clock.advance(90)
       const old = await signIn(browser)
       const shift = Date.now
@@ -186,7 +186,7 @@ describe('docs/step-up.md', () => {
     })
   })
 
-  it('gets an error at once for an unreachable level', async () => {
+  it('receives an error at once for an unreachable level', async () => {
     const zone = (await server.store.zones.find('svc')) ?? assert.fail()
     await server.store.zones.update({ ...zone, config: { ...zone.config, secondFactor: { methods: ['totp'] } } })
     const browser = server.browser(base.host)

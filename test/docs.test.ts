@@ -93,7 +93,7 @@ const readInRepository = (path: string): string | undefined => (existsSync(join(
 describe('docs/coverage.md', () => {
   const markdown = textOf('docs/coverage.md')
 
-  it('explains every state it uses', () => {
+  it('explains each state in use', () => {
     const explained = new Set(tableRows(markdown, ['State', 'Means']).map(row => row.cells[0]))
     const used = tableRows(markdown, COVERAGE).map(row => `\`${row.cells[2]}\``)
     assert.deepEqual(
@@ -102,7 +102,7 @@ describe('docs/coverage.md', () => {
     )
   })
 
-  it('has nothing but headings and tables below its first heading, so that no row escapes the checks', () => {
+  it('has only headings and tables after its first heading', () => {
     const body = markdown.slice(markdown.indexOf('\n## '))
     const stray = body.split('\n').filter(line => line !== '' && !line.startsWith('## ') && !line.startsWith('| '))
     assert.deepEqual([...new Set(stray)], ['|---|---|---|---|'])
@@ -113,7 +113,7 @@ describe('docs/coverage.md', () => {
 })
 
 describe('docs/conformance.md', () => {
-  it('names for every requirement a test that exists', () => {
+  it('has an existing test for every requirement', () => {
     const markdown = textOf('docs/conformance.md')
     assert.ok(tableRows(markdown, CONFORMANCE).length > 40)
     assert.deepEqual(conformanceProblems(markdown, readInRepository), [])
@@ -123,24 +123,24 @@ describe('docs/conformance.md', () => {
 const readExample = (path: string): string | undefined =>
   path === 'test/a.test.ts' ? "it('refuses a | b', () => {})" : undefined
 
-describe('the check of the conformance page', () => {
+describe('conformanceProblems', () => {
   const cases = [
     { name: 'accepts a row without a claim', row: '| `/a` | `b` | absent | |' },
     { name: 'accepts a test file', row: '| `/a` | `b` | done | test/a.test.ts |' },
-    { name: 'accepts words of a test', row: '| `/a` | `b` | partly | `test/a.test.ts: refuses a \\| b` |' },
+    { name: 'accepts a title of a test', row: '| `/a` | `b` | partly | `test/a.test.ts: refuses a \\| b` |' },
     {
-      name: 'refuses words that no test has',
+      name: 'rejects an unknown title',
       row: '| `/a` | `b` | done | test/a.test.ts: accepts |',
       problem: 'occur',
     },
-    { name: 'refuses a file that does not exist', row: '| `/a` | `b` | done | test/b.test.ts |', problem: 'exist' },
-    { name: 'refuses a file that is not a test', row: '| `/a` | `b` | done | README.md |', problem: 'no test' },
-    { name: 'refuses a claim without a test', row: '| `/a` | `b` | done | |', problem: 'no test' },
-    { name: 'refuses an unknown state', row: '| `/a` | `b` | ready | |', problem: 'state' },
-    { name: 'refuses a test beside no claim', row: '| `/a` | `b` | planned | test/a.test.ts |', problem: 'beside' },
-    { name: 'refuses a missing column', row: '| `/a` | `b` | absent |', problem: 'columns' },
-    { name: 'refuses an empty field', row: '| `/a` | | absent | |', problem: 'empty' },
-    { name: 'refuses a row twice', row: '| `/a` | `b` | absent | |\n| `/A` | `b` | absent | |', problem: 'twice' },
+    { name: 'rejects a missing file', row: '| `/a` | `b` | done | test/b.test.ts |', problem: 'exist' },
+    { name: 'rejects a file that is not a test', row: '| `/a` | `b` | done | README.md |', problem: 'no test' },
+    { name: 'rejects a claim without a test', row: '| `/a` | `b` | done | |', problem: 'no test' },
+    { name: 'rejects an unknown state', row: '| `/a` | `b` | ready | |', problem: 'state' },
+    { name: 'rejects a test without a claim', row: '| `/a` | `b` | planned | test/a.test.ts |', problem: 'beside' },
+    { name: 'rejects a missing column', row: '| `/a` | `b` | absent |', problem: 'columns' },
+    { name: 'rejects an empty field', row: '| `/a` | | absent | |', problem: 'empty' },
+    { name: 'rejects a repeated row', row: '| `/a` | `b` | absent | |\n| `/A` | `b` | absent | |', problem: 'twice' },
   ]
   for (const { name, row, problem } of cases) {
     it(name, () => {
@@ -153,7 +153,7 @@ describe('the check of the conformance page', () => {
 
 describe('docs/operate.md', () => {
   // The API finds only an SDK that was registered by the same or a later minor version of it.
-  it('names the earliest version of the OpenTelemetry API that an SDK may have', () => {
+  it('has the minimum version of the OpenTelemetry API for an SDK', () => {
     const { dependencies } = JSON.parse(textOf('package.json'))
     const [, minor] = /^(1\.\d+)\.\d+$/.exec(dependencies['@opentelemetry/api']) ?? []
     const [, named] = /must be\s+version (\S+) or a later 1\.x/.exec(textOf('docs/operate.md')) ?? []
@@ -175,7 +175,7 @@ describe('docs/compatibility.md', () => {
     assert.deepEqual(repeated(ids), [])
   })
 
-  it('says of each difference what both modes do and whether it is built', () => {
+  it('has the behaviour of both modes and the state of each difference', () => {
     const incomplete = rows.filter(
       ({ cells }) => cells.length !== 5 || cells.includes('') || !/^(built|partly: .+|planned)$/.test(cells[4] ?? ''),
     )
@@ -183,13 +183,13 @@ describe('docs/compatibility.md', () => {
   })
 })
 
-describe('the documents', () => {
+describe('The documentation', () => {
   const documents = ['.', 'docs', 'docs/decisions', 'docs/providers']
     .filter(folder => existsSync(join(root, folder)))
     .flatMap(folder => readdirSync(join(root, folder)).map(name => join(folder, name)))
     .filter(path => path.endsWith('.md'))
 
-  it('link only to files of the repository that exist', () => {
+  it('links only to existing files', () => {
     const broken = documents.flatMap(path =>
       [...textOf(path).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
         .map(match => match[1] ?? '')
@@ -199,7 +199,7 @@ describe('the documents', () => {
     assert.deepEqual(broken, [])
   })
 
-  it('name commands of which only the output is written to a file', () => {
+  it('runs npm silently where its output matters', () => {
     const noisy = documents.flatMap(path =>
       textOf(path)
         .split('\n')
@@ -209,7 +209,7 @@ describe('the documents', () => {
     assert.deepEqual(noisy, [], 'npm writes two lines of its own unless -s is given')
   })
 
-  it('link only to headings that exist', () => {
+  it('links only to existing headings', () => {
     const prose = (path: string): string => textOf(path).replaceAll(/^```[^]*?^```/gm, '')
     /** The anchors that GitHub gives to headings. */
     const anchorsOf = (path: string): readonly string[] =>

@@ -6,8 +6,8 @@ import { MUTANTS } from '../scripts/mutants.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-describe('the mutants', () => {
-  it('change one place each, and name tests that exist', () => {
+describe('Mutants', () => {
+  it('change one place each, and refer to existing tests', () => {
     const stale = MUTANTS.filter(({ file, text, tests }) => {
       const path = join(ROOT, file)
       const occurrences = existsSync(path) ? readFileSync(path, 'utf8').split(text).length - 1 : 0

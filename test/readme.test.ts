@@ -74,12 +74,12 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     return stdout
   }
 
-  it('gives a program a token', () => {
+  it('issues a token to a program', () => {
     const command = blocksOf('Try it', 'sh').find(block => block.includes('client_credentials')) ?? ''
     assert.match(paste(command), /"access_token":"/)
   })
 
-  it('signs a user in, and exchanges the code', async () => {
+  it('signs a user in and exchanges the code', async () => {
     const address = new URL(blocksOf('Try it', '')[0]?.trim() ?? '')
     const browser = visit(server.baseUrl)
     await browser.signIn('marissa', 'koala')
@@ -90,7 +90,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(paste(exchange.replace('paste-the-code-here', code)), /"id_token":"/)
   })
 
-  it('can be administered', () => {
+  it('has working administration commands', () => {
     const [commands = ''] = blocksOf('Administer it', 'sh')
     const answers = paste(commands)
     assert.equal(answers.match(/"client_id":"report"/g)?.length, 2, answers)
@@ -98,7 +98,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.match(answers, /"access_token":"/)
   })
 
-  it('explains a scope as docs/explain.md shows', () => {
+  it('explains a scope as in docs/explain.md', () => {
     const [token = ''] = blocksOf('Administer it', 'sh').join('\n').split('\n\n')
     const page = readFileSync(join(ROOT, 'docs/explain.md'), 'utf8')
     const command = blocksIn(page, 'sh').find(block => block.includes('curl')) ?? ''
@@ -111,7 +111,7 @@ describe('README.md: the playground', { skip: !has('curl') && 'curl is not insta
     assert.deepEqual(JSON.parse(paste(`${token}\n${blocksOf('Administer it', 'sh').at(-1) ?? ''}`)), answered)
   })
 
-  it('has users made, found, changed, signed out and deleted, by either API', () => {
+  it('creates, finds, changes, signs out and deletes users with both APIs', () => {
     const [clients = '', users = '', scim = ''] = blocksOf('Administer it', 'sh')
     const [token = ''] = clients.split('\n\n')
     const answers = paste(`${token}\n${users}`)
@@ -133,7 +133,7 @@ describe('docs/explain.md', () => {
     await server.stop()
   })
 
-  it('shows what the command prints', async () => {
+  it('shows the command’s output', async () => {
     const page = readFileSync(join(ROOT, 'docs/explain.md'), 'utf8')
     const [command = ''] = blocksIn(page, 'sh')
     const [planned = '', pending = ''] = blocksIn(page, '')
@@ -151,7 +151,7 @@ describe('docs/explain.md', () => {
 })
 
 describe('docs/people.md', { skip: !has('curl') && 'curl is not installed' }, () => {
-  it('does what it says, from the first command to the last', async () => {
+  it('has working commands', async () => {
     const server = await serve({ args: ['--database', 'sqlite::memory:'] })
     try {
       const commands = blocksIn(readFileSync(join(ROOT, 'docs/people.md'), 'utf8'), 'sh').join('\necho\n')
@@ -177,7 +177,7 @@ describe('docs/people.md', { skip: !has('curl') && 'curl is not installed' }, ()
 })
 
 describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) && 'npm or curl is missing' }, () => {
-  it('starts as it stands, with the commands below it', async () => {
+  it('is valid, with working commands', async () => {
     const folder = temporaryFolder()
     for (const name of ['package.json', 'bin', 'src', 'scripts', 'assets', 'node_modules']) {
       symlinkSync(join(ROOT, name), join(folder, name))
@@ -217,7 +217,7 @@ describe('README.md: the configuration', { skip: !(has('npm') && has('curl')) &&
 })
 
 describe('README.md: the application', () => {
-  it('signs a user in, and survives a reload of the callback and a refusal', async () => {
+  it('signs a user in, and handles reloading the callback and a refusal', async () => {
     const provider = await serve({ args: ['--database', 'sqlite::memory:'] })
     const folder = temporaryFolder()
     const port = await freePort()

@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { MAX_FILE_LINES, violations } from './rules.ts'
 
 /** A planted file and a part of the one finding that it must lead to, or `undefined` for none. */
-interface Plant {
+interface Case {
   readonly name: string
   readonly path: string
   readonly text: string
   readonly found?: string
 }
 
-const imports = (from: string, to: string): Pick<Plant, 'path' | 'text'> => ({
+const imports = (from: string, to: string): Pick<Case, 'path' | 'text'> => ({
   path: from,
   text: `import { x } from '${to}'\n`,
 })
@@ -204,7 +204,7 @@ const documented = [
   "const x = 'export const y = 1'",
 ]
 
-const nearMisses: readonly Plant[] = [
+const nearMisses: readonly Case[] = [
   ...[
     "// import { x } from 'kysely'",
     "/* import { x } from '../oauth/token.ts' */",
@@ -251,7 +251,7 @@ const nearMisses: readonly Plant[] = [
   { name: 'allows the clock in a test', path: 'test/base/clock.test.ts', text: 'const now = Date.now()\n' },
 ]
 
-const cases: readonly Plant[] = [
+const cases: readonly Case[] = [
   ...forbiddenImports.map(([from, to]) => ({
     name: `forbids ${from} to import ${to}`,
     ...imports(from, to),
