@@ -8,7 +8,7 @@ import { auditBootstrap } from '../support/audit.ts'
 import { temporaryFolder } from '../support/config.ts'
 import { serve } from '../support/process.ts'
 
-describe('the audit trail of a server with workers', () => {
+describe('The audit trail with workers', () => {
   const folder = temporaryFolder()
   const numbers: number[] = []
   let expected = Promise.withResolvers<undefined>()
@@ -42,7 +42,7 @@ describe('the audit trail of a server with workers', () => {
     await Promise.all(Array.from({ length: count }, one))
   }
 
-  it('reaches a webhook within seconds, whole and in order, also what was written before a stop', async () => {
+  it('is delivered to a webhook within seconds, complete and in order, including entries from before a stop', async () => {
     const { port } = receiver.address() as AddressInfo // no pipe
     const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
     const webhooks = [{ name: 'siem', url: `http://127.0.0.1:${port}/`, secret }]

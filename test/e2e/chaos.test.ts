@@ -13,9 +13,9 @@ const ROWS = [
   { where: 'a node with SQLite', names: ['full-disk'] },
 ]
 
-describe('trouble', { concurrency: 2, skip: isFast && 'a fast run starts no server' }, () => {
+describe('Injected faults', { concurrency: 2, skip: isFast && 'a fast run starts no server' }, () => {
   for (const { where, names } of ROWS) {
-    it(`of ${where}: ${names.join(', ')}`, async t => {
+    it(`do not violate consistency: ${names.join(', ')} (${where})`, async t => {
       const scenarios = names.map(name => SCENARIOS.find(scenario => scenario.name === name))
       const [first] = scenarios
       assert.ok(first)

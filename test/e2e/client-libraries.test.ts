@@ -74,7 +74,7 @@ describe('openid-client', () => {
     { name: 'private_key_jwt', id: 'signer', auth: () => client.PrivateKeyJwt(key()) },
   ]
   for (const { name, id, auth } of methods) {
-    it(`gets, inspects and revokes a token of its own by ${name}`, async () => {
+    it(`requests, introspects and revokes its own token by ${name}`, async () => {
       const config = await discover(id, auth())
       const tokens = await client.clientCredentialsGrant(config, { scope: 'jobs.run' })
       assert.equal(tokens.scope, 'jobs.run')
@@ -84,7 +84,7 @@ describe('openid-client', () => {
     })
   }
 
-  it('inspects a token by a response whose signature it verifies (RFC 9701)', async () => {
+  it('verifies a signed introspection response (RFC 9701)', async () => {
     const auth = client.ClientSecretBasic('s e+c%r:ét')
     const metadata = { introspection_signed_response_alg: 'RS256' }
     const config = await client.discovery(base, 'library', metadata, auth, { execute: [client.allowInsecureRequests] })
@@ -105,7 +105,7 @@ describe('openid-client', () => {
     ['a client that signs', 'signer', () => client.PrivateKeyJwt(key())],
     ['a public client', 'public', () => client.None()],
   ] as const) {
-    it(`signs a user in by code with PKCE and nonce, reads who it is, and refreshes, as ${name}`, async () => {
+    it(`signs a user in by code with PKCE and nonce, reads userinfo, and refreshes, as ${name}`, async () => {
       const config = await discover(id, auth())
       const verifier = client.randomPKCECodeVerifier()
       const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -130,7 +130,7 @@ describe('openid-client', () => {
     })
   }
 
-  it('takes an ID token from the fragment (implicit)', async () => {
+  it('receives an ID token in the fragment (implicit)', async () => {
     const config = await library()
     client.useIdTokenResponseType(config)
     const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -142,7 +142,7 @@ describe('openid-client', () => {
   })
 
   for (const mode of ['fragment', 'form_post']) {
-    it(`takes code and ID token by ${mode}, checks c_hash, and exchanges the code (hybrid)`, async () => {
+    it(`receives code and ID token by ${mode}, checks c_hash, and exchanges the code (hybrid)`, async () => {
       const config = await library()
       client.useCodeIdTokenResponseType(config)
       const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -169,7 +169,7 @@ describe('openid-client', () => {
     })
   }
 
-  it('gets tokens by the grants that it only carries: password and JWT bearer', async () => {
+  it('requests tokens by the password and JWT bearer grants', async () => {
     const config = await library()
     const byPassword = await client.genericGrantRequest(config, 'password', { username: 'marissa', password: 'koala' })
     assert.equal(byPassword.claims()?.['user_name'], 'marissa')
@@ -182,7 +182,7 @@ describe('openid-client', () => {
     )
   })
 
-  it('gets a reason with every refusal', async () => {
+  it('receives an error description with every refusal', async () => {
     const config = await library()
     await assert.rejects(client.clientCredentialsGrant(config, { scope: 'x' }), { error: 'invalid_scope', status: 400 })
     await assert.rejects(client.refreshTokenGrant(config, 'x'), { error: 'invalid_grant', status: 400 })
@@ -197,7 +197,7 @@ describe('openid-client', () => {
     })
   })
 
-  it('signs the user out, and gets its state back', async () => {
+  it('signs the user out, and receives its state', async () => {
     const config = await library()
     const other = await signedIn(server)
     const { id_token: hint } = await passwordTokens(server, {}, ['library', 's e+c%r:ét'])

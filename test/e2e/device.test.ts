@@ -14,7 +14,7 @@ const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-describe('devices and exchanges by libraries of others', () => {
+describe('Device authorization and token exchange with client libraries', () => {
   let server: TestServer
   let base: URL
   before(async () => {
@@ -61,7 +61,7 @@ describe('devices and exchanges by libraries of others', () => {
     assert.equal(refreshed.claims()?.sub, tokens.claims()?.sub)
   })
 
-  it('openid-client learns that the user refused', async () => {
+  it('openid-client reports that the user denied the request', async () => {
     const config = await client.discovery(base, 'tv', undefined, client.None(), {
       execute: [client.allowInsecureRequests],
     })
@@ -73,7 +73,7 @@ describe('devices and exchanges by libraries of others', () => {
     )
   })
 
-  it('oauth4webapi waits for the user, with tokens bound to its key', async () => {
+  it('oauth4webapi polls until approval, for DPoP-bound tokens', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))
@@ -102,7 +102,7 @@ describe('devices and exchanges by libraries of others', () => {
     assert.ok(decodeJwt(tokens.access_token)['cnf'])
   })
 
-  it('oauth4webapi exchanges a token that is bound to the key of another one for one bound to its own', async () => {
+  it('oauth4webapi exchanges a token bound to another key for one bound to its own', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))
@@ -135,7 +135,7 @@ describe('devices and exchanges by libraries of others', () => {
     )
   })
 
-  it('openid-client exchanges the token of a user for one of another service', async () => {
+  it('openid-client exchanges a user’s token for one of another service', async () => {
     const config = await client.discovery(base, 'cloud', 'secret', client.ClientSecretBasic('secret'), {
       execute: [client.allowInsecureRequests],
     })

@@ -10,7 +10,7 @@ import { startInRealTime } from '../support/server.ts'
 const CALLBACK = 'https://native.example/cb'
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 
-describe('DPoP by libraries of others', () => {
+describe('DPoP with client libraries', () => {
   let server: TestServer
   let browser: Browser
   let base: URL
@@ -39,7 +39,7 @@ describe('DPoP by libraries of others', () => {
     return answer.location()
   }
 
-  it('openid-client signs a user in as a public client, with code, tokens and refresh token bound to its key', async () => {
+  it('openid-client signs a user in as a public client, with DPoP-bound code and tokens', async () => {
     const config = await client.discovery(base, 'native', undefined, client.None(), {
       execute: [client.allowInsecureRequests],
     })
@@ -72,7 +72,7 @@ describe('DPoP by libraries of others', () => {
     )
   })
 
-  it('openid-client binds the code by a proof with the pushed request', async () => {
+  it('openid-client binds the code by the proof of a pushed request', async () => {
     const config = await client.discovery(base, 'auto', undefined, client.ClientSecretBasic('auto-secret'), {
       execute: [client.allowInsecureRequests],
     })
@@ -101,7 +101,7 @@ describe('DPoP by libraries of others', () => {
     }
   })
 
-  it('oauth4webapi gets its own token, and calls the API with it', async () => {
+  it('oauth4webapi requests its own token, and calls the API with it', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))

@@ -244,8 +244,8 @@ function assertSpent(answer: Incoming): void {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a process that is killed, on ${kind}`, () => {
-    it('loses nothing that it answered for, and gives nothing twice', { timeout: 60_000 }, async t => {
+  describe(`A killed process, on ${kind}`, () => {
+    it('loses nothing acknowledged, and issues nothing twice', { timeout: 60_000 }, async t => {
       const database = await freshDatabase(kind)
       const folder = mkdtempSync(join(tmpdir(), 'latchkey-durability-'))
       const options = { config: { ...config, database: database.url }, folder }
@@ -277,7 +277,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('is started again even when that was in the middle of the very first start', async () => {
+    it('can be restarted, even after its first start was interrupted', async () => {
       let wasInTheMiddle = false
       for (let attempt = 0; attempt < 5 && !wasInTheMiddle; attempt += 1) {
         const database = await freshDatabase(kind)

@@ -60,11 +60,11 @@ describe('docs/external-login.md', () => {
     return (await answer.json()) as Record<string, unknown>
   }
 
-  it('has the commands that are run here', () => {
+  it('has six blocks of commands', () => {
     assert.equal(blocksOf('sh').length, 6)
   })
 
-  it('gets a code for a new user, which is redeemed for tokens', async () => {
+  it('issues a code for a new user, which can be exchanged', async () => {
     const redirect = redirectIn(paste(code))
     assert.equal(redirect.searchParams.get('state'), 's1')
     const { id_token } = await exchange(redirect.searchParams.get('code') ?? '')
@@ -72,7 +72,7 @@ describe('docs/external-login.md', () => {
     assert.deepEqual(decodeJwt(String(id_token))['amr'], ['ext'])
   })
 
-  it('asks the user, and brings the answer', async () => {
+  it('requests approval from the user, and sends the decision', async () => {
     const question = paste(approval.replace(/ \\\n {2}-d user_oauth_approval=.*/, ''))
     assert.match(question, /^HTTP\/1.1 200 /)
     assert.match(question, /"undecided_scopes":\[\{"code":"scope\.password\.write"/)
@@ -80,13 +80,13 @@ describe('docs/external-login.md', () => {
     assert.equal(scope, 'password.write')
   })
 
-  it('gets tokens for the user', () => {
+  it('issues tokens for the user', () => {
     const { access_token } = JSON.parse(paste(tokens)) as Record<string, string>
     const { user_name, origin, client_id } = decodeJwt(access_token ?? '')
     assert.deepEqual([user_name, origin, client_id], ['erin', 'acme', 'shop'])
   })
 
-  it('has a password checked', () => {
+  it('checks a password', () => {
     const { user_id, ...rest } = JSON.parse(paste(authenticate)) as Record<string, string>
     assert.match(user_id ?? '', /^[\da-f-]{36}$/)
     const origin = rest['origin']
@@ -111,7 +111,7 @@ describe('docs/external-login.md', () => {
     assert.equal((await visit()).status, 400, 'a second visit')
   })
 
-  it('cannot do anything else with the token', () => {
+  it('allows nothing else with the token', () => {
     const commands = `for path in Users Groups oauth/clients identity-providers userinfo; do
       curl -s -o /dev/null -w '%{http_code} ' -H "Authorization: Bearer $TOKEN" "$BASE/$path"; done`
     assert.deepEqual(new Set(paste(commands).trim().split(' ')), new Set(['403']))

@@ -19,14 +19,14 @@ before(async () => {
   server = await serve({ args: ['--database', 'sqlite::memory:'] })
   slow = [
     { name: 'nothing', end: exchange('', SLOW), seconds: 20 },
-    { name: 'half a header', end: exchange('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slo', SLOW), seconds: 20 },
+    { name: 'an incomplete header', end: exchange('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slo', SLOW), seconds: 20 },
     {
-      name: 'half a body',
+      name: 'an incomplete body',
       end: exchange(`${POST}Content-Length: 100\r\n\r\ngrant_type=`, SLOW),
       seconds: 40,
     },
     {
-      name: 'half a chunk',
+      name: 'an incomplete chunk',
       end: exchange(`${POST}Transfer-Encoding: chunked\r\n\r\n20\r\ngrant_type=`, SLOW),
       seconds: 40,
     },
@@ -96,17 +96,17 @@ function assertSilentAboutItself({ text }: Exchange): void {
 
 const long = (length: number): string => 'a'.repeat(length)
 
-describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
+describe('Malformed requests', { concurrency: 4 }, () => {
   const cases: readonly { readonly name: string; readonly bytes: string; readonly statuses: readonly number[] }[] = [
     { name: 'text', bytes: 'hello\r\n\r\n', statuses: [400] },
-    { name: 'the beginning of TLS', bytes: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', statuses: [400] },
+    { name: 'the start of a TLS handshake', bytes: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', statuses: [400] },
     { name: 'zeros', bytes: '\0'.repeat(200), statuses: [400] },
-    { name: 'HTTP/2 without asking', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', statuses: [400] },
-    { name: 'a version that does not exist', bytes: `GET / HTTP/9.9\r\n${GET}`, statuses: [400] },
-    { name: 'a method that does not exist', bytes: `FETCH / HTTP/1.1\r\n${GET}`, statuses: [400] },
+    { name: 'HTTP/2 without negotiation', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', statuses: [400] },
+    { name: 'an unknown HTTP version', bytes: `GET / HTTP/9.9\r\n${GET}`, statuses: [400] },
+    { name: 'an unknown method', bytes: `FETCH / HTTP/1.1\r\n${GET}`, statuses: [400] },
     { name: 'no Host', bytes: 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', statuses: [400] },
     {
-      name: 'a Host that is not a host',
+      name: 'an invalid Host',
       bytes: 'GET /login HTTP/1.1\r\nHost: a b<>"\r\nConnection: close\r\n\r\n',
       statuses: [400],
     },
@@ -121,21 +121,25 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       bytes: 'GET /login HTTP/1.1\r\nHost: localhost/evil\r\nConnection: close\r\n\r\n',
       statuses: [400],
     },
-    { name: 'two hosts', bytes: `GET /login HTTP/1.1\r\nHost: evil.example\r\n${GET}`, statuses: [400] },
-    { name: 'the same host twice', bytes: `GET /login HTTP/1.1\r\nhost: localhost\r\n${GET}`, statuses: [400] },
+    { name: 'two Host headers', bytes: `GET /login HTTP/1.1\r\nHost: evil.example\r\n${GET}`, statuses: [400] },
+    { name: 'the same Host twice', bytes: `GET /login HTTP/1.1\r\nhost: localhost\r\n${GET}`, statuses: [400] },
     {
-      name: 'two callers',
+      name: 'two Authorization headers',
       bytes: get('/userinfo').replace('Host', 'Authorization: Bearer a\r\nauthorization: Bearer b\r\nHost'),
       statuses: [400],
     },
-    { name: 'two hosts, to no route', bytes: `GET /nothing HTTP/1.1\r\nHost: evil.example\r\n${GET}`, statuses: [400] },
     {
-      name: 'two hosts, to an API',
+      name: 'two Host headers, to an unknown route',
+      bytes: `GET /nothing HTTP/1.1\r\nHost: evil.example\r\n${GET}`,
+      statuses: [400],
+    },
+    {
+      name: 'two Host headers, to an API',
       bytes: post('grant_type=client_credentials').replace('Content-Type', 'Host: evil.example\r\nContent-Type'),
       statuses: [400],
     },
     {
-      name: 'two hosts in one',
+      name: 'two hosts in one header',
       bytes: 'GET /login HTTP/1.1\r\nHost: localhost, evil.example\r\nConnection: close\r\n\r\n',
       statuses: [400],
     },
@@ -145,15 +149,15 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     { name: 'a URL of another host, with credentials', bytes: get('http://localhost@evil.example/'), statuses: [400] },
     { name: 'a fragment', bytes: get('/login#a'), statuses: [400] },
     { name: 'a fragment before a query', bytes: get('/login#a=b?c=d'), statuses: [400] },
-    { name: 'a fragment, to no route', bytes: get('/nothing#a'), statuses: [400] },
+    { name: 'a fragment, to an unknown route', bytes: get('/nothing#a'), statuses: [400] },
     { name: 'a URL of the same host', bytes: get('http://LOCALHOST/login'), statuses: [200] },
     {
-      name: 'a name with a port',
+      name: 'a host name with a port',
       bytes: 'GET /login HTTP/1.1\r\nHost: localhost:8080\r\nConnection: close\r\n\r\n',
       statuses: [200],
     },
     {
-      name: 'an address of IPv6',
+      name: 'an IPv6 address',
       bytes: 'GET /login HTTP/1.1\r\nHost: [::1]:8080\r\nConnection: close\r\n\r\n',
       statuses: [200],
     },
@@ -169,42 +173,42 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     { name: 'a URL of 20 KB', bytes: get(`/${long(20_000)}`), statuses: [431] },
     { name: 'a URL of 15 KB', bytes: get(`/${long(15_000)}`), statuses: [404] },
     { name: 'a query of 15 KB', bytes: get(`/oauth/authorize?client_id=${long(15_000)}`), statuses: [400] },
-    { name: 'percent codes that are none', bytes: get('/%zz%'), statuses: [400] },
-    { name: 'percent codes that are no UTF-8', bytes: get('/%ff%c0%af'), statuses: [400] },
-    { name: 'percent codes that are none, in a query', bytes: get('/oauth/authorize?client_id=%zz'), statuses: [400] },
+    { name: 'invalid percent-encoding', bytes: get('/%zz%'), statuses: [400] },
+    { name: 'percent-encoding that is not UTF-8', bytes: get('/%ff%c0%af'), statuses: [400] },
+    { name: 'invalid percent-encoding in the query', bytes: get('/oauth/authorize?client_id=%zz'), statuses: [400] },
     {
-      name: 'percent codes that are no UTF-8, in a query',
+      name: 'percent-encoding that is not UTF-8 in the query',
       bytes: get('/login?error=%ff&error=%c0%af'),
       statuses: [400],
     },
     { name: 'a NUL in the path', bytes: get('/\0'), statuses: [400] },
     { name: 'an encoded NUL in the path', bytes: get('/login%00'), statuses: [404] },
-    { name: 'an encoded NUL in a query', bytes: get('/oauth/authorize?client_id=a%00b'), statuses: [400] },
-    { name: 'a way out of the folder of files', bytes: get('/resources/..%2f..%2fpackage.json'), statuses: [404] },
-    { name: 'a way out of the folder, plain', bytes: get('/resources/../../package.json'), statuses: [404] },
-    { name: 'back slashes', bytes: get('/\\\\evil.example/'), statuses: [404] },
+    { name: 'an encoded NUL in the query', bytes: get('/oauth/authorize?client_id=a%00b'), statuses: [400] },
+    { name: 'an encoded path traversal', bytes: get('/resources/..%2f..%2fpackage.json'), statuses: [404] },
+    { name: 'a path traversal', bytes: get('/resources/../../package.json'), statuses: [404] },
+    { name: 'backslashes', bytes: get('/\\\\evil.example/'), statuses: [404] },
     { name: 'two slashes', bytes: get('//evil.example/..'), statuses: [404] },
-    { name: 'a tunnel', bytes: `CONNECT evil.example:443 HTTP/1.1\r\n${GET}`, statuses: [] },
+    { name: 'CONNECT', bytes: `CONNECT evil.example:443 HTTP/1.1\r\n${GET}`, statuses: [] },
     { name: 'TRACE', bytes: `TRACE /login HTTP/1.1\r\nCookie: secret=1\r\n${GET}`, statuses: [405] },
     {
-      name: 'an upgrade',
+      name: 'an Upgrade',
       bytes: `GET /nothing HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\nHost: localhost\r\n\r\n`,
       statuses: [404],
     },
     {
-      name: 'both lengths of a body',
+      name: 'Content-Length and Transfer-Encoding',
       bytes: `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       statuses: [400],
     },
     {
-      name: 'two lengths of a body',
+      name: 'two Content-Length headers',
       bytes: `${POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef`,
       statuses: [400],
     },
-    { name: 'a negative length', bytes: `${POST}Content-Length: -1\r\n\r\n`, statuses: [400] },
-    { name: 'a length that is not a number', bytes: `${POST}Content-Length: 0x10\r\n\r\n`, statuses: [400] },
+    { name: 'a negative Content-Length', bytes: `${POST}Content-Length: -1\r\n\r\n`, statuses: [400] },
+    { name: 'an invalid Content-Length', bytes: `${POST}Content-Length: 0x10\r\n\r\n`, statuses: [400] },
     {
-      name: 'a transfer coding that does not exist',
+      name: 'an unknown transfer coding',
       bytes: `${POST}Transfer-Encoding: xchunked\r\n\r\n`,
       statuses: [400],
     },
@@ -214,43 +218,43 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
       statuses: [400],
     })),
     {
-      name: 'a transfer coding in HTTP/1.0, and what follows it',
+      name: 'a transfer coding in HTTP/1.0, followed by another request',
       bytes: `${POST.replace('1.1', '1.0')}Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${get('/healthz')}`,
       statuses: [400],
     },
     {
-      name: 'a chunk whose length is no number',
+      name: 'an invalid chunk length',
       bytes: `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
       statuses: [400],
     },
     {
-      name: 'more body than announced',
+      name: 'more body than declared',
       bytes: `${POST}Content-Length: 2\r\n\r\na=bcdef\r\n\r\n`,
       statuses: [400],
     },
     { name: 'a body of 65 KB', bytes: post(`a=${long(65_600)}`), statuses: [413] },
-    { name: 'an announced body of a gigabyte', bytes: `${POST}Content-Length: 1000000000\r\n\r\na=`, statuses: [413] },
+    { name: 'a declared body of a gigabyte', bytes: `${POST}Content-Length: 1000000000\r\n\r\na=`, statuses: [413] },
     {
-      name: 'a body of 65 KB in chunks',
+      name: 'a chunked body of 65 KB',
       bytes: chunked('a=', ...Array.from({ length: 66 }, () => long(1000))),
       statuses: [413],
     },
     { name: 'a body that is not UTF-8', bytes: post('grant_type=\xff\xfe'), statuses: [400] },
     { name: 'a body with a NUL', bytes: post('grant_type=a%00b'), statuses: [400] },
-    { name: 'a body with percent codes that are none', bytes: post('grant_type=%zz'), statuses: [400] },
-    { name: 'a body of nothing but separators', bytes: post('&='.repeat(20_000)), statuses: [400] },
+    { name: 'a body with invalid percent-encoding', bytes: post('grant_type=%zz'), statuses: [400] },
+    { name: 'a body of only separators', bytes: post('&='.repeat(20_000)), statuses: [400] },
     {
-      name: 'names that mean something to JavaScript',
+      name: 'member names of Object.prototype',
       bytes: post('__proto__=1&constructor=2&toString=3&__proto__=4'),
       statuses: [400],
     },
     {
-      name: 'a body that is said to be compressed',
+      name: 'a body declared as compressed',
       bytes: post('grant_type=password').replace('Content-Type', 'Content-Encoding: gzip\r\nContent-Type'),
       statuses: [401],
     },
     {
-      name: 'credentials that are no Base64',
+      name: 'credentials that are not Base64',
       bytes: post('grant_type=client_credentials').replace(
         'Content-Type',
         'Authorization: Basic \x80\xff\r\nContent-Type',
@@ -264,7 +268,7 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
     },
   ]
   for (const { name, bytes, statuses } of cases) {
-    it(`reveals nothing about the inside: ${name}`, async () => {
+    it(`receive an error that reveals nothing: ${name}`, async () => {
       const answer = await exchange(bytes)
       assert.deepEqual(answer.statuses, statuses, answer.text)
       assert.ok(answer.isClosed)
@@ -273,14 +277,14 @@ describe('an answer to bytes that make no sense', { concurrency: 4 }, () => {
   }
 })
 
-describe('a client that is old, pipelines or disconnects', () => {
-  it('is answered in HTTP/1.0 too, and the connection then ends', async () => {
+describe('Unusual clients', () => {
+  it('receive responses in HTTP/1.0, followed by a closed connection', async () => {
     const { text, statuses } = await exchange('GET /healthz HTTP/1.0\r\n\r\n')
     assert.deepEqual(statuses, [200])
     assert.match(text, /\r\n\r\nok$/)
   })
 
-  it('gets its answers in the order of its requests when it does not wait for them', async () => {
+  it('receive pipelined responses in order', async () => {
     const kept = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
     const { text } = await exchange(kept('/healthz') + kept('/nothing') + kept('/login') + get('/healthz'))
     assert.deepEqual(
@@ -289,7 +293,7 @@ describe('a client that is old, pipelines or disconnects', () => {
     )
   })
 
-  it('is closed after a request to upgrade, since Node.js loses what came together with it', async () => {
+  it('have their connection closed after an upgrade request, since Node.js loses subsequent data', async () => {
     const upgrade =
       'GET /nothing HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n'
     const { text, statuses } = await exchange(upgrade + get('/healthz'))
@@ -297,7 +301,7 @@ describe('a client that is old, pipelines or disconnects', () => {
     assert.match(text, /^connection: close\r$/im)
   })
 
-  it('may leave in the middle of its body', async () => {
+  it('may disconnect during a request body', async () => {
     for (const rest of ['', 'grant_type=pass', long(5000)]) {
       const socket = connect(server.port, '127.0.0.1')
       await once(socket, 'connect')
@@ -308,7 +312,7 @@ describe('a client that is old, pipelines or disconnects', () => {
     assert.ok(await isHealthy(server.port))
   })
 
-  it('may leave before its answer', async () => {
+  it('may disconnect before the response', async () => {
     const sockets = Array.from({ length: 50 }, () => connect(server.port, '127.0.0.1'))
     await Promise.all(sockets.map(socket => once(socket, 'connect')))
     const body = 'grant_type=password&username=marissa&password=wrong'
@@ -323,13 +327,13 @@ describe('a client that is old, pipelines or disconnects', () => {
   })
 })
 
-describe('many connections at once', () => {
-  it('are all served when there are a thousand', async () => {
+describe('Many connections', () => {
+  it('are all served, up to a thousand', async () => {
     const answers = await Promise.all(Array.from({ length: 1000 }, () => exchange(get('/healthz'), 30_000)))
     assert.deepEqual(new Set(answers.map(({ statuses }) => statuses.join())), new Set(['200']))
   })
 
-  it('do not keep others from being served when five hundred of them send a header bit by bit', async () => {
+  it('do not block others while five hundred send headers byte by byte', async () => {
     const sockets: Socket[] = []
     for (let index = 0; index < 500; index += 1) {
       const socket = connect(server.port, '127.0.0.1')
@@ -347,13 +351,13 @@ describe('many connections at once', () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the same process still serves', async () => {
+describe('After all these requests', () => {
+  it('the process still serves', async () => {
     assert.ok(await isHealthy(server.port))
     assert.ok(process.kill(server.pid, 0))
   })
 
-  it('every request that was never finished has been refused', { timeout: SLOW + 5000 }, async t => {
+  it('incomplete requests have timed out', { timeout: SLOW + 5000 }, async t => {
     for (const { name, end, seconds } of slow) {
       const answer = await end
       t.diagnostic(`${name}: ${answer.statuses.join() || 'closed'} after ${(answer.milliseconds / 1000).toFixed(1)} s`)
@@ -364,7 +368,7 @@ describe('after all of it', () => {
     }
   })
 
-  it('no connection is kept for a caller that was refused and does not close it', async t => {
+  it('rejected connections that clients keep open are closed', async t => {
     const sockets = await Promise.all(stubborn)
     t.after(() => sockets.forEach(socket => socket.destroy()))
     for (const [index, socket] of sockets.entries()) {

@@ -56,14 +56,14 @@ async function waitingIn(database: string): Promise<number> {
 
 const recipients = (server: MailServer): readonly string[] => server.received.flatMap(({ to }) => to)
 
-describe('mails of several processes', () => {
+describe('Mail delivery by several processes', () => {
   const rows = [
     { name: 'two servers on one SQLite file', workers: '1', kind: 'sqlite' },
-    { name: 'two servers with two workers each on one PostgreSQL', workers: '2', kind: 'postgres' },
+    { name: 'two servers with two workers each, on one PostgreSQL', workers: '2', kind: 'postgres' },
   ] as const
   for (const { name, workers, kind } of rows) {
     // Covers configuration file: smtp.host; smtp.port
-    it(`arrive exactly once from ${name}`, async () => {
+    it(`sends each mail exactly once (${name})`, async () => {
       const database = await freshDatabase(kind)
       const mailServer = await startMailServer()
       await queue(database.url, 60)
@@ -87,7 +87,7 @@ describe('mails of several processes', () => {
   }
 })
 
-describe('a process that ends', () => {
+describe('A process that ends', () => {
   /** A server whose third mail is under way, until it is told what to answer. */
   async function untilTheThird(file: string): Promise<{
     readonly mailServer: MailServer
@@ -113,7 +113,7 @@ describe('a process that ends', () => {
     return { mailServer, server, database, answer: () => answer(undefined) }
   }
 
-  it('by SIGTERM finishes the mail under way and leaves the others in the queue', async () => {
+  it('by SIGTERM completes the current mail and leaves others in the queue', async () => {
     const { mailServer, server, database, answer } = await untilTheThird('term.db')
     const ended = server.stop()
     // What is to be shown: the process does not end before the answer, and sends no fourth mail after it.
@@ -123,7 +123,7 @@ describe('a process that ends', () => {
     await mailServer.stop()
   })
 
-  it('by SIGKILL leaves its mail to the next one, which sends it with the same id', async () => {
+  it('by SIGKILL leaves its mail to the next process, with the same message id', async () => {
     const { mailServer, server, database, answer } = await untilTheThird('kill.db')
     await server.stop('SIGKILL')
     answer() // the server has taken it, and nobody knows

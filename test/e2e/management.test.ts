@@ -14,7 +14,7 @@ const form = { grant_type: 'client_credentials' }
 
 describe('listen.management', () => {
   for (const workers of [1, 2]) {
-    it(`reports all requests, with ${workers} ${workers === 1 ? 'process' : 'worker processes'}`, async () => {
+    it(`reports the requests of all processes, with ${workers} ${workers === 1 ? 'process' : 'worker processes'}`, async () => {
       const port = await freePort()
       const smtp = { host: '127.0.0.1', port: await freePort(), from: 'id@example.org' }
       const siem = {
@@ -54,7 +54,7 @@ describe('listen.management', () => {
     })
   }
 
-  it('stops the start when its port is in use', async () => {
+  it('prevents the start if its port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }

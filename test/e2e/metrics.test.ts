@@ -8,7 +8,7 @@ import { send } from '../support/visitor.ts'
 
 describe('statsd.enabled', () => {
   // Covers metrics: statsd.enabled
-  it('sends the numbers of requests, database, sign-ins and memory, and keeps no process alive', async () => {
+  it('reports requests, database, sign-ins and memory, and does not keep the process alive', async () => {
     const receiver = createSocket('udp4')
     const numbers = new Map<string, string>()
     receiver.on('message', packet => {

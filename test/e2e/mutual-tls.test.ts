@@ -47,7 +47,7 @@ const fetchWith =
       sent.end(body instanceof URLSearchParams ? body.toString() : body)
     })
 
-describe('clients with certificates, by libraries of others', () => {
+describe('Mutual TLS with client libraries', () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-mtls-'))
   let server: StartedProcess
   let issuer: string
@@ -111,7 +111,7 @@ describe('clients with certificates, by libraries of others', () => {
     ['bank', client, other],
     ['lone', other, client],
   ] as const) {
-    it(`oauth4webapi: ${clientId} gets a token at the alias, which works with its certificate only`, async () => {
+    it(`oauth4webapi: ${clientId} gets a token at the alias, bound to its certificate`, async () => {
       const withCertificate = { [oauth.customFetch]: fetchWith(certificate) }
       const discovered = await oauth.discoveryRequest(new URL(issuer), withCertificate)
       const as = await oauth.processDiscoveryResponse(new URL(issuer), discovered)
@@ -149,7 +149,7 @@ describe('clients with certificates, by libraries of others', () => {
     assert.deepEqual(decodeJwt(tokens.access_token)['cnf'], { 'x5t#S256': client.thumbprint })
   })
 
-  it('of a trusted proxy the header counts, and not the certificate that it has itself', async () => {
+  it('reads the certificate of a trusted proxy’s header, not of its connection', async () => {
     const port = await freePort()
     const behind = await start(port, { trusted_proxies: ['127.0.0.1', '::1'] })
     const ask = async (clientId: string, headers: Record<string, string>) => {

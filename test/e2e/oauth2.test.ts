@@ -18,7 +18,7 @@ const CONSOLE = {
   autoapprove: true,
 }
 
-describe('a user of an OAuth 2.0 provider', () => {
+describe('Sign-in with an OAuth 2.0 provider', () => {
   let github: Github
   let server: ServerProcess
   let browser: Browser
@@ -37,7 +37,7 @@ describe('a user of an OAuth 2.0 provider', () => {
     await github.stop()
   })
 
-  it('signs in there, and comes back to the application as an account of ours', async () => {
+  it('creates an account, and returns to the application', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)
     const query = { response_type: 'code', client_id: 'console', redirect_uri: callback, scope: 'openid', state: 's1' }
@@ -59,7 +59,7 @@ describe('a user of an OAuth 2.0 provider', () => {
     assert.match(await page.innerText('main'), /octocat/)
   })
 
-  it('sees an error when the provider describes no user, and can start again', async () => {
+  it('shows an error if the provider returns no user, and can be repeated', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)
     github.answers.user = { body: { login: 'octocat' } }

@@ -28,7 +28,7 @@ const JOEL = {
 const PROMPT_MS = 2000
 const RECOVERY_MS = 5000
 
-describe('the process and its database', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
+describe('A database outage', { skip: isFast && 'a fast run has no PostgreSQL' }, () => {
   let postgres: OwnPostgres
   before(async () => (postgres = await startPostgres()))
   after(() => postgres.kill())
@@ -44,7 +44,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     }
   }
 
-  it('waits for a database that starts later, and says so', async t => {
+  it('delays the start of the process, which logs it', async t => {
     const { url } = await freshDatabaseOn(postgres.url)
     await postgres.kill()
     const port = await freePort()
@@ -60,7 +60,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     assert.equal((await started.ended).status, 0)
   })
 
-  it('waits for a database that goes away while its records are written, and says so', async t => {
+  it('delays writing the configured records, which is logged', async t => {
     const { url } = await freshDatabaseOn(postgres.url)
     const port = await freePort()
     // Each is hashed, which takes long enough for the database to go away.
@@ -86,7 +86,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     assert.equal((await started.ended).status, 0)
   })
 
-  it('stops at once while it waits', async () => {
+  it('does not delay stopping during the start', async () => {
     const port = await freePort()
     const nobody = `postgres://somebody:hidden@127.0.0.1:${await freePort()}/x`
     const started = launch(['serve', '--port', String(port), '--database', nobody], { env: KEY })
@@ -98,7 +98,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
     assert.ok(performance.now() - begin < onThisMachine(PROMPT_MS))
   })
 
-  it('stops in time, with status 0, while the database is frozen', async t => {
+  it('does not prevent stopping in time with status 0', async t => {
     const { url } = await freshDatabaseOn(postgres.url)
     const server = await serve({ config: { bootstrap: defaultBootstrap, database: url }, env: KEY })
     t.after(() => server.signal('SIGKILL'))
@@ -111,7 +111,7 @@ describe('the process and its database', { skip: isFast && 'a fast run has no Po
   })
 
   for (const workers of [1, 2]) {
-    it(`outlives three outages with ${workers} worker(s), and loses nothing that it acknowledged`, async t => {
+    it(`is survived three times with ${workers} worker(s), without losing acknowledged writes`, async t => {
       const { url } = await freshDatabaseOn(postgres.url)
       const server = await serve({ config: { bootstrap: defaultBootstrap, database: url, workers }, env: KEY })
       t.after(() => server.stop())

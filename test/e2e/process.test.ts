@@ -61,7 +61,7 @@ function assertRefused(ending: Ending, status: number, lines: readonly RegExp[])
   assert.doesNotMatch(ending.stdout, /ready/)
 }
 
-describe('a start that cannot be', { concurrency: 2 }, () => {
+describe('A failed start', { concurrency: 2 }, () => {
   const occupied = createServer()
   let port: number
   before(async () => {
@@ -87,7 +87,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
   }[] = [
     // Covers latchkey serve: rule: exit status 1 for a used port or an unreachable database
     {
-      name: 'reports in one line that the port is in use',
+      name: 'reports a used port in one line',
       args: () => ['serve', '--port', String(port), '--database', 'sqlite::memory:'],
       status: 1,
       lines: [
@@ -95,7 +95,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       ],
     },
     {
-      name: 'reports the same, once, with several workers',
+      name: 'reports a used port once with several workers',
       args: () => ['serve', '--port', String(port), '--workers', '3'],
       status: 1,
       lines: [
@@ -103,38 +103,38 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       ],
     },
     {
-      name: 'names the setting of the management port if that is in use',
+      name: 'names the setting of a used management port',
       args: () => ['serve', '--config', inRoot('metrics.json'), '--port', '0', '--database', 'sqlite::memory:'],
       status: 1,
       lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use .*choose another port with listen\.management\.port$/],
     },
     // Covers latchkey serve: --host
     {
-      name: 'reports in one line that it cannot listen on an address of another machine',
+      name: 'reports an address of another machine in one line',
       args: () => ['serve', '--config', inRoot('right.json'), '--host', '192.0.2.1', '--database', 'sqlite::memory:'],
       status: 1,
       lines: [/^latchkey: 192\.0\.2\.1 is not .*; change --host or listen\.host$/],
     },
     {
-      name: 'reports in one line, without the password, that PostgreSQL cannot be reached, after it waited',
+      name: 'reports an unreachable PostgreSQL in one line without the password, after waiting',
       args: () => ['serve', '--database', `postgres://somebody:hidden@127.0.0.1:${port === 1 ? 2 : 1}/x`],
       status: 1,
       lines: [/^latchkey: (?!.*hidden).*database/],
     },
     {
-      name: 'reports in one line that the file of the database cannot be made',
+      name: 'reports in one line that the database file cannot be created',
       args: () => ['serve', '--database', 'sqlite:/proc/latchkey.db'],
       status: 1,
       lines: [/^latchkey: cannot open the database \/proc\/latchkey\.db: no such file$/],
     },
     {
-      name: 'reports in one line that the folder of the database cannot be made',
+      name: 'reports in one line that the database folder cannot be created',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db/below/latchkey.db')}`],
       status: 1,
       lines: [/^latchkey: .*no\.db/],
     },
     {
-      name: 'reports in one line that the file is no database',
+      name: 'reports in one line that the file is not a database',
       args: () => ['serve', '--database', `sqlite:${inRoot('no.db')}`],
       status: 1,
       lines: [/^latchkey: .*not a database; check the path in database, or restore a backup$/],
@@ -142,7 +142,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
     // Covers latchkey serve: rule: exit status 2 with every problem of the configuration
     // Covers configuration file: rule: unknown keys and wrong types stop the start
     {
-      name: 'lists everything that is wrong with the configuration, each with its key',
+      name: 'lists every problem of the configuration with its key',
       args: () => ['serve', '--config', inRoot('wrong.json'), '--workers', '0'],
       env: { LATCHKEY_SERVICE: 'Svc' },
       status: 2,
@@ -157,37 +157,37 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       ],
     },
     {
-      name: 'names a configuration file that does not exist',
+      name: 'names a missing configuration file',
       args: () => ['serve', '--config', inRoot('absent.yml')],
       status: 2,
       lines: [/^latchkey: .*absent\.yml/],
     },
     {
-      name: 'refuses to let others reach the playground',
+      name: 'rejects the playground on a public address',
       args: () => ['serve', '--host', '0.0.0.0'],
       status: 2,
       lines: [/^latchkey: --host: .*loopback/],
     },
     {
-      name: 'refuses several workers on a database in memory',
+      name: 'rejects several workers with an in-memory database',
       args: () => ['serve', '--workers', '2', '--database', 'sqlite::memory:'],
       status: 2,
       lines: [/^latchkey: --workers: /],
     },
     {
-      name: 'refuses several workers on a port that is not known yet',
+      name: 'rejects several workers with a random port',
       args: () => ['serve', '--workers', '2', '--port', '0'],
       status: 2,
       lines: [/^latchkey: --workers: /],
     },
-    { name: 'refuses an unknown option', args: () => ['serve', '--prot', '1'], status: 2, lines: [/--prot/] },
+    { name: 'rejects an unknown option', args: () => ['serve', '--prot', '1'], status: 2, lines: [/--prot/] },
     {
-      name: 'refuses an option that is given twice',
+      name: 'rejects a repeated option',
       args: () => ['--port', '1', '--port', '2'],
       status: 2,
       lines: [/--port/],
     },
-    { name: 'refuses an unknown command', args: () => ['sevre'], status: 2, lines: [/^latchkey: sevre/] },
+    { name: 'rejects an unknown command', args: () => ['sevre'], status: 2, lines: [/^latchkey: sevre/] },
   ]
   for (const { name, args, env, status, lines } of cases) {
     it(name, async () => {
@@ -196,7 +196,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
   }
 
   const trusts = process.env['LATCHKEY_TEST_POSTGRES'] !== undefined // that server may ask for no password
-  it('reports in one line, and ends, that the URL of PostgreSQL lacks a password', { skip: trusts }, async () => {
+  it('reports in one line that the PostgreSQL URL has no password, and exits', { skip: trusts }, async () => {
     const database = await freshDatabase('postgres')
     const url = new URL(database.url)
     url.password = ''
@@ -206,7 +206,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
   })
 
   for (const kind of DATABASE_KINDS) {
-    it(`stops at a ${kind} database that was made under another master key, or for another service`, async () => {
+    it(`rejects a ${kind} database of another master key or service`, async () => {
       const database = await freshDatabase(kind)
       const args = ['--database', database.url]
       const key = { LATCHKEY_MASTER_KEY: 'cd'.repeat(32) }
@@ -224,7 +224,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
       assertRefused(otherService, 1, [/^latchkey: the database was made for the service name svc/])
     })
 
-    it(`makes no other master key for a ${kind} database whose key is lost`, async () => {
+    it(`does not generate a master key for a ${kind} database with a lost key`, async () => {
       const database = await freshDatabase(kind)
       const folder = mkdtempSync(join(tmpdir(), 'latchkey-key-'))
       const file =
@@ -249,7 +249,7 @@ describe('a start that cannot be', { concurrency: 2 }, () => {
   }
 })
 
-describe('the playground', () => {
+describe('The playground', () => {
   let server: ServerProcess
   before(async () => {
     server = await serve()
@@ -257,7 +257,7 @@ describe('the playground', () => {
   after(() => server.stop('SIGKILL'))
 
   // Covers latchkey serve: rule: playground mode without a configuration file
-  it('prints its URL, a curl line and a URL for the browser, and that all of it is public', async () => {
+  it('prints its URL, a curl command, a URL for the browser, and a warning that it is public', async () => {
     const { stdout, baseUrl } = server
     assert.match(stdout, new RegExp(`^Latchkey is ready at ${baseUrl}$`, 'm'))
     assert.match(stdout, /public/)
@@ -268,7 +268,7 @@ describe('the playground', () => {
     assert.match(page.text, /<input id="password"/)
   })
 
-  it('prints a curl line that a shell can run', { skip: !hasCurl() && 'curl is not installed' }, async () => {
+  it('prints a working curl command', { skip: !hasCurl() && 'curl is not installed' }, async () => {
     const lines = server.stdout.split('\n').filter(line => line.startsWith('curl '))
     assert.equal(lines.length, 1)
     const { stdout } = await promisify(execFile)('sh', ['-c', lines[0] ?? ''])
@@ -276,7 +276,7 @@ describe('the playground', () => {
     assert.ok(typeof answer === 'object' && answer !== null && 'access_token' in answer)
   })
 
-  it('listens on loopback only', () => {
+  it('listens on loopback', () => {
     const open = spawnSync('sh', ['-c', 'cat /proc/net/tcp /proc/net/tcp6'], { encoding: 'utf8' }).stdout
     const port = server.port.toString(16).toUpperCase().padStart(4, '0')
     const listening = open.split('\n').flatMap(line => /^\s*\d+: (\w+):(\w{4}) \S+ 0A /.exec(line)?.slice(1, 3) ?? [])
@@ -291,10 +291,10 @@ function hasCurl(): boolean {
   return spawnSync('curl', ['--version']).status === 0
 }
 
-describe('where a setting comes from', () => {
+describe('The source of a setting', () => {
   // Covers environment: LATCHKEY_CONFIG; LATCHKEY_PORT; LATCHKEY_BASE_URL; LATCHKEY_DATABASE; LATCHKEY_WORKERS
   // Covers environment: LATCHKEY_SERVICE; LATCHKEY_COMPATIBILITY
-  it('takes every setting from the environment, and an option before it', async () => {
+  it('is the environment, overridden by an option', async () => {
     const port = await freePort()
     writeFileSync(inRoot('environment.json'), JSON.stringify({ service: 'no', workers: 3, bootstrap }))
     const server = launch(['--port', String(port)], {
@@ -325,7 +325,7 @@ describe('where a setting comes from', () => {
   })
 
   // Covers latchkey serve: --base-url
-  it('serves everything below the path of the base URL', async () => {
+  it('may set a base path, under which everything is served', async () => {
     const server = await serve({ basePath: '/a/b', config: { bootstrap } })
     const origin = `http://localhost:${server.port}`
     try {
@@ -345,7 +345,7 @@ describe('where a setting comes from', () => {
   })
 
   // Covers latchkey serve: --port
-  it('chooses a port when it is 0', async () => {
+  it('may set port 0, which chooses a free port', async () => {
     const server = launch(['serve', '--port', '0'])
     const [, base = ''] = await server.printed(/ready at (\S+)\n/)
     try {
@@ -396,7 +396,7 @@ Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${FORM.length
 describe('SIGTERM', () => {
   for (const workers of ['1', '2']) {
     // Covers latchkey serve: rule: SIGTERM finishes what is under way
-    it(`stops accepting, finishes the request under way and ends with status 0, with workers: ${workers}`, async () => {
+    it(`stops listening, completes the running request and exits with status 0, with workers: ${workers}`, async () => {
       const server = await serve({ config: { bootstrap }, args: ['--workers', workers] })
       const slow = await connection(server.port, SLOW_REQUEST)
       await received(slow, /^HTTP\/1\.1 100 /)
@@ -412,7 +412,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  it('does not wait for connections on which nothing happens, nor for those on which nothing ever did', async () => {
+  it('does not wait for idle or unused connections', async () => {
     const server = await serve({ config: { bootstrap } })
     const request = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
     const used = await Promise.all(Array.from({ length: 20 }, () => connection(server.port, request)))
@@ -423,7 +423,7 @@ describe('SIGTERM', () => {
     assert.ok(performance.now() - begin < 9000) // with them it would be ten seconds
   })
 
-  it('waits ten seconds, and no longer, for a request that never ends', async () => {
+  it('waits ten seconds for a request that never ends', async () => {
     const server = await serve({ config: { bootstrap } })
     const slow = await connection(server.port, SLOW_REQUEST)
     await received(slow, /^HTTP\/1\.1 100 /)
@@ -433,7 +433,7 @@ describe('SIGTERM', () => {
     assert.ok(seconds > 9 && seconds < 30, `${seconds} s`)
   })
 
-  it('is obeyed as well when it comes twice, or from the keyboard', async () => {
+  it('may be repeated, or be SIGINT', async () => {
     const server = await serve()
     server.signal('SIGINT')
     server.signal('SIGTERM')
@@ -443,7 +443,7 @@ describe('SIGTERM', () => {
 
   // More than the log keeps back, several times; and nothing, so that the stop is the first to write.
   for (const requests of [100, 0]) {
-    it(`keeps working when its log is no longer read, and stops after ${requests} requests`, async () => {
+    it(`works after the log’s reader has closed and ${requests} requests were served`, async () => {
       const server = await serve({ config: { bootstrap } })
       server.deafen()
       for (let request = 0; request < requests; request += 1) {
@@ -456,7 +456,7 @@ describe('SIGTERM', () => {
     })
   }
 
-  it('starts when its output has no reader', async () => {
+  it('works for a server started without a reader of its output', async () => {
     const port = await freePort()
     const server = launch(['serve', '--port', String(port)])
     server.deafen()
@@ -466,7 +466,7 @@ describe('SIGTERM', () => {
     assert.deepEqual(await server.ended.then(({ status, stderr }) => ({ status, stderr })), { status: 0, stderr: '' })
   })
 
-  it('leaves a log whose last lines were written, also by a script that expects a reload', async () => {
+  it('flushes the log, also for a SIGHUP without a handler for reloading', async () => {
     const server = await serve({ config: { bootstrap } })
     assert.equal((await tokenOf(server.baseUrl, 'wrong')).status, 401)
     server.signal('SIGHUP')
@@ -478,7 +478,7 @@ describe('SIGTERM', () => {
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`two workers on ${kind}`, () => {
+  describe(`Two workers on ${kind}`, () => {
     let database: TestDatabase
     let server: ServerProcess
     const folder = mkdtempSync(join(root, 'workers-'))
@@ -513,13 +513,13 @@ for (const kind of DATABASE_KINDS) {
 
     // Covers latchkey serve: --workers
     // Covers configuration file: workers
-    it('both serve, and share one socket', async () => {
+    it('both serve on one socket', async () => {
       const agents = await connections()
       for (const agent of agents) assert.equal((await tokenOf(server.baseUrl, 'app-secret', agent)).status, 200)
       for (const agent of agents) agent.destroy()
     })
 
-    it('give exactly one of two simultaneous redemptions of a code the tokens', async () => {
+    it('redeem a code once for two simultaneous requests', async () => {
       const agents = await connections()
       const visitor = visit(server.baseUrl)
       await visitor.signIn('marissa', 'koala')
@@ -546,7 +546,7 @@ for (const kind of DATABASE_KINDS) {
       for (const agent of agents) agent.destroy()
     })
 
-    it('see within a second that another process changed the secret of a client', async () => {
+    it('see a changed client secret of another process within a second', async () => {
       const agents = await connections()
       const store = await openStore(database.url, { clock: systemClock })
       try {
@@ -575,7 +575,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('are replaced when they are killed, while the other one serves', async () => {
+    it('are replaced when killed, while the other one serves', async () => {
       const before = childrenOf(server.pid)
       const [victim = 0, survivor = 0] = before
       process.kill(victim, 'SIGKILL')
@@ -590,7 +590,7 @@ for (const kind of DATABASE_KINDS) {
       process.kill(survivor, 'SIGCONT')
     })
 
-    it('end when the process that leads them is killed, and free the port', async () => {
+    it('end when the primary process is killed, and release the port', async () => {
       const workers = childrenOf(server.pid)
       await server.stop('SIGKILL')
       await untilRefused(server.port)
@@ -600,7 +600,7 @@ for (const kind of DATABASE_KINDS) {
     })
   })
 
-  describe(`a second start on ${kind}`, () => {
+  describe(`A second start on ${kind}`, () => {
     // Covers latchkey serve: --database
     // Covers configuration file: database sqlite:; database postgres:; bootstrap
     // Covers configuration file: bootstrap: rule: applied at every start, idempotent

@@ -38,7 +38,7 @@ const ofRequest = (lines: readonly Line[], id: unknown): readonly Line[] =>
   lines.filter(line => line['request_id'] === id)
 
 describe('log.requests', () => {
-  it('gives each line its request, zone and trace, and each request a line', async () => {
+  it('logs one line per request, with its id, zone and trace', async () => {
     const server = await serve({ config: { bootstrap, log: { requests: 'all' } } })
     const url = `${server.baseUrl}/oauth/token`
     const [good, other, bad] = await Promise.all([
@@ -91,7 +91,7 @@ describe('log.requests', () => {
     assert.equal(lines.find(({ msg }) => String(msg).startsWith('bootstrap:'))?.['request_id'], undefined)
   })
 
-  it('context: takes the id that a trusted proxy gave, and has no line for each request', async () => {
+  it('context: reads the id given by a trusted proxy, and logs no line per request', async () => {
     const listen = { trusted_proxies: ['127.0.0.1'] }
     const server = await serve({ config: { bootstrap, listen, log: { requests: 'context' } } })
     const url = `${server.baseUrl}/oauth/token`
@@ -109,7 +109,7 @@ describe('log.requests', () => {
     for (const { headers } of others) assert.match(String(headers['x-request-id']), /^[\w-]{10}-[0-9a-z]+$/)
   })
 
-  it('none: says nothing of requests', async () => {
+  it('none: logs no request', async () => {
     const server = await serve({ config: { bootstrap } })
     const { headers } = await send(`${server.baseUrl}/oauth/token`, { form, basic, headers: { traceparent } })
     const lines = await linesOf(server)

@@ -13,7 +13,7 @@ const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
 const SIGNING = { key: SIGNERS.ec.key, kid: 'ec' }
 
-describe('signed and pushed requests by libraries of others', () => {
+describe('Signed and pushed requests with client libraries', () => {
   let server: TestServer
   let browser: Browser
   let base: URL
@@ -45,10 +45,10 @@ describe('signed and pushed requests by libraries of others', () => {
     readonly name: string
     readonly urlOf: (config: client.Configuration, parameters: Record<string, string>) => Promise<URL>
   }[] = [
-    { name: 'signs its request', urlOf: (config, sent) => client.buildAuthorizationUrlWithJAR(config, sent, SIGNING) },
-    { name: 'pushes its request', urlOf: (config, sent) => client.buildAuthorizationUrlWithPAR(config, sent) },
+    { name: 'signs a request', urlOf: (config, sent) => client.buildAuthorizationUrlWithJAR(config, sent, SIGNING) },
+    { name: 'pushes a request', urlOf: (config, sent) => client.buildAuthorizationUrlWithPAR(config, sent) },
     {
-      name: 'signs its request, and pushes it',
+      name: 'signs and pushes a request',
       urlOf: async (config, sent) => {
         const signed = await client.buildAuthorizationUrlWithJAR(config, sent, SIGNING)
         return client.buildAuthorizationUrlWithPAR(config, signed.searchParams)
@@ -57,7 +57,7 @@ describe('signed and pushed requests by libraries of others', () => {
   ]
   for (const { name, urlOf } of ways) {
     for (const isSigned of [false, true]) {
-      it(`openid-client ${name}${isSigned ? ', and has the answer signed' : ''}`, async () => {
+      it(`openid-client ${name}${isSigned ? ', and receives a signed response' : ''}`, async () => {
         const config = await configured('bank', client.ClientSecretBasic('bank-secret'))
         if (isSigned) client.useJwtResponseMode(config)
         const verifier = client.randomPKCECodeVerifier()
@@ -81,7 +81,7 @@ describe('signed and pushed requests by libraries of others', () => {
     }
   }
 
-  it('openid-client gets an error in a signed response', async () => {
+  it('openid-client receives an error in a signed response', async () => {
     const config = await configured('bank', client.ClientSecretBasic('bank-secret'))
     client.useJwtResponseMode(config)
     const sent = { redirect_uri: CALLBACK, scope: 'cloud.write', state: 's' }
@@ -92,7 +92,7 @@ describe('signed and pushed requests by libraries of others', () => {
     )
   })
 
-  it('openid-client gets the error of a request when it pushes it', async () => {
+  it('openid-client receives the error of a request when pushing it', async () => {
     const config = await configured('bank', client.ClientSecretBasic('bank-secret'))
     await assert.rejects(
       client.buildAuthorizationUrlWithPAR(config, { redirect_uri: 'https://evil.example', scope: 'openid' }),
@@ -100,7 +100,7 @@ describe('signed and pushed requests by libraries of others', () => {
     )
   })
 
-  it('oauth4webapi pushes a signed request with a proof, and redeems the code with the same key, by FAPI 2.0', async () => {
+  it('oauth4webapi pushes a signed request with a DPoP proof, and redeems the code with the same key (FAPI 2.0)', async () => {
     const issuer = await oauth
       .discoveryRequest(base, { ...INSECURE })
       .then(response => oauth.processDiscoveryResponse(base, response))

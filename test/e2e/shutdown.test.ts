@@ -28,7 +28,7 @@ describe('uaa.shutdown.sleep', () => {
   for (const workers of ['1', '2']) {
     // Covers configuration file: uaa.shutdown.sleep
     // Covers GET /healthz: 503 stopping
-    it(`keeps the server accepting, while it says that it stops, with workers: ${workers}`, async () => {
+    it(`keeps the server listening while it reports that it is stopping, with workers: ${workers}`, async () => {
       const config = { uaa: { shutdown: { sleep: 2000 } }, database: 'sqlite:./latchkey.db' }
       const server = await serve({ config, args: ['--workers', workers] })
       const ended = server.stop()
@@ -49,7 +49,7 @@ describe('uaa.shutdown.sleep', () => {
   }
 })
 
-it('is stopped with status 0 while it makes the records of its configuration', async () => {
+it('stops with status 0 while creating configured records', async () => {
   // Each password takes a second.
   const users = Array.from({ length: 64 }, (_, index) => {
     const userName = `user-${index}`

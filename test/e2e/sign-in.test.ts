@@ -123,7 +123,7 @@ const deployments: readonly Deployment[] = [
   },
   // Covers configuration file: service; compatibility
   {
-    name: 'a configuration file for clients of the reference system',
+    name: 'a configuration file for clients of UAA',
     options: () => ({
       config: {
         database: 'sqlite::memory:',
@@ -261,7 +261,7 @@ async function signOut(page: Page, { isUaa }: Deployment): Promise<void> {
 
 for (const deployment of deployments) {
   const words = wordsOf(deployment)
-  describe(`signing in: ${deployment.name}`, () => {
+  describe(`Sign-in with ${deployment.name}`, () => {
     /** Each test has a server of its own, because a server remembers what was approved. */
     async function withServer(work: (server: ServerProcess) => Promise<void>): Promise<void> {
       const server = await serve(deployment.options())
@@ -276,7 +276,7 @@ for (const deployment of deployments) {
     }
 
     // Covers configuration file: bootstrap.clients[]: post_logout_redirect_uris
-    it('leads from the application through password and approval to tokens, is remembered, and ends with a logout', () =>
+    it('issues tokens after password and approval, continues the session, and ends with a logout', () =>
       withServer(async server => {
         const config = await discover(deployment, server)
         const window = await openWindow(deployment)
@@ -370,7 +370,7 @@ for (const deployment of deployments) {
         await page.context().close()
       }))
 
-    it('is understood by another library as well: tokens for a client itself, and questions about them', () =>
+    it('works with another library, for client credentials and introspection', () =>
       withServer(async server => {
         const issuer = issuerOf(deployment, server)
         const insecure = { [oauth.allowInsecureRequests]: true }
@@ -404,7 +404,7 @@ for (const deployment of deployments) {
     // The pages do not depend on whether there is a file.
     if (!deployment.isConfigured && !IS_FULL) return
 
-    it('can be done by keyboard alone, and refused', () =>
+    it('works by keyboard, and can be denied', () =>
       withServer(async server => {
         const config = await discover(deployment, server)
         const window = await openWindow(deployment)
@@ -428,7 +428,7 @@ for (const deployment of deployments) {
         await page.context().close()
       }))
 
-    it('needs no script', () =>
+    it('works without JavaScript', () =>
       withServer(async server => {
         const config = await discover(deployment, server)
         const window = await openWindow(deployment, { javaScriptEnabled: false, viewport: SIZES.phone })
@@ -448,7 +448,7 @@ for (const deployment of deployments) {
         await page.context().close()
       }))
 
-    it('shows what goes wrong on an accessible page', () =>
+    it('shows errors on accessible pages', () =>
       withServer(async server => {
         const window = await openWindow(deployment)
         const { page, complaints } = window

@@ -128,7 +128,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     return { access: decodeJwt(tokens['access_token'] ?? ''), id: decodeJwt(tokens['id_token'] ?? '') }
   }
 
-  it('signs a user in for an application, with what the provider says of them', async () => {
+  it('signs a user in to an application, with the provider’s attributes', async () => {
     const page = await newPage()
     await page.goto(authorizeUrl())
     await page.getByRole('link', { name: 'Sign in at university' }).click()
@@ -142,7 +142,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     assert.deepEqual(id['amr'], ['ext'])
   })
 
-  it('leaves a user with a wrong password there, and continues after the right one', async () => {
+  it('keeps a user with a wrong password at the provider, and continues after the right one', async () => {
     const page = await newPage()
     await page.goto(authorizeUrl())
     await page.getByRole('link', { name: 'Sign in at university' }).click()
@@ -155,7 +155,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
   })
 
   for (const encrypts of ['cbc', 'gcm'] as const) {
-    it(`asks by POST, and reads an assertion encrypted with ${encrypts.toUpperCase()}`, async () => {
+    it(`sends requests by POST, and decrypts an assertion (${encrypts.toUpperCase()})`, async () => {
       company.configure({ encrypts, binding: 'post' })
       const page = await newPage()
       await page.goto(authorizeUrl())
@@ -166,7 +166,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     })
   }
 
-  it('reads a name that is encrypted on its own, at the sign-in and at the logout', async () => {
+  it('decrypts an encrypted name id, at sign-in and logout', async () => {
     for (const options of [{ encryptsNames: true }, { encryptsNames: true, encrypts: 'gcm' }] as const) {
       university.configure(options)
       const page = await newPage()
@@ -183,7 +183,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     university.configure({})
   })
 
-  it('reads an assertion whose response alone is signed, also if it is encrypted', async () => {
+  it('accepts an assertion in a signed response, also if encrypted', async () => {
     university.configure({ signs: ['response'] })
     await signIn(await newPage(), 'university', 'ann')
     for (const encrypts of ['gcm', 'cbc'] as const) {
@@ -194,7 +194,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     company.configure({ encrypts: 'cbc', binding: 'post' })
   })
 
-  it('refuses an answer that nothing signs', async () => {
+  it('rejects an unsigned response', async () => {
     university.configure({ signs: [] })
     const page = await newPage()
     await page.goto(`${server.baseUrl}/login`)
@@ -206,7 +206,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     university.configure({})
   })
 
-  it('takes a sign-in that the provider begins, if its record allows that', async () => {
+  it('accepts a sign-in started by the provider, if allowed', async () => {
     const page = await newPage()
     await page.goto(university.startUrl('latchkey'))
     await enter(page, 'ann')
@@ -226,7 +226,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
   for (const origin of ['university', 'company'] as const) {
     const providerOf = (): Simplesamlphp => (origin === 'university' ? university : company)
 
-    it(`signs a user out there who signs out here: ${origin}`, async () => {
+    it(`signs a user out at the provider too: ${origin}`, async () => {
       const page = await newPage()
       await signIn(page, origin, 'ann')
       await page.getByRole('button', { name: 'Sign out' }).click()
@@ -235,7 +235,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
       await page.getByLabel('Password').waitFor() // who is signed in there is not asked
     })
 
-    it(`signs a user out here who signs out there, in this browser only: ${origin}`, async () => {
+    it(`signs a user out when the provider does, in this browser only: ${origin}`, async () => {
       const [page, elsewhere] = [await newPage(), await newPage()]
       await signIn(page, origin, 'bob')
       await signIn(elsewhere, origin, 'bob')

@@ -28,7 +28,7 @@ const encrypted = createPrivateKey(first.key)
   .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' })
   .toString()
 
-describe('a server with TLS', () => {
+describe('A server with TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tls-'))
   let server: StartedProcess
   let port: number
@@ -74,13 +74,13 @@ describe('a server with TLS', () => {
       sent.end()
     })
 
-  it('answers by https, with https in every URL of its answers', async () => {
+  it('serves https, with https in every URL', async () => {
     assert.deepEqual({ ...(await get('/healthz', first.cert)), subject: '' }, { status: 200, text: 'ok', subject: '' })
     const metadata = JSON.parse((await get('/.well-known/openid-configuration', first.cert)).text) as { issuer: string }
     assert.equal(metadata.issuer, `https://127.0.0.1:${port}`)
   })
 
-  it('answers nothing to plain HTTP', async () => {
+  it('does not respond to plain HTTP', async () => {
     const failure = await new Promise<Error>((resolve, reject) => {
       const sent = plainRequest({ host: '127.0.0.1', port, path: '/healthz' }, () => reject(new Error('was answered')))
       sent.on('error', resolve)
@@ -89,14 +89,14 @@ describe('a server with TLS', () => {
     assert.match(failure.message, /socket hang up|ECONNRESET|Parse Error/)
   })
 
-  it('closes a connection that does not begin TLS within ten seconds', async () => {
+  it('closes a connection without a TLS handshake within ten seconds', async () => {
     const socket = connectPlain({ host: '127.0.0.1', port })
     const closed = once(socket, 'close', { signal: AbortSignal.timeout(14_000) })
     socket.resume() // else its end is not noticed
     await closed
   })
 
-  it('accepts no version before 1.2, and no cipher without forward secrecy', async () => {
+  it('rejects versions before 1.2, and ciphers without forward secrecy', async () => {
     const attempt = (options: object): Promise<string> =>
       new Promise(resolve => {
         const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options }, () => {
@@ -111,7 +111,7 @@ describe('a server with TLS', () => {
     assert.match(await attempt({ maxVersion: 'TLSv1.2', ciphers: 'AES128-GCM-SHA256' }), /^E/)
   })
 
-  it('takes a new certificate while it runs, and keeps the old one while the files do not fit', async () => {
+  it('loads a new certificate at run time, and keeps the old one while the files do not match', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     assert.equal((await get('/healthz', first.cert, agent)).status, 200)
     put('cert.pem', second.cert) // the key is still the old one
@@ -133,13 +133,13 @@ describe('a server with TLS', () => {
       /certificate_file: none\.pem cannot be read: no such file/,
     ],
     [
-      'a key of another certificate',
+      'a key for another certificate',
       { ...files, private_key_file: 'other.pem' },
       {},
       /is not the key of the certificate/,
     ],
     [
-      'a key of another kind than that of the certificate',
+      'a key of another type than the certificate',
       { ...files, private_key_file: 'rsa.pem' },
       {},
       /rsa\.pem is not the key of the certificate$/m,
@@ -150,8 +150,8 @@ describe('a server with TLS', () => {
       {},
       /encrypted\.pem is encrypted: it must have no passphrase/,
     ],
-    ['a key that is none', { ...files, private_key_file: 'cert.pem' }, {}, /cert\.pem is not a private key in PEM/],
-    ['a certificate that is none', { ...files, certificate_file: 'latchkey.json' }, {}, /is not a certificate in PEM/],
+    ['an invalid key', { ...files, private_key_file: 'cert.pem' }, {}, /cert\.pem is not a private key in PEM/],
+    ['an invalid certificate', { ...files, certificate_file: 'latchkey.json' }, {}, /is not a certificate in PEM/],
     ['a base URL without https', files, { base_url: 'http://127.0.0.1:1' }, /base_url: must begin with https:/],
     ['no key', { certificate_file: 'cert.pem' }, {}, /private_key_file/],
   ]

@@ -24,7 +24,7 @@ const bootstrap = {
 }
 
 describe('tracing.enabled', () => {
-  it('sends spans to the SDK that NODE_OPTIONS loads, and names their trace in the log', async () => {
+  it('sends spans to the SDK loaded by NODE_OPTIONS, and logs trace ids', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-'))
     const file = join(folder, 'otel.mjs')
     writeFileSync(file, SDK)
@@ -40,7 +40,7 @@ describe('tracing.enabled', () => {
     assert.doesNotMatch(stdout, /has no effect/)
   })
 
-  it('warns where no SDK is loaded, and serves', async () => {
+  it('warns if no SDK is loaded, and serves', async () => {
     const server = await serve({ config: { bootstrap, tracing: { enabled: true } } })
     const form = { grant_type: 'client_credentials' }
     assert.equal((await send(`${server.baseUrl}/oauth/token`, { form, basic: ['app', 's'] })).status, 200)

@@ -70,7 +70,7 @@ const bearer = (token: unknown) => ({ authorization: `bearer ${String(token)}` }
 const accept = { accept: 'application/json' }
 const MARISSA = { grant_type: 'password', username: 'marissa', password: 'koala' }
 
-describe('UAA’s clients', () => {
+describe('Clients of UAA', () => {
   let server: ServerProcess
   before(async () => (server = await serve({ config: CONFIG, basePath: '/uaa' })))
   after(() => server.stop())
@@ -105,14 +105,14 @@ describe('UAA’s clients', () => {
   const authorize = (parameters: Readonly<Record<string, string>>): string =>
     `/oauth/authorize?${new URLSearchParams({ response_type: 'code', ...parameters }).toString()}`
 
-  it('cf asks what to ask a user, and where to', async () => {
+  it('cf reads the prompts and the URL for sign-in', async () => {
     const { status, body } = await send('/login', { headers: accept })
     assert.equal(status, 200)
     assert.deepEqual(Object.keys(Object(body['prompts'])), ['username', 'password'])
     assert.equal(Object(body['links']).login, server.baseUrl)
   })
 
-  it('are told a version of UAA, which cf wants for --origin and uaa-singular at every page', async () => {
+  it('read a UAA version that cf requires for --origin and uaa-singular for every page', async () => {
     for (const path of ['/info', '/login']) {
       const { body } = await send(path, { headers: accept })
       assert.match(String(Object(body['app']).version), /^77\.\d+\.\d+$/, path)
@@ -134,7 +134,7 @@ describe('UAA’s clients', () => {
       form: MARISSA,
     },
     {
-      name: 'cf-java-client: Basic and the form at once',
+      name: 'cf-java-client: credentials in Basic and the form',
       headers: basic('cf', ''),
       form: { ...MARISSA, client_id: 'cf', client_secret: '', response_type: 'token' },
     },
@@ -142,7 +142,7 @@ describe('UAA’s clients', () => {
     { name: 'Spring: a trailing slash', path: '/oauth/token/', headers: basic('cf', ''), form: MARISSA },
   ]
   for (const { name, path = '/oauth/token', headers = {}, form = {} } of passwords) {
-    it(`get tokens by a password (${name})`, async () => {
+    it(`receive tokens by a password (${name})`, async () => {
       const answer = await send(path, { headers: { ...accept, ...headers }, form })
       assert.equal(answer.status, 200, answer.text)
       assert.deepEqual([answer.body['token_type'], answer.body['expires_in']], ['bearer', 43_199])
@@ -161,7 +161,7 @@ describe('UAA’s clients', () => {
     })
   }
 
-  it('are refused a wrong password, as cf and uaa-cli report it', async () => {
+  it('receive UAA’s error for a wrong password, which cf and uaa-cli report', async () => {
     const form = { ...MARISSA, password: 'wrong' }
     const answer = await send('/oauth/token', { headers: basic('cf', ''), form })
     assert.deepEqual(
@@ -170,20 +170,20 @@ describe('UAA’s clients', () => {
     )
   })
 
-  it('are refused an origin that does not exist, also where cf names it', async () => {
+  it('receive an error for an unknown origin', async () => {
     const query = new URLSearchParams({ login_hint: '{"origin":"elsewhere"}' })
     const answer = await send(`/oauth/token?${query.toString()}`, { headers: basic('cf', ''), form: MARISSA })
     assert.deepEqual([answer.status, answer.body['error']], [401, 'unauthorized'])
   })
 
-  it('are refused secrets in the query', async () => {
+  it('receive an error for secrets in the query', async () => {
     const query = new URLSearchParams({ ...MARISSA, client_id: 'cf', client_secret: '' })
     const answer = await send(`/oauth/token?${query.toString()}`, { method: 'POST', headers: accept })
     assert.ok(answer.status >= 400 && answer.status < 500, answer.text)
     assert.equal(answer.body['access_token'], undefined)
   })
 
-  it('verify a token by the keys that are published, whatever library wants typ to be JWT', async () => {
+  it('verify a token by the published keys, also libraries that require typ JWT', async () => {
     const tokens = (await passwordTokens()).body
     const keys: JSONWebKeySet = JSON.parse((await send('/token_keys')).text)
     const issuer = `${server.baseUrl}/oauth/token`
@@ -193,7 +193,7 @@ describe('UAA’s clients', () => {
   })
 
   for (const state of [undefined, 's1']) {
-    it(`cf ssh gets a code for a token, ${state === undefined ? 'without a state' : 'and its state'}`, async () => {
+    it(`cf ssh receives a code for a token, ${state === undefined ? 'without a state' : 'with its state'}`, async () => {
       const { body } = await passwordTokens()
       const parameters = { client_id: 'ssh-proxy', grant_type: 'authorization_code', ...(state && { state }) }
       const headers = { ...accept, ...bearer(body['access_token']) }
@@ -212,7 +212,7 @@ describe('UAA’s clients', () => {
     })
   }
 
-  it('are asked, as JSON, for what a user must approve', async () => {
+  it('receive the scopes to approve as JSON', async () => {
     const { body } = await passwordTokens()
     const headers = { ...accept, ...bearer(body['access_token']) }
     const answer = await send(authorize({ client_id: 'app', redirect_uri: CALLBACK, state: 's' }), { headers })
@@ -222,7 +222,7 @@ describe('UAA’s clients', () => {
     assert.equal(Object(answer.body['options']).confirm.key, 'user_oauth_approval')
   })
 
-  it('cannot get a code for a client’s own token', async () => {
+  it('receive no code for a client’s own token', async () => {
     const answer = await send(authorize({ client_id: 'ssh-proxy' }), { headers: await adminHeaders() })
     assert.deepEqual(
       [answer.status, answer.body['error'], answer.body['scope']],
@@ -230,7 +230,7 @@ describe('UAA’s clients', () => {
     )
   })
 
-  it('inspect a token by its user’s scopes', async () => {
+  it('introspect a token by its user’s scopes', async () => {
     const { body } = await passwordTokens()
     const form = { token: String(body['access_token']) }
     const answer = await send('/check_token', { headers: basic('admin', 'adminsecret'), form })
@@ -238,7 +238,7 @@ describe('UAA’s clients', () => {
     assert.deepEqual((await send('/check_token', { headers: basic('cf', ''), form })).status, 403)
   })
 
-  it('page through clients, in Spring’s spelling of the path as well', async () => {
+  it('page through clients, also with Spring’s trailing slash', async () => {
     const headers = await adminHeaders()
     const ids: unknown[] = []
     for (let start = 1; ; start += 2) {
@@ -256,7 +256,7 @@ describe('UAA’s clients', () => {
     assert.deepEqual(ids, ['admin', 'app', 'cf', 'ssh-proxy'])
   })
 
-  it('make a client and delete it, with a body that is ignored', async () => {
+  it('create a client and delete it, with an ignored body', async () => {
     const headers = await adminHeaders()
     const json = { client_id: 'made', client_secret: 's', authorized_grant_types: ['client_credentials'] }
     assert.equal((await send('/oauth/clients', { headers, json })).status, 201)

@@ -72,7 +72,7 @@ async function startProvider(url: URL, base: string): Promise<{ signIns: number;
   return running
 }
 
-describe('logout with a provider that is another implementation', () => {
+describe('Logout with oidc-provider upstream', () => {
   let provider: Awaited<ReturnType<typeof startProvider>>
   let server: ServerProcess
   let browser: Browser
@@ -115,7 +115,7 @@ describe('logout with a provider that is another implementation', () => {
     return page
   }
 
-  it('signs a user out there who signs out here, and brings them back', async () => {
+  it('signs a user out at the provider too, and returns', async () => {
     const page = await newPage()
     await signIn(page)
     const before = provider.signIns
@@ -127,7 +127,7 @@ describe('logout with a provider that is another implementation', () => {
     assert.equal(provider.signIns, before + 1) // who is signed in there is not asked again
   })
 
-  it('signs a user out here who signs out there, in this browser only', async () => {
+  it('signs a user out when the provider does, in this browser only', async () => {
     const [page, elsewhere] = [await newPage(), await newPage()]
     await signIn(page)
     await signIn(elsewhere)

@@ -119,11 +119,11 @@ after(async () => {
   application.stop()
 })
 
-describe('a user of a server that runs oidc-provider', () => {
+describe('Sign-in with oidc-provider upstream', () => {
   for (const origin of ['signing', 'posting', 'fragment']) {
     // Partly covers attributeMappings: external_groups
     // Covers oidc and oauth provider config: responseType
-    it(`signs in by ${origin}, with groups and attributes`, async () => {
+    it(`by ${origin} copies groups and attributes`, async () => {
       const page = await (await browser.newContext()).newPage()
       page.setDefaultTimeout(10_000)
       const complaints: string[] = []

@@ -92,9 +92,9 @@ after(async () => {
   application.stop()
 })
 
-describe('a user of another provider', () => {
+describe('Sign-in with another zone as provider', () => {
   // Covers oidc and oauth provider config: discoveryUrl
-  it('signs in there, approves there, and comes back to the application as an account of ours', async () => {
+  it('creates an account after approval there, and returns to the application', async () => {
     const page = await (await browser.newContext()).newPage()
     page.setDefaultTimeout(10_000)
     const complaints: string[] = []
@@ -134,7 +134,7 @@ describe('a user of another provider', () => {
     assert.deepEqual(complaints, [])
   })
 
-  it('is asked which account to continue with where another tab signed in with another one', async () => {
+  it('asks which account to use if another tab signed in with another one', async () => {
     const context = await browser.newContext()
     context.setDefaultTimeout(10_000)
     const query = new URLSearchParams({ response_type: 'code', client_id: 'console', redirect_uri: callback })
@@ -171,7 +171,7 @@ describe('a user of another provider', () => {
     assert.match(await second.innerText('main'), /lee@partner\.example/)
   })
 
-  it('accepts an invitation by signing in there, with no other account than the invited one', async () => {
+  it('accepts an invitation, only for the invited account', async () => {
     const basic = ['inviter', 'inviter-secret'] as const
     const form = { grant_type: 'client_credentials' }
     const token = (await send(`${server.baseUrl}/oauth/token`, { basic, form })).json()['access_token']

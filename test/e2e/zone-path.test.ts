@@ -27,7 +27,7 @@ const combinations = thinned(
   3,
 )
 for (const { mode, path } of combinations) {
-  describe(`a zone by path below "${path}/" in ${mode}`, () => {
+  describe(`A zone by path below "${path}/" in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     let application: Site
@@ -74,7 +74,7 @@ for (const { mode, path } of combinations) {
       await page.click('input[type=submit]')
     }
 
-    it('signs a user in by code, asks for approval, and gives a library tokens that it takes', async () => {
+    it('signs a user in by code, asks for approval, and issues tokens that a library accepts', async () => {
       // The library asks `{issuer}/.well-known/openid-configuration` and compares the issuer to the letter.
       const issuer = new URL(`${base}/z/x${mode === 'uaa' ? '/oauth/token' : ''}`)
       const config = await client.discovery(issuer, 'app', undefined, client.ClientSecretBasic('app-secret'), {
@@ -124,7 +124,7 @@ for (const { mode, path } of combinations) {
       assert.equal(page.url(), `${base}/z/x/login`, 'signed out')
     })
 
-    it('finds its metadata where RFC 8414 §3.1 puts it', async () => {
+    it('serves its metadata at the path of RFC 8414 §3.1', async () => {
       const issuer = new URL(`${base}/z/x${mode === 'uaa' ? '/oauth/token' : ''}`)
       const config = await client.discovery(issuer, 'app', undefined, client.ClientSecretBasic('app-secret'), {
         execute: [client.allowInsecureRequests],
@@ -133,7 +133,7 @@ for (const { mode, path } of combinations) {
       assert.equal(config.serverMetadata().token_endpoint, `${base}/z/x/oauth/token`)
     })
 
-    it('keeps its users apart from those of other zones in one browser', async () => {
+    it('has sessions of its own in a browser', async () => {
       const page = await newPage()
       const zones = [
         { at: '', password: 'koala' },

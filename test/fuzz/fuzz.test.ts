@@ -7,9 +7,9 @@ import { TARGETS } from './targets.ts'
 const SEED = 1
 const RUNS = 200
 
-describe('whatever is sent', () => {
+describe('Fuzzing', () => {
   for (const { name, corpus, replay, run } of TARGETS) {
-    it(`${name}: what is known to break parsers does not break this one`, async () => {
+    it(`${name} handles its corpus of known problems`, async () => {
       for (const { why, input } of corpus) {
         await assert.doesNotReject(async () => {
           await replay(input)
@@ -17,7 +17,7 @@ describe('whatever is sent', () => {
       }
     })
 
-    it(`${name}: holds for generated inputs`, async () => {
+    it(`${name} keeps its properties for generated inputs`, async () => {
       const { verdicts, failure } = await run({ runs: RUNS, seed: SEED })
       assert.equal(failure, undefined)
       assert.ok(verdicts.read > 0, 'none was read: the inputs test nothing')
@@ -25,7 +25,7 @@ describe('whatever is sent', () => {
     })
   }
 
-  it('has one corpus for each target', () => {
+  it('has a corpus for each target', () => {
     const files = readdirSync(new URL('corpus', import.meta.url)).toSorted()
     assert.deepEqual(files, TARGETS.map(({ name }) => `${name}.json`).toSorted())
   })
