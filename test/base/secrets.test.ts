@@ -205,7 +205,7 @@ describe('createSecretMemory', () => {
     assert.equal(memory.hasPassed({ ...record }, 'hash of a'), false)
   })
 
-  it('knows whose hash a remembered secret is', () => {
+  it('knows which hash a remembered secret belongs to', () => {
     const memory = createSecretMemory(random)
     assert.equal(memory.hasPassed(record, 'one'), false)
     memory.remember(record, 'one', 'a')

@@ -23,14 +23,14 @@ const filesIn = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile()).length
 
 describe('latchkey compile', () => {
-  it('keeps the compiled code of every module that a start loads, as `npm ci` runs it', () => {
+  it('stores the compiled code of every module loaded at start, as run by `npm ci`', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const cache = temporaryFolder()
     assert.deepEqual(run(scripts.prepare, cache), { status: 0, stdout: '', stderr: '' })
     assert.ok(filesIn(cache) >= loadedAtStart().filter(url => url.startsWith('file:')).length)
   })
 
-  it('takes no option', () => {
+  it('rejects options', () => {
     const { status, stderr } = run('node bin/latchkey.cjs compile --all', temporaryFolder())
     assert.equal(status, 2)
     assert.match(stderr, /--all/)

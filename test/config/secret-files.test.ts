@@ -80,7 +80,7 @@ describe('Permissions of secret files', { skip }, () => {
   })
 })
 
-describe('Secrets in the configuration file itself', { skip }, () => {
+describe('Secrets in the configuration file', { skip }, () => {
   const own = join(folder, 'own')
   mkdirSync(own)
   const OPEN = 'can be read by every account of this machine: take the right from others (chmod o-r)'
@@ -101,12 +101,12 @@ describe('Secrets in the configuration file itself', { skip }, () => {
     assert.deepEqual(await warningsAbout(mail), [`smtp.password: /latchkey.yml ${OPEN}`])
   })
 
-  it('cause one warning, however many there are', async () => {
+  it('cause one warning for several secrets', async () => {
     const clients = `bootstrap: { clients: [${client('first-secret')}, ${client('the-second-secret')}] }`
     assert.deepEqual(await warningsAbout(`${mail}\n${clients}`), [`smtp.password and 2 more: /latchkey.yml ${OPEN}`])
   })
 
-  it('may be there if others cannot read it', async () => {
+  it('cause no warning if others cannot read the file', async () => {
     assert.deepEqual(await warningsAbout(mail, 0o640), [])
   })
 
@@ -115,8 +115,8 @@ describe('Secrets in the configuration file itself', { skip }, () => {
   ): string => `bootstrap: { identity_providers: [{ type: oidc1.0, originKey: a, name: A,
     config: { issuer: 'https://a.example', relyingPartyId: b, ${settings} } }] }`
   const secrets = [
-    { name: 'a password of the database', text: 'database: postgres://u:hidden@127.0.0.1/x', warned: true },
-    { name: 'a database without one', text: 'database: postgres://u@127.0.0.1/x', warned: false },
+    { name: 'a database password', text: 'database: postgres://u:hidden@127.0.0.1/x', warned: true },
+    { name: 'a database URL without a password', text: 'database: postgres://u@127.0.0.1/x', warned: false },
     { name: 'a file', text: 'database: sqlite:./data/x.db', warned: false },
     { name: 'a variable', text: `bootstrap: { clients: [${client('${ANY}')}] }`, warned: false },
     { name: 'a variable in a URL', text: 'database: postgres://u:${ANY}@127.0.0.1/x', warned: false },
@@ -135,9 +135,9 @@ describe('Secrets in the configuration file itself', { skip }, () => {
       text: `signing_keys: { active: k, keys: { k: { alg: ES256, pem: ${JSON.stringify(privatePem('ec', 'P-256'))} } } }`,
       warned: true,
     },
-    { name: 'rules of passwords', text: 'password: { policy: { global: { minLength: 12 } } }', warned: false },
+    { name: 'password rules', text: 'password: { policy: { global: { minLength: 12 } } }', warned: false },
     {
-      name: 'nothing secret below a key with such a name',
+      name: 'values under a key named like a secret',
       text: `signing_keys:
   active: secret
   keys: { secret: { alg: ES256, pem_file: key.pem } }`,
@@ -145,7 +145,7 @@ describe('Secrets in the configuration file itself', { skip }, () => {
     },
   ]
   for (const { name, text, warned } of secrets) {
-    it(`${warned ? 'are' : 'are not'} ${name}`, async () => {
+    it(`${warned ? 'include' : 'do not include'} ${name}`, async () => {
       writeFileSync(join(own, 'key.pem'), privatePem('ec', 'P-256'))
       chmodSync(join(own, 'key.pem'), 0o600)
       assert.equal((await warningsAbout(text)).length, warned ? 1 : 0)

@@ -213,7 +213,7 @@ describe('Malformed requests', { concurrency: 4 }, () => {
       statuses: [400],
     },
     ...['gzip, chunked', 'identity, chunked'].map(codings => ({
-      name: `the transfer codings ${codings}, and what follows them`,
+      name: `the transfer codings ${codings}, followed by another request`,
       bytes: `${POST}Transfer-Encoding: ${codings}\r\n\r\n0\r\n\r\n${get('/healthz')}`,
       statuses: [400],
     })),

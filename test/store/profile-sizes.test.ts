@@ -22,7 +22,7 @@ const FITTING = Math.floor(MAX / (Buffer.byteLength(TITLE) + 12))
 const PAGE = { filter: parseFilter('id pr', 'scim'), sortBy: 'id', descending: false, dialect: 'scim' } as const
 
 for (const kind of DATABASE_KINDS) {
-  describe(`users with large profiles on ${kind}`, () => {
+  describe(`Users with large profiles on ${kind}`, () => {
     let database: TestDatabase
     let store: Store
     let db: Database
@@ -59,7 +59,7 @@ for (const kind of DATABASE_KINDS) {
     const expected = (from: number, to: number): readonly string[] =>
       Array.from({ length: to - from }, (_, index) => `u${String(from + index).padStart(3, '0')}`)
 
-    it('are read as far as a page by number shows them', async () => {
+    it('are read up to the size limit of a page by number', async () => {
       bytes = 0
       const { records, totalResults } = await createUserList(db).list('z', { ...PAGE, startIndex: 1, count: USERS })
       assert.equal(totalResults, USERS)
@@ -68,7 +68,7 @@ for (const kind of DATABASE_KINDS) {
       assert.ok(bytes > MAX * 0.9 && bytes < MAX * 1.1, String(bytes))
     })
 
-    it('are read as far as a page by cursor shows them, and the next one goes on there', async () => {
+    it('are read up to the size limit of a page by cursor, which continues there', async () => {
       const lists = createUserList(db)
       bytes = 0
       const first = await lists.page('z', { ...PAGE, count: USERS })
@@ -78,13 +78,13 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(idsOf(records), expected(FITTING, FITTING * 2))
     })
 
-    it('come in the order of the page, backwards too', async () => {
+    it('are returned in order, also descending', async () => {
       const query = { ...PAGE, descending: true, startIndex: 2, count: 66 }
       const { records } = await createUserList(db).list('z', query)
       assert.deepEqual(idsOf(records), expected(USERS - 67, USERS - 1).toReversed())
     })
 
-    it('are all the record has', async () => {
+    it('are read with all members', async () => {
       const { records } = await createUserList(db).list('small', { ...PAGE, startIndex: 1, count: 10 })
       assert.deepEqual(records, [await store.users.find('small', 'x')])
     })

@@ -11,7 +11,7 @@ const authority = (name: string, options: Parameters<typeof issue>[0] = {}) =>
 const unknown = (isCritical: boolean) => ({ id: '2a0304', isCritical, value: Buffer.from('0500', 'hex') })
 const policies = { id: '551d20', isCritical: true, value: Buffer.from('3000', 'hex') }
 
-describe('a chain of certificates', () => {
+describe('leadsToRoot', () => {
   const root = authority('root')
   const middle = authority('middle', { issuer: root })
   const constrained = authority('constrained', { extensions: [onlyHostsOf('partner.example')] })
@@ -25,48 +25,73 @@ describe('a chain of certificates', () => {
 
   const of = (issuer: TestCertificate, options: Parameters<typeof issue>[0] = {}) => issue({ issuer, ...options })
   const cases: readonly { name: string; chain: readonly TestCertificate[]; root: TestCertificate; leads: boolean }[] = [
-    { name: 'leads to the root that issued it', chain: [of(root)], root, leads: true },
-    { name: 'leads there by an authority between', chain: [of(middle), middle], root, leads: true },
-    { name: 'leads there with the root in it', chain: [of(middle), middle, root], root, leads: true },
-    { name: 'leads nowhere without the authority between', chain: [of(middle)], root, leads: false },
+    { name: 'accepts a certificate issued by the root', chain: [of(root)], root, leads: true },
+    { name: 'accepts an intermediate certificate', chain: [of(middle), middle], root, leads: true },
+    { name: 'accepts a chain that includes the root', chain: [of(middle), middle, root], root, leads: true },
+    { name: 'rejects a missing intermediate certificate', chain: [of(middle)], root, leads: false },
     {
-      name: 'leads nowhere by a certificate that is no authority',
+      name: 'rejects an issuer that is not a certification authority',
       chain: [of(of(root)), of(root)],
       root,
       leads: false,
     },
-    { name: 'does not lead to a root that has expired', chain: [of(old)], root: old, leads: false },
+    { name: 'rejects an expired root', chain: [of(old)], root: old, leads: false },
     {
-      name: 'does not lead to a root with name constraints',
+      name: 'rejects a root with critical name constraints',
       chain: [of(constrained)],
       root: constrained,
       leads: false,
     },
-    { name: 'nor if they are not critical', chain: [of(lenient)], root: lenient, leads: false },
-    { name: 'does not lead to a root with an unknown condition', chain: [of(strange)], root: strange, leads: false },
     {
-      name: 'leads nowhere with an unknown critical extension in its own certificate',
+      name: 'rejects a root with name constraints that are not critical',
+      chain: [of(lenient)],
+      root: lenient,
+      leads: false,
+    },
+    { name: 'rejects a root with an unknown critical extension', chain: [of(strange)], root: strange, leads: false },
+    {
+      name: 'rejects a certificate with an unknown critical extension',
       chain: [of(root, { extensions: [unknown(true)] })],
       root,
       leads: false,
     },
     {
-      name: 'leads to the root with an unknown one that is not critical',
+      name: 'accepts a certificate with an unknown extension that is not critical',
       chain: [of(root, { extensions: [unknown(false)] })],
       root,
       leads: true,
     },
-    { name: 'leads there with critical policies', chain: [of(root, { extensions: [policies] })], root, leads: true },
+    { name: 'accepts critical policies', chain: [of(root, { extensions: [policies] })], root, leads: true },
     {
-      name: 'leads nowhere with an extension twice',
+      name: 'rejects a repeated extension',
       chain: [of(root, { extensions: [unknown(false), unknown(false)] })],
       root,
       leads: false,
     },
-    { name: 'leads to a root of path length 0 that issued it', chain: [of(shallow)], root: shallow, leads: true },
-    { name: 'does not lead there by another authority', chain: [of(below), below], root: shallow, leads: false },
-    { name: 'nor with the root in it', chain: [of(below), below, shallow], root: shallow, leads: false },
-    { name: 'leads to one of path length 1 by one other', chain: [of(belowDeep), belowDeep], root: deep, leads: true },
+    {
+      name: 'accepts a certificate issued by a root of path length 0',
+      chain: [of(shallow)],
+      root: shallow,
+      leads: true,
+    },
+    {
+      name: 'rejects an intermediate certificate below a root of path length 0',
+      chain: [of(below), below],
+      root: shallow,
+      leads: false,
+    },
+    {
+      name: 'rejects an intermediate certificate in a chain that includes a root of path length 0',
+      chain: [of(below), below, shallow],
+      root: shallow,
+      leads: false,
+    },
+    {
+      name: 'accepts one intermediate certificate below a root of path length 1',
+      chain: [of(belowDeep), belowDeep],
+      root: deep,
+      leads: true,
+    },
   ]
   for (const { name, chain, root: trusted, leads } of cases) {
     it(name, () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keepLatest } from '../../../src/base/text/latest.ts'
 
-describe('the latest result', () => {
+describe('keepLatest', () => {
   const long = 'x'.repeat(40_000)
   const counted = () => {
     const parsed: string[] = []
@@ -13,7 +13,7 @@ describe('the latest result', () => {
     return { parsed, parse }
   }
 
-  it('is kept for a long text, also for an equal one, until another one is parsed', () => {
+  it('keeps the result for a long string until another one is parsed', () => {
     const { parsed, parse } = counted()
     assert.equal(parse(long), 40_000)
     assert.equal(parse(`x${long.slice(1)}`), 40_000)
@@ -23,7 +23,7 @@ describe('the latest result', () => {
     assert.equal(parsed.length, 3)
   })
 
-  it('is neither kept nor replaced for a short text', () => {
+  it('neither keeps nor replaces the result for a short string', () => {
     const { parsed, parse } = counted()
     for (const text of [long, 'short', 'short', long]) assert.equal(parse(text), text.length)
     assert.deepEqual(parsed, [long, 'short', 'short'])

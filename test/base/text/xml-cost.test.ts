@@ -2,19 +2,20 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nodesOfText } from '../../../src/base/text/xml-cost.ts'
 
-describe('the nodes of a text', () => {
+describe('nodesOfText', () => {
   const cases = [
     { name: 'nothing', text: '', want: 0 },
-    { name: 'a node of characters, less one', text: 'a'.repeat(359), want: 0 },
-    { name: 'a node of characters', text: 'a'.repeat(360), want: 1 },
-    { name: 'references, less one', text: '&'.repeat(44), want: 0 },
-    { name: 'references', text: '&'.repeat(45), want: 1 },
-    { name: 'line feeds, less one', text: '\n'.repeat(89), want: 0 },
-    { name: 'line feeds', text: '\n'.repeat(90), want: 1 },
+    { name: 'one character less than a node', text: 'a'.repeat(359), want: 0 },
+    { name: 'enough characters for a node', text: 'a'.repeat(360), want: 1 },
+    { name: 'one reference less than a node', text: '&'.repeat(44), want: 0 },
+    { name: 'enough references for a node', text: '&'.repeat(45), want: 1 },
+    { name: 'one line feed less than a node', text: '\n'.repeat(89), want: 0 },
+    { name: 'enough line feeds for a node', text: '\n'.repeat(90), want: 1 },
     { name: 'carriage returns', text: '\r'.repeat(90), want: 1 },
     { name: 'tabs', text: '\t'.repeat(90), want: 1 },
     { name: 'brackets', text: ']'.repeat(90), want: 1 },
-    { name: 'all of them', text: `${'&\n]'.repeat(90)}${'a'.repeat(90)}`, want: 1 + 2 + 2 },
+    { name: 'a mixture of these', text: `${'&\n]'.repeat(90)}${'a'.repeat(90)}`, want: 1 + 2 + 2 },
   ]
-  for (const { name, text, want } of cases) it(`are ${want} for ${name}`, () => assert.equal(nodesOfText(text), want))
+  for (const { name, text, want } of cases)
+    it(`returns ${want} for ${name}`, () => assert.equal(nodesOfText(text), want))
 })

@@ -92,7 +92,7 @@ it('warns of a provider at a forbidden address', async () => {
   assert.deepEqual(await directory('ldaps://directory.example.org'), [])
 })
 
-it('warns of providers that assertions cannot choose among, in every zone', async () => {
+it('warns of providers with the same issuer for the JWT bearer grant, in every zone', async () => {
   const load = async (providers: readonly (object | undefined)[], grants: unknown): Promise<readonly string[]> => {
     const client = {
       client_id: 'app',

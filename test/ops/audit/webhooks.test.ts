@@ -206,8 +206,8 @@ describe('Audit webhooks', () => {
     }
   })
 
-  describe('beside slow ones', () => {
-    /** Answers when it is told to. */
+  describe('with slow webhooks', () => {
+    /** Responds when the test says so. */
     const waiting: (() => void)[] = []
     const slow = createServer((request, response) => {
       request.resume().on('end', () => {
@@ -237,11 +237,11 @@ describe('Audit webhooks', () => {
     const answerAll = (): void => {
       for (const end of waiting.splice(0)) end()
     }
-    const until = async (isSo: () => boolean): Promise<void> => {
-      while (!isSo()) await once(arrivals, 'message')
+    const until = async (condition: () => boolean): Promise<void> => {
+      while (!condition()) await once(arrivals, 'message')
     }
 
-    it('receive the entries of every zone at once, however many connections the others hold', async () => {
+    it('receive entries of every zone at once, however many connections the slow ones hold', async () => {
       const on = await startBeside(3)
       for (const host of ['localhost:8080', 'z1.localhost:8080', 'z2.localhost:8080']) await act(on, 1, host)
       const delivery = on.app.trail?.deliver()
@@ -256,7 +256,7 @@ describe('Audit webhooks', () => {
       )
     })
 
-    it('receive further entries while another still has the first ones', async () => {
+    it('receive further entries while a slow one still processes the first', async () => {
       const on = await startBeside(1)
       const { trail } = on.app
       assert.ok(trail)
