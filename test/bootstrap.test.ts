@@ -39,7 +39,7 @@ async function openCounting(): Promise<{ readonly store: Store; readonly rowsWri
 }
 after(() => Promise.all(stores.map(store => store.close())))
 
-/** Counts what costs time at a start. */
+/** Counts the operations that make a start slow. */
 function countingPasswords(): Passwords & { hashes: number; verifications: number } {
   const counting = {
     ...hashing,

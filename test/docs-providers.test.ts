@@ -46,7 +46,7 @@ function objectIn(text: string | undefined): JsonRecord {
   return value
 }
 
-/** The record of a page, and the claims or members that come back, if it has an example. */
+/** The record of a page, and its example of returned claims or members, if any. */
 function pageOf(page: string) {
   const [text, claims] = blocksIn(textOf(page), 'json')
   const record = objectIn(text)

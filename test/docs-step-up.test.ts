@@ -85,7 +85,7 @@ describe('docs/step-up.md', () => {
   const call = (path: string, accessToken: string): Promise<Called> =>
     recipe.callApi(config, { url: apiUrl + path, accessToken, redirectUri: CALLBACK, scope })
 
-  /** Sends the browser, signed in already, to the address; where it came to an end. */
+  /** Opens the URL in a signed-in browser, and returns where it ended. */
   async function visit(browser: Browser, url: URL): Promise<URL> {
     const answer = await browser.send(url.pathname + url.search)
     assert.equal(answer.status, 302, answer.text)

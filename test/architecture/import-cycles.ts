@@ -53,7 +53,7 @@ function cyclesOf(imports: ReadonlyMap<string, readonly string[]>): readonly (re
   return circles
 }
 
-/** The circles that are not allowed, each as its files. */
+/** The forbidden cycles, each as its files. */
 export function forbiddenCycles(files: readonly SourceFile[]): readonly string[] {
   const all = files.filter(({ path }) => path.startsWith('src/')).map(file => [file.path, importsOf(file)] as const)
   const graph = (keep: (each: Import) => boolean) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MAX_FILE_LINES, violations } from './rules.ts'
 
-/** A planted file and a part of the one finding that it must lead to, or `undefined` for none. */
+/** A file, and a part of the only finding expected for it, or `undefined` for none. */
 interface Case {
   readonly name: string
   readonly path: string

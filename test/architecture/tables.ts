@@ -58,11 +58,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The files that read the configuration. */
 export const CONFIG = /^src\/config(?:-[a-z0-9-]+|\/.+)?\.ts$/
-/** Applies the configuration through what the areas stand on, and never through an area. */
+/** Applies the configuration through the layers below the areas, never through an area. */
 export const BOOTSTRAP = /^src\/bootstrap(?:\/.+)?\.ts$/
 /** Those with endpoints, which never import one another. */
 export const AREAS = new Set(['oauth', 'login', 'admin'])
-/** Files that put the others together, and may import nearly all. */
+/** Files that compose others, and may import nearly everything. */
 export const WIRING = /^src\/(?:app(?:\/.+)?|main(?:\/.+)?|bootstrap(?:\/.+)?|cli\/.+)\.ts$/
 const NOWHERE = /(?!)/
 
@@ -110,7 +110,7 @@ export const OWNED_MODULES: readonly OwnedModules[] = [
   },
 ]
 
-/** Calls and phrases that have one owner; they are looked for outside comments and strings. */
+/** Restricted calls and phrases with their only owner; searched outside comments and strings. */
 export const OWNED_PHRASES: readonly OwnedPhrase[] = [
   {
     phrase: /(?<![.\w$#])fetch\s*\(|\bglobalThis\s*\.\s*fetch\b/g,
@@ -161,7 +161,7 @@ export const OWNED_PHRASES: readonly OwnedPhrase[] = [
   },
 ]
 
-/** Phrases that no file may have. */
+/** Forbidden phrases. */
 export const BANNED_PHRASES: readonly { readonly phrase: RegExp; readonly rule: string }[] = [
   { phrase: /(?<![.\w$])enum\s+[A-Za-z_$]/g, rule: 'a union of literals is used instead of an enum' },
   { phrase: /\bexport\s+default\b|\bas\s+default\b|\bexport\s*=/g, rule: 'exports have names: no default export' },

@@ -8,7 +8,7 @@ interface Thing {
   readonly name: string
 }
 
-/** A loader that counts its calls and answers when the test says so. */
+/** A loader that counts its calls and resolves when the test does. */
 function controlledLoader() {
   const open: PromiseWithResolvers<Thing | undefined>[] = []
   let calls = 0
@@ -31,7 +31,7 @@ const thing = (name: string): Thing => ({ name })
 const loadOf = (value: Thing | undefined) => (): Promise<Thing | undefined> => Promise.resolve(value)
 const mustNotLoad = (): Promise<never> => Promise.reject(new Error('loaded again'))
 
-/** Fills a cache with things named after their keys. */
+/** A cache of values named like their keys. */
 async function filled(capacity: number, ...keys: readonly string[]): Promise<Cache<Thing>> {
   const cache = createCache<Thing>({ capacity })
   for (const key of keys) await cache.get(key, loadOf(thing(key)))

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createFairCache } from '../../src/base/fair-cache.ts'
 
 describe('createFairCache', () => {
-  /** One whose values are their keys. */
+  /** A cache whose values are their keys. */
   function filled(capacity: number, ...keys: readonly (readonly [owner: string, key: string])[]) {
     const cache = createFairCache<string>({ capacity })
     for (const [owner, key] of keys) cache.set(key, owner, key)

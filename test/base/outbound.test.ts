@@ -366,7 +366,7 @@ describe('Outbound requests', () => {
   const hosts = (count: number, prefix = 'h') =>
     Array.from({ length: count }, (_, index) => `https://${prefix}${index}.example/`)
   const ofZone = (zoneId: string, purpose: OutboundShare['purpose'] = 'background') => ({ zoneId, purpose })
-  /** One whose requests are never answered. */
+  /** One whose requests never get a response. */
   const endless = () => lenient({ resolve: () => new Promise(() => {}) })
   const isBusy = async (outbound: Pick<Outbound, 'getJson'>, share: OutboundShare): Promise<boolean> =>
     Promise.race([

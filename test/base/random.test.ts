@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../src/base/random.ts'
 
-/** So many standard deviations that chance fails the test less than once in a hundred million runs. */
+/** Standard deviations beyond which chance fails the test less than once in a hundred million runs. */
 const FAR_OFF = 6.5
 
 function assertEven(text: string, alphabetSize: number): void {

@@ -287,7 +287,7 @@ describe('The master keys of a running server', () => {
       lines.push(line)
       heard()
     }
-    /** The line that what happens is answered with. */
+    /** The line logged in response. */
     const answer = async (happens: () => void): Promise<string | undefined> => {
       const deadline = setTimeout(() => heard(), 20_000) // and keeps the process: files are watched without
       const isHeard = new Promise<void>(resolve => {

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 const REQUEST = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const POST = 'POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n'
 
-/** Connects, as often as asked; those that fail are left out. */
+/** Opens connections, omitting those that fail. */
 async function open(port: number, count: number): Promise<Socket[]> {
   const sockets: Socket[] = []
   const lanes = Array.from({ length: count }, (_, index) => index).values()
@@ -25,7 +25,7 @@ async function open(port: number, count: number): Promise<Socket[]> {
 
 const leave = (sockets: readonly Socket[]): void => sockets.forEach(socket => socket.destroy())
 
-/** Requests byte by byte, which never end. */
+/** Requests sent byte by byte, never completed. */
 export async function slowClients(port: number): Promise<void> {
   const sockets = await open(port, 300)
   for (const [index, socket] of sockets.entries())
@@ -37,7 +37,7 @@ export async function slowClients(port: number): Promise<void> {
   leave(sockets)
 }
 
-/** Half of each connection is closed at some moment, and answers are not read. */
+/** Closes half of each connection at some time, without reading responses. */
 export async function halfClosed(port: number): Promise<void> {
   for (const bytes of ['', 'GET / HT', REQUEST, `${POST}Content-Length: 500\r\n\r\nabc`, REQUEST.repeat(20)]) {
     const sockets = await open(port, 60)
@@ -50,7 +50,7 @@ export async function halfClosed(port: number): Promise<void> {
   }
 }
 
-/** Requests and nonsense in one piece. */
+/** Requests mixed with garbage in one packet. */
 export async function garbage(port: number): Promise<void> {
   const noise = Buffer.from(Array.from({ length: 4096 }, (_, index) => (index * 7919) % 256)).toString('latin1')
   for (let turn = 0; turn < 10; turn += 1) {
@@ -64,7 +64,7 @@ export async function garbage(port: number): Promise<void> {
   }
 }
 
-/** So many connections, a tenth of them after a request; returns how many could be made. They stay for three seconds. */
+/** Opens this many connections for three seconds, a tenth of them with a request; returns how many succeeded. */
 export async function openConnections(port: number, count: number): Promise<number> {
   const sockets = await open(port, count)
   for (const [index, socket] of sockets.entries()) {

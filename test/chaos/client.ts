@@ -4,9 +4,9 @@ import { Agent } from 'node:http'
 import { send, visit } from '../support/visitor.ts'
 import type { Incoming, Outgoing, Visitor } from '../support/visitor.ts'
 
-/** 503 with `Retry-After`: it may have happened or not. */
+/** 503 with `Retry-After`: the operation may have happened. */
 export class Unavailable extends Error {}
-/** The connection ended, could not be made, or nothing came in time: it may have happened or not. */
+/** The connection closed, failed or timed out: the operation may have happened. */
 export class Broken extends Error {}
 /** What must not happen, whatever the trouble. */
 export class Violation extends Error {}
@@ -27,7 +27,7 @@ export interface RoundRobin {
   close(): void
 }
 
-/** How long a request is waited for. */
+/** The timeout of a request. */
 export const PATIENCE_MS = 5000
 
 /** How the requests are sent. */
@@ -39,7 +39,7 @@ interface RoundRobinOptions {
 
 const NETWORKS = 10_000
 
-/** Connects when asked. */
+/** Connects on demand. */
 export function createRoundRobin(
   targets: readonly Target[],
   { patienceMs = PATIENCE_MS, isCrowd = false }: RoundRobinOptions = {},
@@ -72,6 +72,6 @@ export function createRoundRobin(
   return { ask, visitor: () => visit('', agent, ask), close: () => agent.destroy() }
 }
 
-/** For an answer that is not what it must be. */
+/** For an unexpected response. */
 export const unexpected = (what: string, { status, headers, text }: Incoming): Violation =>
   new Violation(`${what}: ${status} ${headers.location ?? ''} ${text.slice(0, 300)}`)

@@ -7,10 +7,10 @@ import type { Ledger, Person } from './ledger.ts'
 import { assertWhole, authorization } from './operations.ts'
 
 const AT_ONCE = 8
-/** A busy machine makes trouble of its own: what only asks is asked again. */
+/** A busy machine causes errors of its own, so reads are repeated. */
 const ATTEMPTS = 10
 
-/** Returns what is not as it was acknowledged, and what happened by half; nothing if all is well. */
+/** Returns differences from acknowledged states, and partial changes; empty if consistent. */
 export async function compare(nodes: RoundRobin, ledger: Ledger): Promise<readonly string[]> {
   const wrong: string[] = []
   const { people, refreshTokens, opaqueTokens, sessions, doubtfulNames } = ledger

@@ -21,9 +21,9 @@ export interface Node extends Target {
   readonly server: ServerProcess
   /** Starts it again, after it was stopped or killed. */
   start(): Promise<void>
-  /** Ends it, by default with SIGTERM; a load balancer notices at once. */
+  /** Ends it, by default with SIGTERM; the load balancer notices at once. */
   stop(signal?: NodeJS.Signals): Promise<void>
-  /** Takes it from the load balancer, or gives it back. */
+  /** Removes it from the load balancer, or adds it again. */
   hide(isHidden: boolean): void
 }
 

@@ -2,17 +2,17 @@
 // happened wholly or not at all.
 import type { Visitor } from '../support/visitor.ts'
 
-/** Things of one kind, and what became of them. */
+/** Objects of one kind, and their states. */
 export interface Entries<T> {
   /** Acknowledged and not ended. */
   readonly kept: Set<T>
-  /** Their end was acknowledged. */
+  /** Whose end was acknowledged. */
   readonly ended: Set<T>
-  /** Their end was requested without an answer. */
+  /** Whose end was requested without a response. */
   readonly doubtful: Set<T>
-  /** The oldest one that is kept, if there are more than a few; the caller ends it. */
+  /** The oldest one, if there are more than a few, for the caller to end. */
   take(): T | undefined
-  /** Ends one: it is doubtful until `work` returns. */
+  /** Ends one: its state is uncertain until `work` returns. */
   end<R>(entry: T, work: () => Promise<R>): Promise<R>
 }
 
@@ -32,20 +32,20 @@ export interface Person {
 /** A signed-in browser, by its cookies. */
 export type Session = Visitor['cookies']
 
-/** Everything that is compared with the server afterwards. */
+/** Everything compared with the server afterwards. */
 export interface Ledger {
   readonly people: Entries<Person>
-  /** Names of users who may exist, since no answer came. */
+  /** Names of users that may exist, since there was no response. */
   readonly doubtfulNames: Set<string>
   readonly refreshTokens: Entries<string>
   readonly opaqueTokens: Entries<string>
   readonly sessions: Entries<Session>
 }
 
-/** How many are kept before any is ended. */
+/** How many are kept before one is ended. */
 const STOCK = 8
 
-/** Ended entries that are remembered: the last ones. */
+/** Ended entries: only the latest are kept. */
 const MAX_ENDED = 2000
 
 function createEntries<T>(): Entries<T> {
@@ -84,7 +84,7 @@ export const createLedger = (): Ledger => ({
   sessions: createEntries(),
 })
 
-/** How much there is to compare. */
+/** The number of records to compare. */
 export const sizesOf = ({ doubtfulNames, ...all }: Ledger): string =>
   Object.entries(all)
     .map(([name, { kept, ended, doubtful }]) => `${name} ${kept.size}+${ended.size} ended+${doubtful.size} in doubt`)

@@ -6,9 +6,9 @@ import type { Socket } from 'node:net'
 /** What it does with bytes. */
 export type LineState =
   | 'open'
-  /** Nothing passes, without an error, as when a switch fails. What was sent arrives once it is open again. */
+  /** Drops nothing but delivers nothing either, as when a switch fails; pending data arrives once reopened. */
   | 'silent'
-  /** Connections end, and new ones are refused. */
+  /** Connections are closed, and new ones refused. */
   | 'cut'
 
 /** One line. */
@@ -16,7 +16,7 @@ export interface Line {
   /** The URL of the database through it. */
   readonly url: string
   set(state: LineState): void
-  /** Every answer of the database comes later by so much. */
+  /** Delays each response of the database by this time. */
   delay(milliseconds: number): void
   close(): Promise<void>
 }

@@ -10,30 +10,30 @@ export type Outcome = 'done' | 'refused' | 'broken'
 export interface Tried {
   readonly name: string
   readonly outcome: Outcome
-  /** By `performance.now()`. */
+  /** In `performance.now()` time. */
   readonly begun: number
   readonly milliseconds: number
   /** What went wrong. */
   readonly reason?: string
 }
 
-/** A load that runs. */
+/** A running load. */
 export interface Load {
   /** What was tried, in the order of its end. The caller may empty it. */
   readonly tried: Tried[]
   /** What must not be; at most some of it is kept. */
   readonly violations: string[]
-  /** Operations that were not begun, since too many were under way. */
+  /** Operations skipped because too many were running. */
   skipped(): number
-  /** Ends it, and waits for what is under way. */
+  /** Ends it after running operations are done. */
   stop(): Promise<void>
 }
 
-/** More under way than this, and none is begun. */
+/** The maximum of concurrent operations. */
 const MAX_UNDER_WAY = 300
 const MAX_VIOLATIONS = 20
 
-/** Begins at once. */
+/** Starts immediately. */
 export function drive({ all, order }: Operations, perSecond: number): Load {
   const tried: Tried[] = []
   const violations: string[] = []

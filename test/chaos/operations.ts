@@ -9,13 +9,13 @@ import { Broken, Unavailable, unexpected, Violation } from './client.ts'
 import type { RoundRobin } from './client.ts'
 import type { Ledger, Person } from './ledger.ts'
 
-/** Does one thing; undefined when there was nothing to do it with. */
+/** Performs one operation; undefined if it had no record to use. */
 export type Operation = () => Promise<unknown>
 
 /** The operations by name, most of them several times as often as others. */
 export interface Operations {
   readonly all: Readonly<Record<string, Operation>>
-  /** Names in the order in which they are taken, again and again. */
+  /** Names in order, taken cyclically. */
   readonly order: readonly string[]
 }
 
@@ -104,7 +104,7 @@ export function createOperations(nodes: RoundRobin, ledger: Ledger, baseUrl: str
     return nodes.ask(path, { method, bearer: bearer.value, ...(json !== undefined && { json }) })
   }
 
-  /** A user whose record no other operation touches meanwhile. */
+  /** A user whose record no other operation uses concurrently. */
   async function withPerson(
     work: (person: Person) => Promise<unknown>,
     fits?: (person: Person) => boolean,
@@ -345,7 +345,7 @@ export const authorization = (clientId: string, verifier: string): Record<string
   code_challenge_method: 'S256',
 })
 
-/** Every name as often as it says, evenly spread. */
+/** Each name as often as its count, evenly distributed. */
 function spread(shares: Readonly<Record<string, number>>): readonly string[] {
   const places = Object.entries(shares).flatMap(([name, share], index) =>
     Array.from({ length: share }, (_, turn) => ({ name, at: (turn + index / 20) / share })),

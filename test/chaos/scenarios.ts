@@ -13,7 +13,7 @@ import { openConnections, garbage, halfClosed, slowClients } from './bad-clients
 import type { Node } from './deployment.ts'
 import type { Place, Scene, Trouble } from './scene.ts'
 
-/** One trouble. */
+/** One fault. */
 export interface Scenario {
   /** For the command line. */
   readonly name: string
@@ -71,11 +71,11 @@ function fill(folder: string): string {
   return filler
 }
 
-/** Makes files of the database unchangeable, even for who has them open. */
+/** Makes the database files immutable, also through open descriptors. */
 const guard = (option: '+i' | '-i', folder: string): boolean =>
   spawnSync('chattr', [option, ...['', '-wal'].map(end => join(folder, `latchkey.db${end}`))]).status === 0
 
-/** Every scenario, the quick ones first. */
+/** Every scenario, the fast ones first. */
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'kill-node',
@@ -314,7 +314,7 @@ function jump(node: Node, seconds: number): void {
   node.server.signal('SIGUSR2')
 }
 
-/** A client that a node knows, to be deleted elsewhere while that node cannot hear of it. */
+/** A client cached by a node, to be deleted elsewhere while that node receives no notifications. */
 async function createClient(node: Node): Promise<{ remove(at: Node): Promise<void>; isUnknown(): Promise<void> }> {
   const id = `former-${Date.now()}`
   const manage = async (at: Node, method: string, path: string, json?: unknown): Promise<number> => {

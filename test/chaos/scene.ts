@@ -34,7 +34,7 @@ export interface Place {
   readonly clocks?: boolean
 }
 
-/** A place that is set up, and under load. */
+/** A deployment under load. */
 export interface Scene {
   readonly nodes: readonly Node[]
   /** The line of each node, with PostgreSQL. */
@@ -45,7 +45,7 @@ export interface Scene {
   readonly client: RoundRobin
   readonly ledger: Ledger
   readonly load: Load
-  /** Ends the load, and returns whatever is not as it must be. */
+  /** Ends the load, and returns all violations. */
   finish(): Promise<{ readonly wrong: readonly string[]; readonly compared: string }>
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export interface Scene {
 /** Operations a second. */
 export const RATE = 30
 
-/** Sets a place up; undefined where this machine does not permit it. */
+/** Sets up a deployment; undefined if this machine does not permit it. */
 export async function openScene(
   { database, nodes: count, clocks = false }: Place,
   rate = RATE,
@@ -117,10 +117,10 @@ export async function openScene(
 
 /** What operators are promised. */
 const RECOVERY_MS = 5000
-/** All is well when for so long everything was. */
+/** How long there must be no failure for the scene to count as recovered. */
 const CALM_MS = 700
 
-/** Makes something go wrong and ends it; may return what is to be checked once all is well again. */
+/** Injects a fault and ends it; may return a check to run after recovery. */
 export type Trouble = (scene: Scene) => Promise<void | (() => Promise<void>)>
 
 /** What a trouble did. */
@@ -128,7 +128,7 @@ export interface Endured {
   readonly done: number
   readonly refused: number
   readonly broken: number
-  /** From its end until the last operation began that failed. */
+  /** From the end of the fault to the start of the last failed operation. */
   readonly recoveryMs: number
 }
 
@@ -140,7 +140,7 @@ export async function settle(scene: Scene, operations = RATE): Promise<void> {
   await untilRecovered(scene, performance.now())
 }
 
-/** Makes the trouble in a scene where all is well, and waits until all is well again; throws if that takes too long. */
+/** Injects the fault in a healthy scene, and waits for recovery; throws if that takes too long. */
 export async function runWithTrouble(scene: Scene, trouble: Trouble): Promise<Endured> {
   scene.load.tried.length = 0
   const check = await trouble(scene)
@@ -154,7 +154,7 @@ export async function runWithTrouble(scene: Scene, trouble: Trouble): Promise<En
 const allHealthy = async (nodes: readonly Node[]): Promise<boolean> =>
   (await Promise.all(nodes.map(({ port }) => isHealthy(port)))).every(Boolean)
 
-/** Returns how long after `since` the last operation began that failed. */
+/** Returns the time from `since` to the start of the last failed operation. */
 async function untilRecovered({ load, nodes }: Scene, since: number): Promise<number> {
   for (;;) {
     await pause(20)

@@ -66,7 +66,7 @@ describe('Starting on a terminal', { skip: !hasScript && 'script (util-linux) is
   const root = temporaryFolder()
   const launcher = join(import.meta.dirname, '../../bin/latchkey.cjs')
 
-  /** The server on a pseudo-terminal, and what it has written there so far. */
+  /** The server on a pseudo-terminal, and its output so far. */
   async function onTerminal(env: Readonly<Record<string, string>>) {
     const port = await freePort()
     const command = `exec '${process.execPath}' '${launcher}' --port ${port} --database sqlite::memory:`

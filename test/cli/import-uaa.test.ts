@@ -76,7 +76,7 @@ const ofAnn = {
   aud: ['app', 'openid', 'orders'],
 }
 
-/** A zone of a UAA that is in use: each kind of record at least once. */
+/** A zone of a UAA with at least one record of each kind. */
 async function fill(uaa: TestUaa, issuer: string): Promise<void> {
   const insert = (table: string, row: TestRow): Promise<void> => uaa.insert(table, row)
   await insert('identity_zone', {

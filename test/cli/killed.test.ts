@@ -27,14 +27,14 @@ const KILLER = pathToFileURL(join(import.meta.dirname, '../support/kill-at-state
 const clock = systemClock
 const random = createRandom()
 
-/** The environment of a process that is killed at a statement. */
+/** The environment of a process to be killed at a statement. */
 const killedAt = (at: number, when: 'before' | 'after') => ({
   NODE_OPTIONS: `--import=${KILLER}`,
   KILL_AT: String(at),
   KILL_WHEN: when,
 })
 
-/** Runs it until it ends by itself, killed later and later; `meanwhile` looks at what is there. Answers how often it was killed. */
+/** Runs it until it completes, killed later each time; `meanwhile` checks the state between. Returns the number of kills. */
 async function runThroughKills(
   args: readonly string[],
   {
@@ -53,7 +53,7 @@ async function runThroughKills(
   }
 }
 
-/** The folder, in which the configuration is now. */
+/** The folder, now with the configuration. */
 function writeConfig(folder: string, name: string, config: object): string {
   writeFileSync(join(folder, name), JSON.stringify(config))
   return folder

@@ -13,7 +13,7 @@ writeFileSync(join(folder, 'good.yml'), 'service: svc\nsmtp: { host: localhost }
 writeFileSync(join(folder, 'warned.yml'), 'base_url: http://id.example\n')
 writeFileSync(join(folder, 'bad.yml'), 'servise: svc\nbootstrap: { clients: [ { client_id: a } ] }\n')
 
-/** Runs the command to its end; none of these starts a server. */
+/** Runs the command until it exits; none of these starts a server. */
 function latchkey(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, ...args], {
     cwd: folder,

@@ -18,7 +18,7 @@ describe('latchkey master-key with a running server of two workers', () => {
   let server: ServerProcess
   const run = (...args: readonly string[]) => runToEnd(['master-key', ...args, '--config', 'latchkey.json'], { folder })
   const write = (...lines: readonly string[]): void => writeFileSync(join(folder, 'keys'), `${lines.join('\n')}\n`)
-  /** Every process says that it has taken the keys. */
+  /** Each process logs that it has loaded the keys. */
   async function hangUp(active: string): Promise<void> {
     server.signal('SIGHUP')
     await server.printed(new RegExp(`(?:master key: ${active} encrypts from now on[^]*){3}`))

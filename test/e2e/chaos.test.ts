@@ -7,7 +7,7 @@ import { runWithTrouble, openScene, settle } from '../chaos/scene.ts'
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
 
-/** Those of one row happen one after another in one place. */
+/** Scenarios of a row run one after another in one deployment. */
 const ROWS = [
   { where: 'two nodes on one PostgreSQL', names: ['partition', 'pause-node'] },
   { where: 'a node with SQLite', names: ['full-disk'] },

@@ -61,7 +61,7 @@ describe('openid-client', () => {
   const library = (): Promise<client.Configuration> => discover('library', client.ClientSecretBasic('s e+c%r:ét'))
   const key = () => ({ key: signer, kid: 'k1' })
 
-  /** Opens the URL as the signed-in user does, and answers where the browser was sent to. */
+  /** Opens the URL as the signed-in user, and returns the redirect target. */
   async function visit(url: URL): Promise<URL> {
     const answer = await browser.send(url.pathname + url.search)
     assert.equal(answer.status, 302, answer.text)

@@ -17,7 +17,7 @@ import { thinned } from '../support/thinning.ts'
 import { send, visit } from '../support/visitor.ts'
 import type { Incoming, Visitor } from '../support/visitor.ts'
 
-/** So many answers are waited for before each kill. */
+/** The number of responses before each kill. */
 const ANSWERS = [...thinned([100, 200, 130, 250], 2)]
 const REDIRECT_URI = 'http://127.0.0.1:9/cb'
 const askers = Array.from({ length: 200 }, (_, index) => `asker-${index}`)
@@ -48,19 +48,19 @@ const config = {
   },
 }
 
-/** Everything that the server has answered for. */
+/** Everything that the server has acknowledged. */
 interface Promised {
-  /** Codes that nobody has tried to redeem. */
+  /** Codes not yet sent. */
   readonly codes: Set<string>
-  /** Refresh tokens that nobody has tried to use. */
+  /** Refresh tokens not yet sent. */
   readonly refreshTokens: Set<string>
   readonly sessions: Visitor[]
   /** Clients that were approved. */
   readonly approved: string[]
-  /** Codes and refresh tokens that gave tokens. */
+  /** Codes and refresh tokens exchanged successfully. */
   readonly spentCodes: string[]
   readonly spentTokens: string[]
-  /** Codes and refresh tokens that were sent without an answer: each may have been taken, or not. */
+  /** Codes and refresh tokens sent without a response: each may have been used. */
   readonly doubtfulCodes: Set<string>
   readonly doubtfulTokens: Set<string>
 }
@@ -118,7 +118,7 @@ function codeOf(location: URL | undefined): string {
 
 const STOCK = 4
 
-/** The oldest member of the set, taken out of it, unless few are left. */
+/** Removes the oldest member of the set, unless few are left. */
 function take(set: Set<string>): string | undefined {
   const [first] = set
   if (first === undefined || set.size <= STOCK) return undefined
@@ -126,7 +126,7 @@ function take(set: Set<string>): string | undefined {
   return first
 }
 
-/** Sends requests of every kind side by side until the process is killed, which happens after so many answers. */
+/** Sends concurrent requests of every kind until the process is killed, after this many responses. */
 async function loadAndKill(server: ServerProcess, promised: Promised, answers: number): Promise<void> {
   const requests = requestsTo(server)
   const visitor = await requests.signIn()
@@ -134,7 +134,7 @@ async function loadAndKill(server: ServerProcess, promised: Promised, answers: n
   let left = answers
   let hasFailed = false
   const isKilled = (): boolean => left <= 0 && missingKinds(promised).length === 0
-  /** Each is one step of a driver; undefined when there was nothing to do yet. */
+  /** Steps of a driver; undefined if there was nothing to do yet. */
   const drivers: readonly (() => Promise<unknown>)[] = [
     async () => promised.sessions.push(await requests.signIn()),
     async () => promised.codes.add(codeOf(await visitor.authorize(authorization('app')))),
@@ -197,7 +197,7 @@ const missingKinds = (promised: Promised): readonly string[] =>
 const isBrokenConnection = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(?:ECONNRESET|ECONNREFUSED|EPIPE)$/.test(String(error.code))
 
-/** Asks the server for everything that was promised; what it then has spent is remembered as spent. */
+/** Uses everything acknowledged, and records codes and tokens as used. */
 async function collect(server: ServerProcess, promised: Promised): Promise<void> {
   const requests = requestsTo(server)
   for (const { cookies } of promised.sessions) {

@@ -10,9 +10,9 @@ import { isHealthy, serve } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
 let server: ServerProcess
-/** Connections that began a request and stopped in the middle of it, before anything else was done. */
+/** Connections with an incomplete request, opened before everything else. */
 let slow: readonly { readonly name: string; readonly end: Promise<Exchange>; readonly seconds: number }[]
-/** Connections of the same kind whose callers do not close their side. */
+/** Such connections that the client side keeps open. */
 let stubborn: readonly Promise<Socket>[]
 
 before(async () => {
@@ -34,7 +34,7 @@ before(async () => {
   stubborn = ['', 'GET / HTTP/1.1\r\nHost: localhost\r\nX-Slo', 'hello\r\n\r\n'].map(halfClosed)
 })
 
-/** A connection that the server has ended, and this side has not. */
+/** A connection that the server has closed, and this side has not. */
 async function halfClosed(bytes: string): Promise<Socket> {
   const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true })
   socket

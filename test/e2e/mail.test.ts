@@ -88,7 +88,7 @@ describe('Mail delivery by several processes', () => {
 })
 
 describe('A process that ends', () => {
-  /** A server whose third mail is under way, until it is told what to answer. */
+  /** An SMTP server that holds the third mail until the test sends a response. */
   async function untilTheThird(file: string): Promise<{
     readonly mailServer: MailServer
     readonly server: ServerProcess

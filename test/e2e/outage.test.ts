@@ -33,7 +33,7 @@ describe('A database outage', { skip: isFast && 'a fast run has no PostgreSQL' }
   before(async () => (postgres = await startPostgres()))
   after(() => postgres.kill())
 
-  /** Asks again until it is as wanted. */
+  /** Repeats the query until the result is as expected. */
   async function becomes<T>(wanted: T, ask: () => Promise<T>): Promise<void> {
     const begin = performance.now()
     for (;;) {

@@ -492,7 +492,7 @@ for (const kind of DATABASE_KINDS) {
       await database.drop()
     })
 
-    /** For each worker a connection that leads to it. */
+    /** A connection to each worker. */
     async function connections(): Promise<readonly Agent[]> {
       const workers = childrenOf(server.pid)
       assert.equal(workers.length, 2)
@@ -638,7 +638,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Every row of every table, as sorted lines of JSON; but for the one that every look at the database writes. */
+/** Every row of every table as sorted lines of JSON, except the row of the write probe. */
 async function contentOf(url: string): Promise<Readonly<Record<string, readonly string[]>>> {
   const lines = (rows: readonly unknown[]): readonly string[] => rows.map(row => JSON.stringify(row)).toSorted()
   if (url.startsWith('sqlite:')) {

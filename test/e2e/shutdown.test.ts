@@ -17,7 +17,7 @@ async function connectionOf(url: string): Promise<string | undefined> {
   return response.headers.connection
 }
 
-/** The log; throws where a line is no JSON, on which collectors of logs stumble. */
+/** The log; throws if a line is not JSON, which log collectors require. */
 const linesOf = (stdout: string): readonly { readonly msg: string }[] =>
   stdout
     .trimEnd()

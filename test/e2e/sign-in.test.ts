@@ -27,7 +27,7 @@ const VIOLATIONS = `axe.run(document, {
 const SHOTS = process.env['LATCHKEY_SHOTS']
 const SIZES = { phone: { width: 360, height: 740 }, desktop: { width: 1280, height: 800 } }
 
-/** The relying party: a place to be sent back to, on loopback. */
+/** The relying party: a redirect target on loopback. */
 const application = createServer((request, response) => {
   if (request.url?.startsWith('/favicon')) return response.writeHead(204).end()
   return response
@@ -186,7 +186,7 @@ interface Window {
   readonly complaints: string[]
   /** Waits for being back at the application; the answer of the server, wherever in the URL it travelled. */
   answer(): Promise<URL>
-  /** Looks closely at the page that is shown: accessibility, width, complaints; and takes the pictures if they are wanted. */
+  /** Checks the page: accessibility, width and browser errors; takes screenshots if requested. */
   inspect(name: string): Promise<void>
 }
 
@@ -262,7 +262,7 @@ async function signOut(page: Page, { isUaa }: Deployment): Promise<void> {
 for (const deployment of deployments) {
   const words = wordsOf(deployment)
   describe(`Sign-in with ${deployment.name}`, () => {
-    /** Each test has a server of its own, because a server remembers what was approved. */
+    /** Each test has its own server, since servers store approvals. */
     async function withServer(work: (server: ServerProcess) => Promise<void>): Promise<void> {
       const server = await serve(deployment.options())
       try {

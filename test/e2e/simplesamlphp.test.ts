@@ -34,7 +34,7 @@ const recordOf = (originKey: string, metaDataLocation: string, config: object = 
 })
 
 describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
-  /** The relying party: a place to be sent back to. */
+  /** The relying party: a redirect target. */
   let application: Site
   let university: Simplesamlphp
   let company: Simplesamlphp
@@ -109,7 +109,7 @@ describe('SAML with simpleSAMLphp', { skip: lacksSimplesamlphp }, () => {
     await page.waitForURL(`${server.baseUrl}/`)
   }
 
-  /** The claims of the tokens that the application gets for the code in the address of the page. */
+  /** The claims of the tokens for the code in the page's URL. */
   async function tokensFor(page: Page): Promise<{ readonly access: JWTPayload; readonly id: JWTPayload }> {
     await page.waitForURL(each => each.href.startsWith(callback))
     const url = new URL(page.url())

@@ -104,7 +104,7 @@ type Edit = readonly [kind: number, at: number, length: number, piece: string]
 
 const lengths = fc.oneof({ weight: 6, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.nat(40) })
 
-/** Edits of a text: what stands at a place goes, comes twice, is repeated, moved, encoded or replaced. */
+/** Edits of a text: parts are removed, duplicated, repeated, moved, encoded or replaced. */
 const KINDS: readonly ((text: string, at: number, length: number, piece: string) => string)[] = [
   (text, at, _, piece) => text.slice(0, at) + piece + text.slice(at),
   (text, at, _, piece) => text.slice(0, at) + piece + text.slice(at + 1),
@@ -127,7 +127,7 @@ const swapped = (text: string): string => (text === text.toLowerCase() ? text.to
 
 const encoded = (text: string): string => Buffer.from(text).toString('hex').replace(/../g, '%$&')
 
-/** Longer texts tell nothing more, and cost time. */
+/** Longer texts find nothing more, and cost time. */
 const MAX_LENGTH = 20_000
 
 const edited = (text: string, [kind, at, length, piece]: Edit): string =>
@@ -150,7 +150,7 @@ export function changes(pieces: readonly string[] = []): fc.Arbitrary<(text: str
 export const changed = (texts: fc.Arbitrary<string>, pieces?: readonly string[]): fc.Arbitrary<string> =>
   fc.tuple(texts, changes(pieces)).map(([text, change]) => change(text))
 
-/** Pieces in any order: what no grammar made. */
+/** Pieces in any order, mostly not grammatical. */
 export const jumble = (pieces: readonly string[], maxLength = 12): fc.Arbitrary<string> =>
   fc
     .array(fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...pieces) }, fc.constantFrom(...NASTY)), { maxLength })
@@ -262,7 +262,7 @@ function editedBytes(
   }
 }
 
-/** Any text: seldom valid, but it has every character. */
+/** Any text: rarely valid, but with every character. */
 export const anyText = fc.oneof(
   fc.string({ unit: anyCodePoint, maxLength: 40 }),
   fc.array(characters, { maxLength: 20 }).map(all => all.join('')),

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { TARGETS } from './targets.ts'
 
-/** The same inputs each time: others are what `npm run fuzz` is for. */
+/** Fixed inputs; `npm run fuzz` uses others. */
 const SEED = 1
 const RUNS = 200
 

@@ -3,7 +3,7 @@
 /** A source of numbers from 0 up to, but not including, the bound. */
 export type Pick = (bound: number) => number
 
-/** Texts that mean something to a parser of XML. */
+/** Texts with meaning for XML parsers. */
 const PIECES = [
   '<!-- -->',
   '<!DOCTYPE a [<!ENTITY b "c">]>',

@@ -15,7 +15,7 @@ export interface FuzzOptions {
   readonly path?: string
   /** Refuses an input that takes more CPU than this. Absent in `npm test`, whose machine may be busy. */
   readonly maxMilliseconds?: number
-  /** Stops then, with as many runs as there were. */
+  /** Stops at this time, after any number of runs. */
   readonly seconds?: number
 }
 
@@ -37,7 +37,7 @@ interface Known {
 /** See the list in `targets.ts`. */
 export interface Target {
   readonly name: string
-  /** Inputs to try always: what was found, and what is known to break parsers. */
+  /** Inputs of every run: earlier findings, and known problems of parsers. */
   readonly corpus: readonly Known[]
   /** Checks one input of the corpus; throws if something is wrong. */
   readonly replay: (input: unknown) => Promise<Verdict>
@@ -87,7 +87,7 @@ export function target<T>({ name, inputs, check }: TargetDefinition<T>): Target 
   }
 }
 
-/** Runs the parser; a refusal of its own type counts as such, and anything else that it throws is a fault. */
+/** Runs the parser; an error of its own type is a rejection, any other is a fault. */
 export function verdictOf<T>(
   refusals: readonly (abstract new (...given: never[]) => Error)[],
   parse: () => T,

@@ -10,14 +10,14 @@ const OK = { status: 200, text: 'ok' }
 const FAILED = { status: 503, text: 'Database Connection failed.\n' }
 const STOPPING = { status: 503, text: 'stopping\n' }
 
-/** A health whose database does what the test says. */
+/** A health check of a database controlled by the test. */
 function healthOf(check: () => Promise<void>) {
   const lines: string[] = []
   const note = (line: string): void => void lines.push(line)
   return { health: createHealth({ check, log: { warn: note, info: note } }), lines }
 }
 
-/** Lets everything run that waits for nothing but promises. */
+/** Waits until all promise callbacks have run. */
 const settle = async (): Promise<void> => {
   for (let i = 0; i < 20; i += 1) await Promise.resolve()
 }

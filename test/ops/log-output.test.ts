@@ -31,7 +31,7 @@ function fakeFile(): { written: string; next: (string | number)[]; files: never;
   return Object.assign(file, { files: { write, writeSync } as never })
 }
 
-/** Lets every write happen that was begun. */
+/** Completes every started write. */
 function settle({ pending }: { pending: (() => void)[] }): void {
   for (let each = pending.shift(); each; each = pending.shift()) each()
 }

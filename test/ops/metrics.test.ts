@@ -13,7 +13,7 @@ import type { Audience } from '../../src/web/route.ts'
 const reportOf = (metrics: Metrics): Readonly<Record<string, number>> =>
   Object.fromEntries(metrics.report().map(({ name, kind, value }) => [`${name} ${kind}`, value]))
 
-/** A server with a route that answers when the test lets it. */
+/** A server with a route that responds when the test allows it. */
 function watched(metrics: Metrics) {
   const app = fastify()
   metrics.watch(app)

@@ -68,7 +68,7 @@ const REFUSED: Readonly<Record<string, Ask>> = {
   'whether it is well': server => server.send('/healthz'),
 }
 
-/** A client whose keys are at a server that takes connections and says nothing. */
+/** A client with keys on a server that accepts connections and never responds. */
 const SIGNER = {
   client_id: 'signer',
   authorized_grant_types: ['client_credentials'],
@@ -167,7 +167,7 @@ for (const mode of MODES) {
       return answer
     }
 
-    /** Asks for everything at once, as users do. */
+    /** Sends all requests concurrently, like users. */
     async function expectOutage(opaque: string): Promise<void> {
       const all = async (asks: Readonly<Record<string, Ask>>, check: (name: string, answer: TestAnswer) => void) =>
         Promise.all(

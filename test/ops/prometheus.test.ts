@@ -214,7 +214,7 @@ describe('Prometheus metrics', () => {
 /** The labels that Prometheus itself gives every series. */
 const TARGET_LABELS = ['instance', 'job']
 
-/** All series that a server with everything can have, with their labels. */
+/** All series of a server with every feature, with their labels. */
 async function knownSeries(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { prometheus } = measured()
   const mails = { outcomes: {}, waiting: 0, waitingMilliseconds: 0 }

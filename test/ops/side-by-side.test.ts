@@ -11,7 +11,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const CHANGED = ['users', 'clients', 'groups', 'zones', 'sessions', 'tokens', 'authorization_codes', 'leases'] as const
-/** A version to come: columns that this one does not fill, an index, a table. */
+/** A future version: columns that this one does not fill, an index, a table. */
 const NEXT: readonly Migration[] = [
   ...MIGRATIONS,
   ...CHANGED.map(
@@ -111,7 +111,7 @@ for (const kind of DATABASE_KINDS) {
           seen.add(`${servers.indexOf(server)} ${phase}`)
         }
       }
-      /** Resolves when every server was used from beginning to end since. */
+      /** Resolves when every server has been in use continuously since then. */
       async function untilUsed(now: string): Promise<void> {
         phase = now
         const known = servers.map((_, index) => `${index} ${now}`)

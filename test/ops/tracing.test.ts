@@ -77,7 +77,7 @@ after(() => {
 const config = { access: { by: 'anyone', because: 'it is a test' }, audience: 'api' } as const
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-/** The spans that a request makes. */
+/** The spans of a request. */
 async function spansOf(request: object): Promise<readonly Seen[]> {
   seen.length = 0
   const tracing = createTracing({

@@ -16,7 +16,7 @@ const values = parse(read('values.yaml'))
 const templates = globSync('templates/*', { cwd: CHART }).map(read).join('\n')
 const deployment = read('templates/deployment.yaml')
 
-/** The values that an operator has to give. */
+/** The values required from an operator. */
 const given = (config: Readonly<Record<string, unknown>> = {}, more = {}): unknown => ({
   ...values,
   secretName: 'latchkey',

@@ -17,7 +17,7 @@ import {
 import type { RecordOf } from '../../src/records/record.ts'
 import { validatorOf } from '../support/openapi-cases.ts'
 
-/** A client with two fields that the real one lacks: one in a column, one among the attributes. */
+/** A client description with two additional fields: one in a column, one among the attributes. */
 const fields = describeRecord({
   ...clientFields,
   tagline: {

@@ -17,7 +17,7 @@ import { zoneConfigSettings } from '../../src/records/zone-config.ts'
 const zone = zoneConfigSettings('svc')
 const tokenPolicy = zone.members.tokenPolicy
 
-/** A zone's settings with one that the real ones lack. */
+/** A zone's settings with an additional one. */
 const settings = section({
   ...zone,
   members: {
@@ -102,7 +102,7 @@ describe('Settings of a zone', () => {
 })
 
 describe('Settings of a provider', () => {
-  /** Those of OpenID Connect with one that the real ones lack. */
+  /** Those of OpenID Connect with additional ones. */
   const described = section({
     ...oidcSettings,
     members: {

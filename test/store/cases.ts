@@ -1,4 +1,4 @@
-// What every database must do, written once and run for each.
+// The test cases of every database, written once and run for each.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
@@ -54,13 +54,13 @@ import { zoneCases } from './zone-cases.ts'
 
 const OTHER_PROCESS = fileURLToPath(new URL('other-process.ts', import.meta.url))
 
-/** Lets another process do a task of `other-process.ts`, and answers what it printed. */
+/** Runs a task of `other-process.ts` in another process, and returns its output. */
 export async function inOtherProcess(url: string, task: string, argument = ''): Promise<unknown> {
   const { stdout } = await promisify(execFile)(process.execPath, [OTHER_PROCESS, url, task, argument])
   return JSON.parse(stdout)
 }
 
-/** Asks again until the answer is the expected one, and fails when a change took longer than it may. */
+/** Repeats the query until the result is as expected; fails if that takes too long. */
 export async function inTime(expected: unknown, ask: () => Promise<unknown>): Promise<void> {
   const elapsed = stopwatch()
   for (;;) {

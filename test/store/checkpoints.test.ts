@@ -33,7 +33,7 @@ describe('Checkpoints of a SQLite file', () => {
   const progress = (): { log: number; checkpointed: number } =>
     writer.prepare('pragma wal_checkpoint(noop)').get() as unknown as { log: number; checkpointed: number }
 
-  /** As the write queue does. */
+  /** Like the write queue. */
   async function write(checkpoints: Checkpoints, pages = 10): Promise<void> {
     await checkpoints.lastPass
     writer.exec(`insert into t with recursive n (i) as (select 1 union all select i + 1 from n where i < ${pages})

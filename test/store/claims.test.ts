@@ -1,4 +1,4 @@
-// What several nodes share: each piece of work is done by one of them, and continues when that one is killed.
+// Shared work of several nodes: done by one of them, and continued when that one is killed.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

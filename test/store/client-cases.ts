@@ -13,7 +13,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       zoneId,
       ids.map(clientId => ({ kind: 'insert', client: client({ zoneId, clientId }) })),
     )
-  /** The ids, names and revisions of those that are there. */
+  /** The ids, names and revisions of existing clients. */
   const left = async (zoneId: string, ids: readonly string[]): Promise<readonly string[]> => {
     const found = await Promise.all(ids.map(id => store().clients.findForChange(zoneId, id)))
     return found.flatMap(each => (each ? `${each.client.clientId} ${each.client.name ?? '-'} ${each.revision}` : []))

@@ -18,7 +18,7 @@ export function endedSessionCases(store: () => Store): void {
       if (isNotified) await store().sessions.addClient(zoneId, idDigest, { clientId: 'told', isNotified: true })
       return made
     }
-    /** Everything of the zone that waits, and nothing waits any more. */
+    /** Takes all pending entries, and returns those of the zone. */
     async function taken(zoneId: string): Promise<readonly string[]> {
       const found: string[] = []
       for (;;) {

@@ -1,4 +1,4 @@
-// A database from before external ids were unique: what becomes of its accounts.
+// A database from before external ids were unique.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { openStore } from '../../src/store/open.ts'

@@ -1,4 +1,4 @@
-// An account and what one statement brings with it, on both databases.
+// Users read with related records in one statement, on both databases.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { at, code, fullUser, group as groupOf, session, signedIn, user } from './records.ts'

@@ -1,4 +1,4 @@
-// Another process of the same database: takes a URL, a task and its argument, and prints what came of it as JSON.
+// Another process on the same database: runs a task with an argument, and prints the result as JSON.
 import assert from 'node:assert/strict'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'

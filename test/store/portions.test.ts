@@ -25,7 +25,7 @@ describe('Deleting many rows', () => {
   let db: Database
   /** Rows that each transaction changed. */
   let portions: number[]
-  /** The process stops before this many transactions are done. */
+  /** The process stops within this number of transactions. */
   let stopsAfter: number
   beforeEach(async () => {
     database = await freshDatabase('sqlite')

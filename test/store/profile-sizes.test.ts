@@ -17,7 +17,7 @@ const MAX = 4 * 1024 * 1024
 const USERS = 150
 /** Characters of two bytes each. */
 const TITLE = 'é'.repeat(30_000)
-/** So many profiles are at most 4 MiB: JSON adds some bytes to each title. */
+/** The number of profiles within 4 MiB: JSON adds some bytes to each title. */
 const FITTING = Math.floor(MAX / (Buffer.byteLength(TITLE) + 12))
 const PAGE = { filter: parseFilter('id pr', 'scim'), sortBy: 'id', descending: false, dialect: 'scim' } as const
 

@@ -1,4 +1,4 @@
-// Whatever a record holds, it comes back as it went in.
+// Records with any content are read as they were written.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
@@ -106,7 +106,7 @@ const sessions = members<Session>(
   },
 )
 
-/** Registers the properties; each keeps its records in a zone that nobody else uses. */
+/** Registers the properties; each stores its records in a zone of its own. */
 export function propertyCases(store: () => Store): void {
   let count = 0
   const next = (): string => `p${(count += 1)}`

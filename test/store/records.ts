@@ -218,7 +218,7 @@ export const session = (given: Partial<Session> = {}): Session => ({
   ...given,
 })
 
-/** Somebody's sign-in. */
+/** A sign-in. */
 export const signIn: SignIn = {
   userId: 'u1',
   origin: 'svc',
@@ -228,7 +228,7 @@ export const signIn: SignIn = {
   passwordRevision: 'revision',
 }
 
-/** A session of somebody who signed in. */
+/** A session of a signed-in user. */
 export const signedIn = (given: Partial<Session> = {}): Session & { signIn: SignIn } => ({
   ...session(given),
   signIn,

@@ -8,7 +8,7 @@ import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databas
 import type { TestDatabase } from '../support/databases.ts'
 import { at, client, fullClient, fullUser, fullZone, session, signIn, user, zone } from './records.ts'
 
-/** The words that a provider said at a sign-in, and what they are after the upgrade. */
+/** Values from a provider at sign-in, and their form after the upgrade. */
 const CLASSES: readonly (readonly string[])[] = [
   ['2'],
   ['1', 'urn:gold'],

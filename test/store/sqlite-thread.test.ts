@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createSqliteThread } from '../../src/store/engine/sqlite/thread.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 
-/** Counts to a million and more, which takes a while. */
+/** Counts beyond a million, which takes some time. */
 const SLOW = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?) select count(*) as count from n`
 const WHILE = 300_000
 

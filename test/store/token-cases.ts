@@ -16,7 +16,7 @@ export interface Lent {
   readonly elsewhere: (task: string, argument: string) => Promise<unknown>
 }
 
-/** How many of the concurrent attempts succeeded. */
+/** The number of successful concurrent attempts. */
 export const winners = (outcomes: readonly unknown[]): number =>
   outcomes.filter(outcome => outcome === true || Array.isArray(outcome)).length
 

@@ -13,7 +13,7 @@ const freshMysqlUaa = (): Promise<TestUaa> => freshUaa(null, UAA_ENGINES[1].empt
 const ID = '11111111-1111-4111-8111-111111111111'
 const user = { id: ID, username: 'Jürgen 🔑', password: 'hash', email: 'j@example.org' }
 
-/** The rows that an import gets of a table. */
+/** The rows of a table as read by an import. */
 async function rowsOf(url: string, table: 'users' | 'clients' | 'approvals' | 'members'): Promise<readonly object[]> {
   const source = await openUaaDatabase(url)
   try {
@@ -29,7 +29,7 @@ async function allOf(rows: AsyncIterable<object>): Promise<readonly object[]> {
   return all
 }
 
-/** The part of a row that has these members. */
+/** These members of a row. */
 const part = (row: object | undefined, ...names: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(names.map(name => [name, Reflect.get(Object(row), name)]))
 
@@ -159,7 +159,7 @@ describe('A UAA database on MySQL', { skip: WITHOUT_MARIADB }, () => {
     const large = await freshMysqlUaa()
     const administration = await connectTo(server)
     const [own] = await large.run('select connection_id() as id')
-    /** Ends the connection of the import, which may still be busy with what it was asked before. */
+    /** Ends the import's connection, which may still run an earlier query. */
     const lose = async (): Promise<void> => {
       const database = new URL(large.url).pathname.slice(1)
       for (;;) {

@@ -352,7 +352,7 @@ export function zoneCases({
     })
 
     describe('The list of zones', () => {
-      /** All pages, one zone after the other. */
+      /** All pages, zone by zone. */
       async function listed(count: number): Promise<ZoneState[]> {
         const found: ZoneState[] = []
         for (;;) {

@@ -104,7 +104,7 @@ const SAML_KEY = privatePem('rsa', 2048)
 const cost31 = UAA_HASHES.koala.replace('$10$', '$31$')
 const token = (claims: object): string => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
 
-/** Rows that an import must not take, or not as they are: what is added, and the line that says so. */
+/** Rows that an import must reject or change: the added rows, and the line that reports it. */
 const CASES: readonly {
   readonly name: string
   readonly rows: readonly (readonly [table: string, row: TestRow])[]

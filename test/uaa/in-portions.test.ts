@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inPortions } from '../../src/uaa/in-portions.ts'
 
-/** As many rows as eight portions have; after each portion the source takes a while. */
+/** The rows of eight portions, with a delay after each portion. */
 async function* slowRows(fails = false): AsyncGenerator<number> {
   for (let row = 0; row < 512; row += 1) {
     if (row % 64 === 0) await nextTurn()

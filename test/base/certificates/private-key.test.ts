@@ -20,7 +20,7 @@ const oid = (hex: string): Buffer => tlv(0x06, Buffer.from(hex, 'hex'))
 const pem = (label: string, der: Buffer, headers = ''): string =>
   `-----BEGIN ${label}-----\n${headers}${der.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END ${label}-----\n`
 
-/** An odd number of so many bytes that is not negative. */
+/** A random positive odd number of this many bytes. */
 const odd = (bytes: number): Buffer => {
   const number = randomBytes(bytes)
   number[0] = 0x7f
@@ -29,7 +29,7 @@ const odd = (bytes: number): Buffer => {
 }
 const pkcs8 = (kind: Buffer, key: Buffer): Buffer => sequence(tlv(0x02, Buffer.from([0])), kind, tlv(0x04, key))
 
-/** PBES2 whose key is derived as the parameters say; what is inside need not be good. */
+/** PBES2 with the given key derivation; its content need not be valid. */
 const encrypted = (derivation: Buffer): Buffer => {
   const cipher = sequence(oid('60864801650304012a'), tlv(0x04, Buffer.alloc(16)))
   return sequence(sequence(oid('2a864886f70d01050d'), sequence(derivation, cipher)), tlv(0x04, randomBytes(96)))

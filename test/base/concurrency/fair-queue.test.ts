@@ -5,7 +5,7 @@ import type { QueueBounds, Requester } from '../../../src/base/concurrency/fair-
 
 const WIDE: QueueBounds = { all: 100, zone: 100, network: 100 }
 
-/** A queue with one place, which is taken until `release`; what runs then notes its name. */
+/** A queue with one slot, taken until `release`; jobs record their names when they run. */
 function busyQueue(bounds: QueueBounds) {
   const queue = createFairQueue({ concurrency: 1, bounds, full: () => new Error('full') })
   let free = (): void => {}

@@ -10,7 +10,7 @@ describe('createMainThreadShare', () => {
     return createMainThreadShare({ share: 0.25, periodMilliseconds: 10, elapsed: () => at.now })
   }
 
-  /** Begins tasks one by one at fixed distances, each of which takes its time where it runs; returns which ran here. */
+  /** Starts tasks at fixed intervals, each with a cost; returns which ran on the main thread. */
   function run(share: MainThreadShare, tasks: number, { every, cost }: { every: number; cost: number }): boolean[] {
     return Array.from({ length: tasks }, () => {
       const begun = at.now

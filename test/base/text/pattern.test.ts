@@ -5,7 +5,7 @@ import { stopwatch } from '../../../src/base/clock.ts'
 import { compilePattern, compileSearch, PatternError, weightOf } from '../../../src/base/text/pattern.ts'
 import { runs } from '../../support/thinning.ts'
 
-/** A pattern made of everything that is taken, small enough to be written out. */
+/** A pattern of all supported syntax, small enough to be expanded. */
 const patterns = fc.letrec<{ choice: string; sequence: string; item: string }>(tie => ({
   choice: fc.array(tie('sequence'), { minLength: 1, maxLength: 3 }).map(parts => parts.join('|')),
   sequence: fc

@@ -32,7 +32,7 @@ const PIECES = ['.', ':', '::', '%', '%25', '0', '00', '0x', '/', '[', ']', 'fff
 
 const isInTen = (address: string): boolean => /^(?:::ffff:)?10\.\d+\.\d+\.\d+(?:%.*)?$/i.test(address)
 
-/** Addresses of peers, and URLs that strangers name: one spelling, one network, and nothing private taken for public. */
+/** Addresses of peers and in untrusted URLs: one notation, one network, and no private address read as public. */
 export const address = target({
   name: 'address',
   inputs: fc.oneof(addresses, changed(addresses, PIECES), urls, changed(urls, PIECES), jumble(PIECES), anyText),

@@ -18,7 +18,7 @@ const params = { get: () => undefined, raw: () => undefined }
 const ORIGIN = { zone: { id: 'svc' }, remoteAddress: '127.0.0.1' } as RequestOrigin // what is read
 const endpoint = { path: '/oauth/token', allowsNone: false, allowsAssertion: true }
 
-/** The id and secret that are read; the secret shows where guesses are counted. */
+/** The parsed id and secret; the secret shows that guesses are counted. */
 async function read(authorization: string): Promise<Credentials> {
   const request = { authorization, params, endpoint }
   if (!clientSecretBasic.recognises(request)) throw new OAuthError('invalid_client', 'another scheme')
@@ -59,7 +59,7 @@ function formDecoded(text: string): string | undefined {
   }
 }
 
-/** The header as the hook for clients that do not encode leaves it. */
+/** The header as changed by the hook for clients that do not encode. */
 function encodedByHook(authorization: string): string {
   const request = { headers: { authorization } } as FastifyRequest // what the hook reads
   encodePlainBasic(request, {} as FastifyReply, () => {})

@@ -24,7 +24,7 @@ const DER = Buffer.from(
 const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64')
 const pem = (content: string): string =>
   `-----BEGIN CERTIFICATE-----\n${content.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`
-/** As proxies write it: RFC 9440, nginx, Apache, and others. */
+/** As sent by proxies: RFC 9440, nginx, Apache and others. */
 const FORMS: readonly ((hex: string) => string)[] = [
   hex => `:${base64(hex)}:`,
   hex => encodeURIComponent(pem(base64(hex))),

@@ -151,7 +151,7 @@ async function answerTo(input: Input, configuration: CorsConfiguration): Promise
   return { headers, status }
 }
 
-/** Policies of zones against origins of strangers: what is shared is what an entry matches in full. */
+/** Policies of zones and foreign origins: only an entry that matches in full allows one. */
 export const crossOrigin = target<Input>({
   name: 'cross-origin',
   inputs,

@@ -41,7 +41,7 @@ database.exec(`create table people (zone_id text, id text, name text, title text
   insert into people values ('z', 'p1', 'Ann', null, 7, 1, 0, '["a","b"]'), ('other', 'p2', 'Bob', '', null, 0, 1, '[]');
   insert into emails values ('z', 'p1', 'ann@example.org', 'work')`)
 
-/** Every word that the compiler knows, and nothing that a caller wrote. */
+/** Only words known to the compiler, none from a caller. */
 const WORDS = new Set(
   `select from where and or not in union all is null coalesce false replace lower substr length like escape zone_id people
   emails person address kind id name title age active created scopes emails.zone_id`.split(/\s+/),

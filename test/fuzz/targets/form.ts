@@ -16,7 +16,7 @@ function pairsByPlatform(text: string): readonly (readonly [string, string])[] {
   return [...new Set(params.keys())].flatMap(name => params.getAll(name).map(value => [name, value] as const))
 }
 
-/** The bytes that the text stands for. Node's own parser takes other characters for bytes where a percent-code is wrong. */
+/** The bytes encoded by the text. Node's own parser reads invalid percent-encoding as other bytes. */
 const bytesOf = (text: string): Buffer =>
   Buffer.from(
     Buffer.from(text)
@@ -42,7 +42,7 @@ const pair = fc.tuple(
 )
 const texts = fc.array(pair, { maxLength: 5 }).map(pairs => new URLSearchParams(pairs as [string, string][]).toString())
 
-/** Bodies and queries: read as the platform reads them, or refused for what the platform would have repaired. */
+/** Bodies and queries: read like the platform does, or rejected where the platform would repair them. */
 export const form = target({
   name: 'form',
   inputs: fc.oneof(changed(texts, PIECES), jumble(PIECES), anyText),

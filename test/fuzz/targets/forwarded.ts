@@ -86,7 +86,7 @@ blocks.addSubnet('10.0.0.0', 8, 'ipv4')
 blocks.addAddress('192.0.2.1', 'ipv4')
 blocks.addSubnet('fd00::', 8, 'ipv6')
 blocks.addAddress('::1', 'ipv6')
-/** The second judge; an IPv4 address in the form of IPv6 is the IPv4 address, and a port does not count. */
+/** The independent check: IPv4-mapped addresses count as IPv4, and ports are ignored. */
 function isProxy(given: string): boolean {
   const [text = ''] = withoutPort(given).split('%', 1)
   if (isIPv4(text)) return blocks.check(text, 'ipv4')
@@ -98,7 +98,7 @@ function isProxy(given: string): boolean {
   return blocks.check(bytes.join('.'), 'ipv4')
 }
 
-/** The caller: read from the end, the first that is no proxy; the first of all if there is none. */
+/** The caller: from the end, the first address that is not a proxy; otherwise the first of all. */
 function callerOf({ peer, xForwardedFor }: Input): string {
   const named =
     xForwardedFor === undefined

@@ -37,7 +37,7 @@ const hasPrototypeMember = (value: unknown): boolean =>
   value !== null &&
   (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasPrototypeMember))
 
-/** Bodies of JSON: what the platform reads, less what could change a prototype or is too deep for later code. */
+/** JSON bodies: read like the platform does, except prototype members and deep nesting. */
 export const jsonBody = target({
   name: 'json-body',
   inputs: fc.oneof(

@@ -50,7 +50,7 @@ const headers = oddJson(
   ['crit', 'b64', 'jwk', 'kid', 'x5c'],
   2,
 )
-/** Headers that we never write, around claims that we never made, unsigned or signed by a stranger. */
+/** Foreign headers and claims, unsigned or signed by a foreign key. */
 const forged = fc
   .tuple(headers, oddJson(fc.constant(CLAIMS), ['exp', 'scope', 'iss']), fc.boolean())
   .map(([header, claims, isSigned]) => {
@@ -65,7 +65,7 @@ const credentialOf = [
   createCredentialReader({ kind: 'token' }),
 ]
 
-/** Our own tokens as they are presented: what was signed, or a refusal. */
+/** Our own tokens as presented: the signed claims, or a rejection. */
 export const jwt = target({
   name: 'jwt',
   inputs: fc.oneof(

@@ -153,7 +153,7 @@ function readClient(json: JsonRecord, exactRedirectUri: boolean): void {
   assert.deepEqual(asSent({ ...client, ...again.definition }), asSent(client), 'not the same twice')
 }
 
-/** Settings in an answer have no text where a secret is kept. */
+/** Settings in a response have no text in place of a secret. */
 function assertHidden(config: unknown): void {
   for (const name of ['relyingPartySecret', 'bindPassword']) {
     assert.notEqual(typeof memberOf(config, name), 'string', `shows ${name}`)

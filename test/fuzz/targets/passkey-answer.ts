@@ -103,7 +103,7 @@ const PIECES = [
   ':443',
   '\ufeff',
 ]
-/** Half of the texts are as a browser writes them, so that the bytes behind them are reached. */
+/** Half of the texts are valid, so that the bytes inside are reached. */
 const mostly = (text: string): fc.Arbitrary<string> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(text) }, changed(fc.constant(text), PIECES))
 const honest = (bytes: fc.Arbitrary<Uint8Array>): fc.Arbitrary<string> =>
@@ -149,7 +149,7 @@ const creation = fc.record<Input>({
 
 const base64url = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString('base64url')
 
-/** Checks the client data of an accepted answer (Web Authentication Level 3 §7.1, §7.2) without our reader. */
+/** Checks the client data of an accepted response (Web Authentication Level 3 §7.1, §7.2) independently of our reader. */
 function checkClientData(text: string, type: string, challenge: string): void {
   const said = JSON.parse(text.replace(/^\ufeff/, '')) as Readonly<Record<string, unknown>> // checked below
   assert.equal(said['type'], type)

@@ -141,7 +141,7 @@ const filled = (entry: string, by: string): string => entry.replace(/\*\*?/g, by
 const fillings = fc.constantFrom('a', 's', '', '8443', 'a/b', 'evil.example/')
 const further = fc.constantFrom('', '', '/more', '?y=2', '2')
 
-/** Redirect URIs: whatever is answered to is at the registered place, judged a second time by a URL parser alone. */
+/** Redirect URIs: an accepted one is at the registered place, as checked independently by a URL parser. */
 export const redirectUri = target({
   name: 'redirect-uri',
   inputs: fc

@@ -73,7 +73,7 @@ const PIECES = [
 const sentAs = (query: string, name: string): readonly string[] =>
   [...query.matchAll(new RegExp(`(?<=^|&)${name}(?:=[^&]*)?(?=&|$)`, 'g'))].map(([part]) => part)
 
-/** The parser of browsers; it repairs what ours refuses. */
+/** The parser of browsers, which repairs input that ours rejects. */
 function judged(seen: string, kind: string): string {
   const [parts, read] = [['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg'], new URLSearchParams(seen)]
   for (const name of parts) {

@@ -14,7 +14,7 @@ import { target, verdictLater } from '../target.ts'
 
 const context = { base: 'https://id.example/scim/v2' } as Context // nothing else is read here
 
-/** Resources that are made and never looked at; what is asked of them is remembered. */
+/** Resources created without being read; requests for them are recorded. */
 function resourcesOf(type: ResourceType, asked: unknown[]): Resources {
   let made = 0
   const changedOne = async ({ id, body }: Change): Promise<Resource> => {

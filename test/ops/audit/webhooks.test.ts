@@ -27,7 +27,7 @@ describe('Audit webhooks', () => {
   const received: Message[] = []
   const arrivals = new EventEmitter()
   let status: number | undefined = 204
-  /** Sent without an end. */
+  /** Sent endlessly. */
   let answer: string | undefined
   let server: TestServer | undefined
   let url = ''
