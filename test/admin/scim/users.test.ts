@@ -350,6 +350,29 @@ for (const mode of MODES) {
       assert.equal((await get('W/"0"')).status, 200)
     })
 
+    for (const attribute of ['lastLogonTime', 'previousLogonTime', 'passwordLastModified']) {
+      it(`answer 200 to a known version where they show ${attribute}, which sign-ins or new passwords change`, async () => {
+        const { id } = await scim.createUser()
+        for (const at of [1, 2]) await scim.server.store.users.recordLogon('svc', id, new Date(at))
+        const request = { headers: { 'if-none-match': 'W/"0"' }, query: { attributes: `${OWN}:${attribute}` } }
+        const answer = await scim.send('GET', `/Users/${id}`, request)
+        assert.equal(answer.status, 200)
+        assert.match(answer.text, new RegExp(`"${attribute}":"`))
+      })
+    }
+
+    it('answer 200 to a known version where they show when they were last modified, as by a new password', async () => {
+      const { id } = await scim.createUser()
+      const { users } = scim.server.store
+      const { passwordRevision = '' } = (await users.find('svc', id)) ?? {}
+      const change = { passwordHash: 'x', passwordRevision: 'new', passwordChangedAt: new Date(7), meetsDemand: false }
+      assert.ok(await users.setPassword('svc', id, passwordRevision, change))
+      const request = { headers: { 'if-none-match': 'W/"0"' }, query: { attributes: 'meta.lastModified' } }
+      const answer = await scim.send('GET', `/Users/${id}`, request)
+      assert.equal(answer.status, 200)
+      assert.match(answer.text, /"lastModified":"1970-01-01T00:00:00.007Z"/)
+    })
+
     it('lose nothing when changed at once', async () => {
       const { id } = await scim.createUser()
       const names = ['title', 'nickName', 'displayName', 'userType', 'locale', 'timezone']

@@ -42,7 +42,7 @@ export function createScimUsers(deps: AdminDeps): Resources {
     const groups = selection.wants('groups') ? await groupsShown(zone, ids) : undefined
     const show = async (user: User): Promise<Resource> => {
       const json = selection.of(userToJson(user, { base, groups: groups?.get(user.id) ?? [] }))
-      const isOfVersion = groups === undefined && memberOf(json[OWN_USER], 'verified') === undefined
+      const isOfVersion = groups === undefined && !showsUnversioned(json)
       return { id: user.id, version: user.version, json, isOfVersion }
     }
     return mapInBatches(records, show, BATCH)
@@ -140,6 +140,13 @@ export function createScimUsers(deps: AdminDeps): Resources {
     },
   }
 }
+
+/** What sign-ins, new passwords and the verification of an address change without a new version. */
+const UNVERSIONED = ['verified', 'passwordLastModified', 'lastLogonTime', 'previousLogonTime']
+
+const showsUnversioned = (json: Json): boolean =>
+  memberOf(json['meta'], 'lastModified') !== undefined ||
+  UNVERSIONED.some(name => memberOf(json[OWN_USER], name) !== undefined)
 
 /** Only an administrator of the server may bring a hash, without a password, and only one that can be verified here. */
 function checkPasswordHash(
