@@ -31,7 +31,7 @@ export function clientHandlers(on: On<ClientRoute>, deps: AdminDeps): void {
   clientSecretHandler(on, writer, deps)
   clientJwtHandler(on, writer, deps)
   metadataHandlers(on, writer, deps)
-  profileHandler(on, writer, deps)
+  profileHandler(on, deps)
   registrationTokenHandlers(on, deps)
 }
 

@@ -58,6 +58,7 @@ const endpoints: readonly { method: string; path: string; group: Group; body?: u
   { method: 'GET', path: '/oauth/clients/meta', group: 'any', status: 200 },
   { method: 'GET', path: '/oauth/clients/nobody/meta', group: 'any', status: 404 },
   { method: 'PUT', path: '/oauth/clients/nobody/meta', group: 'write', body: {}, status: 404 },
+  { method: 'GET', path: '/oauth/clients/nobody/profile', group: 'read', status: 404 },
   { method: 'PUT', path: '/oauth/clients/nobody/secret', group: 'secret', body: { secret: 'x' }, status: 404 },
 ]
 
@@ -122,6 +123,13 @@ for (const mode of MODES) {
         assert.equal((await api.send(method, path, body, { bearer: native, host: HOST_OF_Z1 })).status, status)
       })
     }
+
+    it('may read the profile report of a client with rights that they lack, like the client itself', async () => {
+      for (const path of ['/oauth/clients/root', '/oauth/clients/root/profile']) {
+        assert.equal((await api.send('GET', path, undefined, { by: 'reader' })).status, 200)
+        assert.equal((await api.send('GET', path, undefined, { by: 'writer' })).status, 403)
+      }
+    })
 
     it('work in the zone that they went to, and not in their own', async () => {
       const body = { client_id: 'made-in-z1', authorized_grant_types: ['password'] }
