@@ -28,14 +28,12 @@ export function createZoneChanges(deps: AdminDeps) {
   const standardGroups = standardDefaultGroups(service.name)
   const readConfig = createZoneConfigReader(deps)
 
-  const report = (request: FastifyRequest, type: ZoneEventType, zone: Zone): void =>
-    audit({
-      type,
-      zoneId: request.zone.id,
-      principal: zone.id,
-      data: `identity zone ${JSON.stringify({ id: zone.id, subdomain: zone.subdomain, name: zone.name, active: zone.active })}`,
-      ...auditOriginOf(request),
-    })
+  /** In the trail of the zone that the request went to, unless another is given. */
+  function report(request: FastifyRequest, type: ZoneEventType, zone: Zone, zoneId = request.zone.id): void {
+    const { id, subdomain, name, active } = zone
+    const data = `identity zone ${JSON.stringify({ id, subdomain, name, active })}`
+    audit({ type, zoneId, principal: id, data, ...auditOriginOf(request) })
+  }
 
   const groupsNamed = (zoneId: string, names: Iterable<string>): readonly Group[] => {
     const now = clock.now()
@@ -108,7 +106,7 @@ export function createZoneChanges(deps: AdminDeps) {
     const deletion = await store.zones.delete(id, service.name)
     if (deletion.outcome === 'aliased') throw refuseByStatus(422)
     if (deletion.outcome === 'missing') throw refuseByStatus(404)
-    report(request, 'EntityDeletedEvent', state.zone)
+    report(request, 'EntityDeletedEvent', state.zone, service.name) // the caller may be inside of the zone
     recordLostGroups(deletion.groups, { zoneId: service.name, audit, by: groupCallerOf(request, service) })
     recordLostRights(deletion.clients, { zoneId: service.name, audit, origin: auditOriginOf(request) })
     return state

@@ -616,6 +616,15 @@ for (const mode of MODES) {
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
       })
 
+      it('is recorded in the trail of the default zone also from inside of the zone, whose own trail goes', async () => {
+        const id = 'gone-inside'
+        await wire.create({ id, subdomain: id, name: 'x' })
+        const headers = { 'x-identity-zone-id': id }
+        assert.equal((await wire.send('DELETE', `/identity-zones/${id}`, undefined, 'root', { headers })).status, 200)
+        const event = wire.server.events.findLast(({ type }) => type === 'EntityDeletedEvent')
+        assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', id, 'root'])
+      })
+
       it('records which clients lose their rights in the zone', async () => {
         const { store } = wire.server
         await wire.create({ id: 'lost', subdomain: 'lost', name: 'x' })
