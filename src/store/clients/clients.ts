@@ -6,7 +6,7 @@ import type { Caches } from '../changes.ts'
 import { createClientList } from './client-list.ts'
 import { createClientChanges } from './client-changes.ts'
 import { CLIENT_COLUMNS, toClient, toClientRow } from './client-rows.ts'
-import { statement } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
 import type { Database } from '../database.ts'
 import { fromJson, toJson, withoutNulls } from '../rows.ts'
 import { insertInto, list, updateByKey } from '../schema.ts'
@@ -41,12 +41,13 @@ const SET_TOKEN_SALT = statement<Key & { token_salt: string }>(
    where zone_id = :zone_id and client_id = :client_id`,
 )
 
-const KEYS = statement<Key, { jwks: string | null; jwks_uri: string | null }>(
-  `select jwks, jwks_uri from clients where zone_id = :zone_id and client_id = :client_id`,
+// Locks the row: keys that are made of these must not overwrite those of another change.
+const HOLD_KEYS = statement<Key, { jwks: string | null; jwks_uri: string | null }>(
+  `update clients set revision = revision + 1 where zone_id = :zone_id and client_id = :client_id
+   returning jwks, jwks_uri`,
 )
 const SET_KEYS = statement<Key & { jwks: string | null; jwks_uri: string | null }>(
-  `update clients set jwks = :jwks, jwks_uri = :jwks_uri, revision = revision + 1
-   where zone_id = :zone_id and client_id = :client_id`,
+  `update clients set jwks = :jwks, jwks_uri = :jwks_uri where zone_id = :zone_id and client_id = :client_id`,
 )
 
 const LIFETIMES = statement<{ zone_id: string }, { access_seconds: number | null; refresh_seconds: number | null }>(
@@ -88,18 +89,19 @@ export function createClients(db: Database, caches: Caches): ClientStore {
         await within.run(SET_TOKEN_SALT, { zone_id: zoneId, client_id: clientId, token_salt: salt })
         await within.announce({ kind: 'clients', zoneId, key: clientId })
       }),
-    changeKeys: (zoneId, clientId, change) =>
-      db.transaction(async within => {
-        await within.lock(`client keys ${zoneId} ${clientId}`)
+    async changeKeys(zoneId, clientId, change) {
+      if (!isStorable(zoneId) || !isStorable(clientId)) return undefined
+      return db.transaction(async within => {
         const key = { zone_id: zoneId, client_id: clientId }
-        const [row] = (await within.run(KEYS, key)).rows
+        const [row] = (await within.run(HOLD_KEYS, key)).rows
         if (row === undefined) return undefined
         const before = withoutNulls<ClientKeys>({ jwks: row.jwks, jwksUri: row.jwks_uri })
         const after = change(before)
         await within.run(SET_KEYS, { ...key, jwks: after.jwks ?? null, jwks_uri: after.jwksUri ?? null })
         await within.announce({ kind: 'clients', zoneId, key: clientId })
         return { before, after }
-      }),
+      })
+    },
     async renewSecretHash(zoneId, clientId, renewed) {
       const key = { zone_id: zoneId, client_id: clientId }
       const [row] = await db.read(SECRETS, key)

@@ -1,0 +1,66 @@
+// Changes that meet in PostgreSQL, where each statement sees what others have committed meanwhile. SQLite has one writer.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Client } from 'pg'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/store.ts'
+import { freshDatabase } from '../support/databases.ts'
+import { inTime } from './cases.ts'
+import { client, group } from './records.ts'
+
+interface Meeting {
+  readonly store: Store
+  /** Another transaction, which has begun. */
+  readonly other: Client
+  /** Resolves when a statement of the store waits for the other transaction. */
+  readonly isWaiting: () => Promise<void>
+}
+
+async function meet(work: (meeting: Meeting) => Promise<void>): Promise<void> {
+  const database = await freshDatabase('postgres')
+  const store = await openStore(database.url, { clock: systemClock })
+  const [other, observer] = [1, 2].map(() => new Client({ connectionString: database.url })) as [Client, Client]
+  await Promise.all([other.connect(), observer.connect()])
+  try {
+    await other.query('begin')
+    const waiting = async (): Promise<unknown> =>
+      (
+        await observer.query(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).rowCount
+    await work({ store, other, isWaiting: () => inTime(1, waiting) })
+  } finally {
+    await Promise.all([other.end(), observer.end()])
+    await store.close()
+    await database.drop()
+  }
+}
+
+describe('Changes at once on PostgreSQL', () => {
+  it('keep the keys of a client that were replaced while others are added', () =>
+    meet(async ({ store, other, isWaiting }) => {
+      await store.clients.insert('z1', client({ jwks: 'leaked ' }))
+      await other.query(`update clients set jwks = 'new ', revision = revision + 1`)
+      const added = store.clients.changeKeys('z1', 'app', ({ jwks = '' }) => ({ jwks: `${jwks}added` }))
+      await isWaiting()
+      await other.query('commit')
+      assert.deepEqual(await added, { before: { jwks: 'new ' }, after: { jwks: 'new added' } })
+      assert.equal((await store.clients.findForChange('z1', 'app'))?.client.jwks, 'new added')
+    }))
+
+  it('lock nested groups before their rows, so that a removal and another change of a group do not deadlock', () =>
+    meet(async ({ store: { groups }, other, isWaiting }) => {
+      for (const id of ['inner', 'outer']) await groups.insert('z1', group({ id, displayName: id }))
+      const nested = { memberId: 'inner', memberType: 'GROUP', origin: 'svc' } as const
+      await groups.insertMember('z1', { ...nested, groupId: 'outer' })
+      await other.query(`select pg_advisory_xact_lock(hashtextextended('latchkey nested groups z1', 0))`)
+      const removed = groups.removeMember('z1', 'outer', 'inner')
+      await isWaiting()
+      await other.query(`set local lock_timeout = '200ms'`)
+      assert.equal((await other.query('delete from group_members')).rowCount, 1)
+      await other.query('commit')
+      assert.equal(await removed, undefined)
+    }))
+})
