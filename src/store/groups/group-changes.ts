@@ -39,10 +39,13 @@ const LEAVE_ALL = statement<Key>(
 const ADD_MEMBER = statement<GroupMemberRow>(
   `${insertInto('group_members', GROUP_MEMBER_COLUMNS)} on conflict do nothing`,
 )
-const REMOVE_MEMBER = statement<InGroup & { member_id: string }, GroupMemberRow>(
-  `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id = :member_id
-   returning member_id, member_type, origin`,
-)
+const removeMember = (condition: string) =>
+  statement<InGroup & { member_id: string }, GroupMemberRow>(
+    `delete from group_members where zone_id = :zone_id and group_id = :group_id and member_id = :member_id${condition}
+     returning member_id, member_type, origin`,
+  )
+const REMOVE_USER = removeMember(` and member_type = 'USER'`)
+const REMOVE_MEMBER = removeMember('')
 const COUNT_NESTED = statement<InGroup, { count: number }>(
   `select count(*) as count from group_members
    where zone_id = :zone_id and group_id = :group_id and member_type = 'GROUP'`,
@@ -110,6 +113,7 @@ export function createGroupChanges(
   return {
     insert: (zoneId, group, members = []) =>
       db.transaction(async within => {
+        if (members.some(({ memberType }) => memberType === 'GROUP')) await lockNesting(within, zoneId)
         await within.run(INSERT, toGroupRow(zoneId, group))
         await addMembers(within, { zone_id: zoneId, group_id: group.id }, members)
       }),
@@ -156,11 +160,11 @@ export function createGroupChanges(
     removeMember: (zoneId, groupId, memberId) =>
       db.transaction(async within => {
         const key = { zone_id: zoneId, group_id: groupId, member_id: memberId }
+        const [user] = (await within.run(REMOVE_USER, key)).rows
+        if (user) return toMember(user)
+        await lockNesting(within, zoneId) // before the row, as changes of the group do
         const [row] = (await within.run(REMOVE_MEMBER, key)).rows
-        if (row?.member_type === 'GROUP') {
-          await lockNesting(within, zoneId)
-          await pruneNesting(within, zoneId, { inner: memberId, outer: groupId })
-        }
+        if (row?.member_type === 'GROUP') await pruneNesting(within, zoneId, { inner: memberId, outer: groupId })
         return row && toMember(row)
       }),
   }
