@@ -1,4 +1,4 @@
-// The attacks that independent testers tried, at a glance. The rows stand by subject in attacks/.
+// The table of attacks; the rows are by subject in attacks/.
 import { describe, it } from 'node:test'
 import { accountAttacks } from './attacks/accounts.ts'
 import { approvalAttacks } from './attacks/approvals.ts'

@@ -254,7 +254,7 @@ describe('docs/providers', () => {
       .filter(([name]) => name !== 'NameID')
       .map(([name, value]) => ({ name, values: [value].flat().map(String) }))
 
-  /** What a record says of the tests' directory in the place of the real one; its users are found by `cn`. */
+  /** The settings of a record for the tests' directory instead of the real one; its users are found by `cn`. */
   const atSlapd = ({ userSearchFilter }: JsonRecord): JsonRecord => ({
     baseUrl: slapd.url,
     tlsConfiguration: 'none',
@@ -265,7 +265,7 @@ describe('docs/providers', () => {
     groupSearchBase: GROUPS,
   })
 
-  /** What a record says of our providers in the place of the real one. */
+  /** The settings of a record for our own providers instead of the real one. */
   function ourOwn(type: string): JsonRecord {
     if (type !== 'oauth2.0') {
       const discoveryUrl = `${upstream.url}/.well-known/openid-configuration`

@@ -15,7 +15,7 @@ import { startInRealTime } from './support/server.ts'
 const CALLBACK = 'https://bank.example/cb'
 const [API = '', APPLICATION = ''] = scriptsOf('docs/step-up.md')
 
-/** What the page keeps while the browser is away. */
+/** The state that the page stores during the redirect. */
 interface Pending {
   readonly acrValues?: string
   readonly maxAge?: string

@@ -44,7 +44,7 @@ const repeated = (values: readonly string[]): readonly string[] =>
 const COVERAGE = ['Endpoint', 'Parameter or field', 'State', 'Test']
 const CONFORMANCE = ['Plan', 'Requirement', 'State', 'Test']
 
-/** What is wrong with the rows of the conformance page, line by line; `read` answers a test's text, or undefined. */
+/** The problems of the rows of the conformance page, by line; `read` returns the text of a test, or undefined. */
 function conformanceProblems(markdown: string, read: (path: string) => string | undefined): readonly string[] {
   const rows = tableRows(markdown, CONFORMANCE)
   const seen = new Set<string>()

@@ -235,7 +235,7 @@ describe('README.md: the application', () => {
       const visitor = visit(origin)
       const browser = visit(provider.baseUrl)
       await browser.signIn('marissa', 'koala')
-      // Cookies know no ports: a real browser sends the provider's to the application, and before its own.
+      // Cookies ignore ports: a browser sends the provider's to the application, before its own.
       for (const [name, value] of browser.cookies) visitor.cookies.set(name, value)
       assert.match((await visitor.send('/')).text, /href="\/login"/)
 

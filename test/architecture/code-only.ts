@@ -3,7 +3,7 @@
 const REGEX_MAY_FOLLOW =
   /(?:^|[(,=:[!&|?{};+\-*%~^<>]|(?<![.\w$])(?:return|typeof|case|in|of|do|else|void|await|yield|throw|delete|new))\s*$/
 
-/** What begins no comment, string, template, regular expression or block. */
+/** Text that begins no comment, string, template, regular expression or block. */
 const PLAIN = /[^/'"`{}]+/y
 
 /**

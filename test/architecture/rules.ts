@@ -69,7 +69,7 @@ function placeFindings(path: string): Finding[] {
 
 function lengthFindings({ path, text }: SourceFile): Finding[] {
   const lines = lineCount(text)
-  // A catalogue of texts grows with the pages, and is read a sentence at a time.
+  // A catalogue of texts grows with the pages, and is read one sentence at a time.
   const most = path.startsWith('src/pages/texts/') ? MAX_FILE_LINES * 2 : MAX_FILE_LINES
   if (!isSource(path) || lines <= most) return []
   return [{ offset: 0, rule: `${lines} lines are more than ${most}: split the file` }]
@@ -122,7 +122,7 @@ function mayImport(from: string, to: string): boolean {
   if (to === 'src/app.ts') return from === 'src/main.ts'
   if (to === 'src/main.ts' && ['app', 'main'].includes(folderOf(from) ?? '')) return false
   if (folderOf(to) === 'main') return from === 'src/main.ts'
-  // The parts of the wiring know nothing of one another: app.ts alone passes on what one has made for another.
+  // The files of the wiring are independent: only app.ts passes values between them.
   if (folderOf(to) === 'app') return from === 'src/app.ts'
   if (!isSource(to)) return WIRING.test(from) && to === 'package.json'
   const target = folderOf(to)
@@ -155,7 +155,7 @@ function exportFindings(text: string, code: string): Finding[] {
 }
 
 function hasDocComment(before: string): boolean {
-  // A directive for the linter has to stand on the very line above the code.
+  // A linter directive must be on the line above the code.
   const comment = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n(?:[ \t]*\/\/ oxlint-disable-next-line [^\n]*\n)?[ \t]*$/.exec(
     before,
   )

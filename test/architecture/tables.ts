@@ -19,7 +19,7 @@ const BELOW_AREAS = [
   'ops',
 ]
 
-/** Which folders each folder of src/ may import beside itself. */
+/** The folders that each folder of src/ may import, besides itself. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
   records: ['base'],

@@ -15,7 +15,7 @@ export function unusedExports(files: readonly SourceFile[]): string[] {
   })
 }
 
-/** What a file imports or passes on by name, `*` for everything. A dynamic import uses each name that the file mentions. */
+/** The names that a file imports or re-exports, `*` for all. A dynamic import uses each name that the file mentions. */
 function usesOf({ path, text }: SourceFile): string[] {
   const fileOf = (module: string): string => posix.join(posix.dirname(path), module)
   const named = [...text.matchAll(/^(?:import|export) (?:type )?(\{[^}]*\}|\*[\w ]*) from '(\.[^']+)'/gm)].flatMap(

@@ -35,7 +35,7 @@ describe('createFairCache', () => {
     assert.equal(kept(cache, 'abcd'), 'acd')
   })
 
-  /** With values of a kilobyte each, and room for about as many as said. */
+  /** A cache for values of a kilobyte, with space for about this many. */
   const ofKilobytes = (kilobytes: number) =>
     createFairCache<string>({ capacity: 1000, bytes: kilobytes * 1000, sizeOf: value => value.length })
 
@@ -85,7 +85,7 @@ describe('createFairCache', () => {
       return state % most
     }
     const cache = createFairCache<string>({ capacity: 12 })
-    /** What was used least recently first. */
+    /** Least recently used first. */
     let model: { key: string; owner: string }[] = []
     for (let step = 0; step < 5000; step += 1) {
       const [key, owner, action] = [`k${pick(30)}`, `o${pick(4)}`, pick(5)]

@@ -30,7 +30,7 @@ describe('Forbidden outbound requests', () => {
   interface Refused {
     readonly name: string
     readonly url: string
-    /** What the resolver answers for every name; a request that gets so far without it fails the test. */
+    /** The addresses of every name; without it, a lookup fails the test. */
     readonly addresses?: readonly string[]
     readonly options?: Partial<OutboundOptions>
     readonly failure?: OutboundFailure

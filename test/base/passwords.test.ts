@@ -91,10 +91,10 @@ describe('verify', () => {
 })
 
 describe('The time of a rejection', () => {
-  // Slow enough that no machine is so busy as to finish it before a few hashes of the cheap kind.
+  // Slow enough to take longer than a few cheap hashes on any machine.
   const stored = '$2a$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 
-  /** Whether the work outlasts a few cheap hashes that are made beside it. */
+  /** Whether the work takes longer than a few cheap hashes run concurrently. */
   async function isSlow(made: Passwords, work: Promise<boolean>): Promise<boolean> {
     const order: string[] = []
     const hashes = async (): Promise<void> => {

@@ -138,7 +138,7 @@ for (const kind of DATABASE_KINDS) {
       await database.drop()
     })
 
-    /** What a rotation must not change. */
+    /** State that a rotation must not change. */
     async function everythingGoesOn(): Promise<void> {
       for (const server of [old, node]) {
         const account = browserAt(server)

@@ -11,14 +11,14 @@ const BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** Grant types with long names. */
 export const GRANTS = { exchange: EXCHANGE, device: DEVICE, bearer: BEARER, saml: SAML_BEARER } as const
 
-/** Where codes are sent; there is no listener. */
+/** The redirect URI for codes, without a listener. */
 export const REDIRECT_URI = 'http://127.0.0.1:9/cb'
 /** Of all accounts. */
 export const PASSWORD = 'correct-horse-battery'
-/** Who is never deleted. */
+/** Users that are never deleted. */
 export const PEOPLE: readonly string[] = Array.from({ length: 10 }, (_, index) => `resident-${index}`)
 
-/** Whose assertions the SAML bearer grant takes. Its users are made at their first sign-in. */
+/** The provider of assertions for the SAML bearer grant. Its users are created at their first sign-in. */
 export const corp: SamlIdp = createSamlIdp({
   clock: systemClock,
   to: { entityId: 'latchkey', recipient: 'named by each assertion' },

@@ -1,4 +1,4 @@
-// Clients that no server likes: slow, half closed, talking nonsense, or just many.
+// Hostile clients: slow, half closed, malformed, or very many.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'

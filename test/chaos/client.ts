@@ -8,10 +8,10 @@ import type { Incoming, Outgoing, Visitor } from '../support/visitor.ts'
 export class Unavailable extends Error {}
 /** The connection closed, failed or timed out: the operation may have happened. */
 export class Broken extends Error {}
-/** What must not happen, whatever the trouble. */
+/** Violations of the guarantees that hold during any fault. */
 export class Violation extends Error {}
 
-/** Where requests go. */
+/** The target of requests. */
 export interface Target {
   readonly baseUrl: string
   /** Whether a load balancer would send requests to it. */
@@ -20,7 +20,7 @@ export interface Target {
 
 /** Sends requests to several nodes. */
 export interface RoundRobin {
-  /** Throws one of the errors above for whatever is not below 500, and for 429. */
+  /** Throws one of the errors above for status 429 and from 500. */
   ask(path: string, outgoing?: Outgoing): Promise<Incoming>
   /** A browser whose every request may go to another node. */
   visitor(): Visitor
@@ -33,7 +33,7 @@ export const PATIENCE_MS = 5000
 /** How the requests are sent. */
 interface RoundRobinOptions {
   readonly patienceMs?: number
-  /** Whether they seem to come from as many networks, through a proxy: else the limits of one network bound the load. */
+  /** Whether requests come from different networks, by a proxy header: otherwise one network's limits apply. */
   readonly isCrowd?: boolean
 }
 

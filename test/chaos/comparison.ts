@@ -100,7 +100,7 @@ export async function compare(nodes: RoundRobin, ledger: Ledger): Promise<readon
   return wrong
 }
 
-/** Whether an error only says that the server could not answer then. */
+/** Whether an error only means that the server was unavailable. */
 const isTrouble = (error: unknown): boolean => error instanceof Unavailable || error instanceof Broken
 
 async function retryWhileBusy<T>(work: () => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 
-/** What it does with bytes. */
+/** What it does with data. */
 export type LineState =
   | 'open'
   /** Drops nothing but delivers nothing either, as when a switch fails; pending data arrives once reopened. */
@@ -27,7 +27,7 @@ export async function openLine(databaseUrl: string): Promise<Line> {
   let state: LineState = 'open'
   let delayMs = 0
   const sockets = new Set<Socket>()
-  /** What waits until the line is open again. */
+  /** Data that waits until the line is open again. */
   let waiting: (() => void)[] = []
 
   const whenOpen = (work: () => void): void => {

@@ -13,15 +13,15 @@ export interface Tried {
   /** In `performance.now()` time. */
   readonly begun: number
   readonly milliseconds: number
-  /** What went wrong. */
+  /** The problems. */
   readonly reason?: string
 }
 
 /** A running load. */
 export interface Load {
-  /** What was tried, in the order of its end. The caller may empty it. */
+  /** The operations in order of completion. The caller may empty it. */
   readonly tried: Tried[]
-  /** What must not be; at most some of it is kept. */
+  /** Violations; only the first are kept. */
   readonly violations: string[]
   /** Operations skipped because too many were running. */
   skipped(): number

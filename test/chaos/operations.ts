@@ -326,7 +326,7 @@ const versionOf = (version: number): object => ({
 const NAMES = { name: { givenName: 'Given', familyName: 'Family' } }
 const emailsOf = (userName: string): object => [{ value: `${userName}@example.org`, primary: true }]
 
-/** Throws unless the record is as one of the changes left it, and nothing of it is missing. */
+/** Throws unless the record is complete, and as one of the changes left it. */
 export function assertWhole(record: Record<string, unknown>, versions: ReadonlySet<number>): void {
   const { nickName, title, userType, emails, name } = record
   const isWhole =

@@ -17,12 +17,12 @@ import type { Place, Scene, Trouble } from './scene.ts'
 export interface Scenario {
   /** For the command line. */
   readonly name: string
-  /** What happens, and what is promised beyond the general rules. */
+  /** The fault, and guarantees beyond the general rules. */
   readonly about: string
   readonly place: Place
-  /** Whether no request may notice anything. */
+  /** Whether no request may fail. */
   readonly isUnnoticed?: boolean
-  /** Why it cannot be tried on this machine. */
+  /** The reason that it cannot run on this machine. */
   readonly missing?: () => string | undefined
   readonly trouble: Trouble
 }
@@ -58,7 +58,7 @@ const tokenFrom = ({ baseUrl }: Node, clientId: string): Promise<number> =>
     patienceMs: onThisMachine(5000),
   }).then(({ status }) => status)
 
-/** Uses all of a small disk up; returns the file to remove. */
+/** Fills a small disk; returns the file to remove. */
 function fill(folder: string): string {
   const filler = join(folder, 'filler')
   for (const size of [1 << 20, 65_536, 4096, 512, 1]) {

@@ -22,7 +22,7 @@ import { drive } from './load.ts'
 import type { Load } from './load.ts'
 import { createOperations } from './operations.ts'
 
-/** What a scenario needs. */
+/** The requirements of a scenario. */
 export interface Place {
   /**
    * `own`: a PostgreSQL that may be killed. `shared`: one that others use. `full`: one on a small disk. `sqlite`: a file, and one
@@ -40,7 +40,7 @@ export interface Scene {
   /** The line of each node, with PostgreSQL. */
   readonly lines: readonly Line[]
   readonly postgres: OwnPostgres | undefined
-  /** Where the database is, for the small disks and SQLite. */
+  /** The folder of the database, for small disks and SQLite. */
   readonly folder: string
   readonly client: RoundRobin
   readonly ledger: Ledger
@@ -59,7 +59,7 @@ export async function openScene(
   rate = RATE,
 ): Promise<Scene | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-chaos-'))
-  // Large enough for what a slow machine writes while it waits for the trouble to be over.
+  // Large enough for the writes of a slow machine during the fault.
   const size = { 'sqlite on a small disk': '48m', 'own on a small disk': '96m' }[database as string]
   const isMounted =
     size !== undefined && spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]).status === 0
@@ -115,7 +115,7 @@ export async function openScene(
   }
 }
 
-/** What operators are promised. */
+/** The documented guarantees. */
 const RECOVERY_MS = 5000
 /** How long there must be no failure for the scene to count as recovered. */
 const CALM_MS = 700
@@ -123,7 +123,7 @@ const CALM_MS = 700
 /** Injects a fault and ends it; may return a check to run after recovery. */
 export type Trouble = (scene: Scene) => Promise<void | (() => Promise<void>)>
 
-/** What a trouble did. */
+/** The effects of a fault. */
 export interface Endured {
   readonly done: number
   readonly refused: number
@@ -132,7 +132,7 @@ export interface Endured {
   readonly recoveryMs: number
 }
 
-/** Waits until all is well, and so many operations were done, which are worth a comparison. */
+/** Waits until the scene is healthy, and enough operations were done for a comparison. */
 export async function settle(scene: Scene, operations = RATE): Promise<void> {
   const begin = performance.now()
   while (scene.load.tried.length < operations && performance.now() - begin < 2 * onThisMachine(RECOVERY_MS))

@@ -10,7 +10,7 @@ import { freePort } from '../support/free-port.ts'
 import type { Ending } from '../support/process.ts'
 import { launch, runToEnd } from '../support/process.ts'
 
-/** What it says of a server that the configuration puts on the port, below `/idp`. */
+/** Its output for a server configured on the port, below `/idp`. */
 const health = (port: number, args: readonly string[] = [], settings = {}): Promise<Ending> => {
   const config = { base_url: `http://localhost:${port}/idp`, ...settings }
   return runToEnd(['health', '--config', 'latchkey.json', '--port', String(port), ...args], {
@@ -37,7 +37,7 @@ describe('latchkey health', { concurrency: true }, () => {
     settings = {
       base_url: 'https://id.example.org/idp',
       database: 'sqlite::memory:',
-      // Everywhere, as in a container, where loopback is what answers.
+      // On all addresses, as in a container, where loopback responds.
       listen: { host: '0.0.0.0', tls },
       smtp: { host: 'localhost' },
     }

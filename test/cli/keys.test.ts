@@ -142,7 +142,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(listed(stdout), [`${first} RS256 retired`, 'next ES256 active'])
       assert.match(stdout, /^No key signs with RS256 now, but 2 clients require it: old, older\. /m)
       const until = Date.parse(/^\S+ +RS256 +retired +\S+ +(\S+)$/m.exec(stdout)?.[1] ?? '')
-      // The client with tokens of 200000 seconds, and a minute for processes that did not know the change yet.
+      // The client with tokens of 200000 seconds, and a minute for processes that have not seen the change yet.
       const seconds = (until - from) / 1000
       assert.ok(seconds >= 200_059 && seconds <= 200_120, `${seconds}`)
       assert.ok(await isAlive(old))

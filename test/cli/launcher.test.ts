@@ -35,7 +35,7 @@ function checkout({ pinned }: { pinned: boolean }): string {
   cpSync(join(repository, 'bin'), join(root, 'bin'), { recursive: true })
   writeFileSync(join(root, 'src', 'cli', 'latchkey.ts'), PROGRAM)
   writeFileSync(join(root, 'package.json'), '{"type":"module"}')
-  // What an old Node.js looks like to the launcher: this one, under a false name.
+  // An old Node.js for the launcher: this one with another version.
   const old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '12.22.12' } })"
   writeFileSync(join(root, 'old-node.cjs'), old)
   if (pinned) {

@@ -8,7 +8,7 @@ import type { Schema } from '../../src/config/check-schema.ts'
 import { CONFIG_SCHEMA } from '../../src/config/schema.ts'
 import { runs } from '../support/thinning.ts'
 
-/** What Ajv says about the value, in our words: the place and the keyword of every problem. */
+/** The path and keyword of every problem that Ajv reports for the value. */
 function ajvAnswers(schema: AnySchemaObject): (value: unknown) => readonly string[] {
   const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, keywords: ['patternErrorMessage'] })
   const validate = ajv.compile(schema)

@@ -49,7 +49,7 @@ describe('The configured issuer of a zone', () => {
     { name: 'another zone’s address by path', issuers: ['https://id.example./auth/z/z7'], problem: THERE },
   ]
   for (const { name, own, issuers, problem } of refused) {
-    // A zone without keys signs with those of the default zone: only the issuer tells its tokens from those of others.
+    // A zone without keys signs with those of the default zone: only the issuer distinguishes its tokens.
     it(`rejects ${name}`, async () =>
       assert.deepEqual(await problemsOf(load(issuers, own)), [
         `bootstrap.identity_zones[${issuers.length - 1}].config.issuer: ${problem}`,

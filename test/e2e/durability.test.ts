@@ -188,7 +188,7 @@ async function loadAndKill(server: ServerProcess, promised: Promised, answers: n
 
 let askersUsed = 0
 
-/** What nothing was promised of yet; doubt is a matter of luck. */
+/** Objects without an acknowledged state, which may exist or not. */
 const missingKinds = (promised: Promised): readonly string[] =>
   Object.entries(promised)
     .filter(([kind, { size, length }]) => !kind.startsWith('doubtful') && (size ?? length) === 0)

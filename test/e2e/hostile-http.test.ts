@@ -1,4 +1,4 @@
-// Bytes that no decent client sends, straight into the socket of the real process. Whatever they are, the answer is HTTP
+// Malformed bytes, sent directly to the socket of the real process. Whatever they are, the response is HTTP
 // with a refusal and nothing about the inside, and the same process continues to serve everyone else.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -61,12 +61,12 @@ const chunked = (...chunks: readonly string[]): string => {
   return `${POST}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${parts.join('')}`
 }
 
-/** What one connection was answered until it was closed. */
+/** The responses on one connection until it was closed. */
 interface Exchange {
   readonly text: string
   readonly statuses: readonly number[]
   readonly milliseconds: number
-  /** Whether the server closed it, rather than our patience. */
+  /** Whether the server closed it, rather than our timeout. */
   readonly isClosed: boolean
 }
 

@@ -1,4 +1,4 @@
-// What a real process tells a StatsD server of itself.
+// The metrics that a real process sends to a StatsD server.
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

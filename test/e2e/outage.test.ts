@@ -24,7 +24,7 @@ const JOEL = {
   password: 'wombat',
 }
 
-/** What operators are promised. */
+/** The documented guarantees. */
 const PROMPT_MS = 2000
 const RECOVERY_MS = 5000
 

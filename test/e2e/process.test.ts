@@ -1,4 +1,4 @@
-// The process as its operator knows it: command line, environment, exit statuses, signals, workers, a second start.
+// The process as seen by its operator: command line, environment, exit statuses, signals, workers, a second start.
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -376,7 +376,7 @@ async function received(socket: Socket & { received: string }, pattern: RegExp):
   }
 }
 
-/** Waits until nobody listens on the port any more. */
+/** Waits until the port is closed. */
 async function untilRefused(port: number): Promise<void> {
   for (;;) {
     const probe = connect(port, '127.0.0.1')

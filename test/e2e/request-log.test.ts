@@ -1,4 +1,4 @@
-// The log of a real process, as a tool that collects logs reads it.
+// The log of a real process, as read by a log collector.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { serve } from '../support/process.ts'
@@ -24,7 +24,7 @@ const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
 type Line = Readonly<Record<string, unknown>>
 
-/** What was written until the process ended, without what is no line of the log. */
+/** The log lines written until the process ended. */
 async function linesOf(server: ServerProcess): Promise<readonly Line[]> {
   const { status, stdout } = await server.stop()
   assert.equal(status, 0)

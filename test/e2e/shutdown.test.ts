@@ -1,4 +1,4 @@
-// The end of the process as a load balancer sees it.
+// The shutdown of the process as seen by a load balancer.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { launch, serve } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 
-/** What the answer says of its connection, on one that the caller would keep. */
+/** The Connection header of the response, on a connection that the caller would keep. */
 async function connectionOf(url: string): Promise<string | undefined> {
   const agent = new Agent({ keepAlive: true })
   const request = get(url, { agent })
@@ -32,7 +32,7 @@ describe('uaa.shutdown.sleep', () => {
       const config = { uaa: { shutdown: { sleep: 2000 } }, database: 'sqlite:./latchkey.db' }
       const server = await serve({ config, args: ['--workers', workers] })
       const ended = server.stop()
-      // Until the signal has arrived, in whichever process answers.
+      // Until the signal has arrived in the responding process.
       let answer = await send(`${server.baseUrl}/healthz`)
       while (answer.status === 200) answer = await send(`${server.baseUrl}/healthz`)
       assert.deepEqual({ status: answer.status, text: answer.text }, { status: 503, text: 'stopping\n' })

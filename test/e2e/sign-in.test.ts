@@ -93,10 +93,10 @@ interface Deployment {
   readonly clientId: string
   readonly clientSecret: string
   readonly clientName: string
-  /** Who may ask about tokens, where that is not the client itself. */
+  /** The client for introspection, if not the client itself. */
   readonly resource?: readonly [clientId: string, secret: string]
   readonly isUaa: boolean
-  /** Whether there is a file: with a second client, and a place to go to after a logout. */
+  /** Whether there is a file: with a second client and a post-logout redirect URI. */
   readonly isConfigured: boolean
 }
 
@@ -142,7 +142,7 @@ const deployments: readonly Deployment[] = [
   },
 ]
 
-/** With the application at this origin: the addresses that the clients may be answered at, and left for. */
+/** With the application at this origin: the redirect URIs of the clients for sign-in and logout. */
 const knowing = (place: string) => ({
   ...bootstrap,
   clients: bootstrap.clients.map(client => ({
@@ -184,7 +184,7 @@ async function newRequest(config: openid.Configuration, extra: Readonly<Record<s
 interface Window {
   readonly page: Page
   readonly complaints: string[]
-  /** Waits for being back at the application; the answer of the server, wherever in the URL it travelled. */
+  /** Waits for the redirect to the application; the response parameters, in query or fragment. */
   answer(): Promise<URL>
   /** Checks the page: accessibility, width and browser errors; takes screenshots if requested. */
   inspect(name: string): Promise<void>
@@ -247,7 +247,7 @@ const usual = ({ isUaa }: Deployment): readonly string[] => (isUaa ? [] : ['emai
 const halfHash = (text: string): string =>
   createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
 
-/** What the pages call things: the words of the reference system's pages in its mode. */
+/** The wording of the pages, which is UAA's in its mode. */
 const wordsOf = ({ isUaa }: Deployment) =>
   isUaa
     ? { asks: () => 'Application Authorization', allow: 'Authorize', home: 'Where to?' }

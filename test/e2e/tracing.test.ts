@@ -9,7 +9,7 @@ import { serve } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
 
 const API = import.meta.resolve('@opentelemetry/api')
-/** What a file of an operator does with the SDK of OpenTelemetry, done by the API alone. */
+/** Registers a tracer by the API alone, like an operator's file with the OpenTelemetry SDK. */
 const SDK = `
 import { trace } from ${JSON.stringify(API)}
 const span = name => ({

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { anyCodePoint } from '../support/code-points.ts'
 
-/** What means something to one parser or another. */
+/** Text with meaning for some parser. */
 export const NASTY: readonly string[] = [
   '\0',
   '\r\n',
@@ -135,7 +135,7 @@ const edited = (text: string, [kind, at, length, piece]: Edit): string =>
 
 const characters = fc.nat(0xffff).map(code => String.fromCharCode(code))
 
-/** Up to four changes of any text; `pieces` are what means something to this parser. */
+/** Up to four changes of any text; `pieces` are tokens of this parser. */
 export function changes(pieces: readonly string[] = []): fc.Arbitrary<(text: string) => string> {
   const piece = fc.oneof(
     { weight: pieces.length > 0 ? 6 : 0, arbitrary: fc.constantFrom(...pieces, '') },

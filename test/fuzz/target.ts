@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cpuUsage } from 'node:process'
 import fc from 'fast-check'
 
-/** What a parser did with an input. A target in which one of them never occurs tests nothing. */
+/** The outcome of an input. A target that lacks one of them tests nothing. */
 export type Verdict = 'read' | 'refused'
 
 /** How long to run, and from where. */
@@ -19,7 +19,7 @@ export interface FuzzOptions {
   readonly seconds?: number
 }
 
-/** What a run found. */
+/** The result of a run. */
 export interface FuzzReport {
   readonly executions: number
   readonly verdicts: Readonly<Record<Verdict, number>>
@@ -44,11 +44,11 @@ export interface Target {
   readonly run: (options: FuzzOptions) => Promise<FuzzReport>
 }
 
-/** What a target consists of. Inputs are JSON, so that a counterexample can be kept in the corpus. */
+/** A fuzz target. Inputs are JSON, so that a counterexample can be stored in the corpus. */
 export interface TargetDefinition<T> {
   readonly name: string
   readonly inputs: fc.Arbitrary<T>
-  /** Throws if the parser did what it must not do; a proper refusal is a verdict. */
+  /** Throws if the parser violated a property; a rejection of its own is a verdict. */
   readonly check: (input: T) => Verdict | Promise<Verdict>
 }
 

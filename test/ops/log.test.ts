@@ -6,7 +6,7 @@ import { describe, it, mock } from 'node:test'
 import type { Log } from '../../src/ops/log.ts'
 import { createLog } from '../../src/ops/log.ts'
 
-/** What is written while `use` runs, line by line. */
+/** The lines written while `use` runs. */
 function linesOf(use: (log: Log) => void): readonly Record<string, unknown>[] {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-log-'))
   const file = join(folder, 'log')

@@ -1,4 +1,4 @@
-// What a server answers while its PostgreSQL is killed or frozen, and after that.
+// The responses of a server while its PostgreSQL is killed or frozen, and afterwards.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 import { freshDatabaseOn } from '../support/databases.ts'
 import { inTime } from '../store/cases.ts'
 
-/** What operators are promised. */
+/** The documented guarantees. */
 const PROMPT_MS = 2000
 const RECOVERY_MS = 5000
 
@@ -38,7 +38,7 @@ const bootstrap = {
 
 type Ask = (server: TestServer, opaque: string) => Promise<TestAnswer>
 
-/** What still works, from caches. */
+/** Requests that still work, from caches. */
 const GO_ON: Readonly<Record<string, Ask>> = {
   'a token of a client that is known': server => server.token(SERVICE),
   'the keys': server => server.send('/token_keys'),
@@ -48,7 +48,7 @@ const GO_ON: Readonly<Record<string, Ask>> = {
   'whether the process lives': server => server.send('/livez'),
 }
 
-/** What is refused. */
+/** Rejected input. */
 const REFUSED: Readonly<Record<string, Ask>> = {
   'a token of a client that is not known': server =>
     server.token({ ...SERVICE, client_id: 'cold', client_secret: 'cold-secret' }),
@@ -76,7 +76,7 @@ const SIGNER = {
   token_endpoint_auth_method: 'private_key_jwt',
 }
 
-/** What looks like its assertion, as far as it is read before the keys. */
+/** An assertion that is valid as far as it is read before the keys. */
 function assertionOfSigner(server: TestServer): string {
   const now = Math.floor(server.clock.now().getTime() / 1000)
   const aud = `${server.baseUrl}/oauth/token`
@@ -194,7 +194,7 @@ for (const mode of MODES) {
         await away()
         let isBack = false
         t.after(() => isBack || back())
-        // Before it is known that the database is unreachable nothing hangs either.
+        // Requests do not hang either before the outage is detected.
         const signIn = { grant_type: 'password', ...APP, ...MARISSA }
         const early = await inTwoSeconds('the first request', server.token(signIn))
         assert.equal(early.status, 503)

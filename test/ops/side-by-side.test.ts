@@ -48,7 +48,7 @@ const bootstrap = {
 const expect = (status: number, answer: { readonly status: number; readonly text: string }): void =>
   assert.equal(answer.status, status, answer.text)
 
-/** What users, programs and administrators do, once each. */
+/** The operations of users, programs and administrators, once each. */
 async function use(server: TestServer, name: string): Promise<void> {
   const browser = server.browser()
   expect(302, await browser.signIn('marissa', 'koala'))

@@ -19,7 +19,7 @@ const lock: { readonly packages: Readonly<Record<string, Locked>> } = JSON.parse
   readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
 )
 
-/** `name@version` of every package that is installed for the server, by the lock file. */
+/** `name@version` of every production package in the lock file. */
 const installed: readonly string[] = Object.entries(lock.packages)
   .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional && existsSync(join(ROOT, path)))
   .map(([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)}@${version}`)

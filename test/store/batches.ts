@@ -1,4 +1,4 @@
-/** Works on many records as one caller does who is limited, and not as a thousand at once, which the store refuses. */
+/** Processes many records in batches; the store rejects a thousand concurrent ones. */
 export async function inBatches<T>(items: readonly T[], work: (item: T, index: number) => Promise<unknown>) {
   const size = 100
   for (let start = 0; start < items.length; start += size) {

@@ -41,7 +41,7 @@ describe('Checkpoints of a SQLite file', () => {
     checkpoints.afterCommit()
   }
 
-  /** Writes on until it is so. */
+  /** Writes until the condition holds. */
   async function writeUntil(checkpoints: Checkpoints, isSo: () => boolean): Promise<void> {
     for (let batch = 0; batch < 5000; batch += 1) {
       await write(checkpoints)
@@ -70,7 +70,7 @@ describe('Checkpoints of a SQLite file', () => {
       longest = Math.max(longest, log)
       return restarts === 3
     })
-    // On a busy machine the serving thread writes back at the limit, which one commit may pass.
+    // On a busy machine the main thread checkpoints at the limit, which one commit may exceed.
     assert.ok(longest < 2 * LIMITS.max, `${longest} pages`)
     await checkpoints.close()
     assert.deepEqual(errors, [])

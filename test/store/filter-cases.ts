@@ -31,7 +31,7 @@ interface Thing {
 }
 const COLUMNS = ['zone_id', 'id', 'name', 'code', 'size', 'made_at', 'is_new', 'tags'] as const
 
-/** What a thing has several of, in a table of its own. */
+/** Multiple values of a record, in a table of their own. */
 interface Mail {
   readonly zone_id: string
   readonly thing_id: string
@@ -66,7 +66,7 @@ const ATTRIBUTES: ReadonlyMap<string, Attribute & { readonly of: (thing: Thing) 
   ['mails.primary', { column: 'is_primary', type: 'flag', rows: MAILS, of: thing => mailsIn(thing, 'primary') }],
 ])
 
-/** Whatever is special to one of the layers: the language, `like`, JSON, the bytes of UTF-8, the case of letters. */
+/** Values that are special in some layer: the language, `like`, JSON, UTF-8, case. */
 const TEXTS = [
   '',
   'a',
@@ -97,7 +97,7 @@ const AWKWARD = ['"', '\\', '\\"', '"a', 'a\\', 'a\n', ',', '[', ']', '","']
 const lower = (text: string): string => text.replace(/[A-Z]/g, letter => letter.toLowerCase())
 const inBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
-/** Whether one value stands to another as the comparison says; the values are both texts or both numbers. */
+/** Whether the comparison holds; both values are strings or both are numbers. */
 function holds(one: string | number, comparison: Exclude<Comparison, 'ne'>, other: string | number): boolean {
   const order = typeof one === 'string' ? inBytes(one, String(other)) : one - Number(other)
   switch (comparison) {
@@ -120,7 +120,7 @@ function holds(one: string | number, comparison: Exclude<Comparison, 'ne'>, othe
   }
 }
 
-/** What an attribute has: nothing for null. */
+/** The values of an attribute: none for null. */
 type Look = (attribute: string) => { readonly found: unknown; readonly isExact: boolean }
 
 const lookAt =
@@ -135,7 +135,7 @@ const lookAtMail =
 
 const matches = (thing: Thing, filter: Filter): boolean => means(filter, lookAt(thing), mailsOf.get(thing.id) ?? [])
 
-/** What a filter means, said once more. */
+/** An independent implementation of filters. */
 function means(filter: Filter, look: Look, mails: readonly Mail[]): boolean {
   switch (filter.kind) {
     case 'and':
@@ -286,7 +286,7 @@ const refusals: readonly { name: string; filter: string }[] = [
   { name: 'a lone surrogate in a list', filter: 'tags sw "\\udc00"' },
 ]
 
-/** What the cases of filters are lent besides. */
+/** Additional dependencies of the filter cases. */
 interface FilterLent extends Lent {
   readonly url: () => string
   readonly kind: DatabaseKind

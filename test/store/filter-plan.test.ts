@@ -17,7 +17,7 @@ const cases: readonly { filter: string; plan: 'quick' | 'by an index' | 'every r
   { filter: 'userName eq "a" and nickName co "b"', plan: 'quick' },
   { filter: 'userName eq "a" or emails eq "b"', plan: 'quick' },
   { filter: '(userName eq "a" or id eq "b") and active eq true', plan: 'quick' },
-  // As many rows as there are would be looked at, all of them for nothing.
+  // Every row would be read without a match.
   { filter: 'userName sw "a" and nickName co "b"', plan: 'by an index' },
   { filter: 'userName gt "0" and title eq "none"', plan: 'by an index' },
   { filter: 'userName gt "0" or id eq "a"', plan: 'by an index' },

@@ -9,7 +9,7 @@ export function joinedUserCases({ store, newZone }: Lent): void {
   describe('A user with groups', () => {
     let mine = ''
     let theirs = ''
-    // What could be taken for the mark between two names, or for what stands for it.
+    // Names with the separator, or its escape.
     const odd = ['|', '\\', '\\p', 'a|b', 'a\\|p', '||', 'new\nline', 'ü', '日本']
     before(async () => {
       const { users, groups } = store()

@@ -33,7 +33,7 @@ const OLDER = new Set(
   ).map(({ id }) => id),
 )
 
-/** What would break a version that does not know the migration; none for `contract`, before which such versions are stopped. */
+/** Changes incompatible with versions without the migration; none for `contract`, before which those are stopped. */
 function breaks({ id, kind, statements, after }: Migration): readonly string[] {
   if (kind === 'contract') return []
   const tables = new Set<string>()
@@ -287,7 +287,7 @@ describe('A migration during a long read', {
       onLocked: attempts => heard.push(attempts),
       pause: async () => {
         pauses += 1
-        // Nobody waits for the migration now, although the reader is still there.
+        // No request waits for the migration now, although the reader is still there.
         await store.tokens.insert('z1', token())
         await reader.query('commit')
       },

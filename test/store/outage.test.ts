@@ -13,7 +13,7 @@ import type { OwnPostgres } from '../support/postgres.ts'
 import { inTime } from './cases.ts'
 import { client, token } from './records.ts'
 
-/** What operators are promised. */
+/** The documented guarantees. */
 const PROMPT_MS = 2000
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
@@ -38,7 +38,7 @@ describe('A PostgreSQL outage', { skip: isFast && 'a fast run has no PostgreSQL'
 
   const findClient = (): Promise<unknown> => store.clients.find('z1', 'app')
 
-  /** Whether it fails as it should, and in time. */
+  /** Asserts that it fails as expected, and in time. */
   async function failsInTime(work: () => Promise<unknown>): Promise<void> {
     const begin = performance.now()
     await assert.rejects(work(), StoreUnavailable)
@@ -72,7 +72,7 @@ describe('A PostgreSQL outage', { skip: isFast && 'a fast run has no PostgreSQL'
           () => 'refused',
         ),
       )
-      // Nothing of before is trusted.
+      // Earlier entries are not trusted.
       assert.notEqual(await findClient(), known)
     })
   }
@@ -161,7 +161,7 @@ describe('A PostgreSQL outage', { skip: isFast && 'a fast run has no PostgreSQL'
     assert.equal(feed.isUnreachable(), true)
     await postgres.restart()
     await inTime(false, () => Promise.resolve(feed.isUnreachable()))
-    // Attempts, and the return itself, come at other times in each process.
+    // Each process attempts, and recovers, at another time.
     assert.deepEqual([waits.slice(0, 3), waits.at(-1)], [[100, 300, 700], 250])
     await feed.stop()
   })

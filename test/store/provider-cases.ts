@@ -127,7 +127,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await assert.rejects(store().providers.apply(z, { kind: 'delete', ...first }), meanwhile)
       const second = await store().providers.findForChange(z, 'id-one')
       assert.deepEqual([second?.provider.name, second?.revision], ['changed', 1])
-      // What does not ask is counted all the same.
+      // Writes without a revision increment it too.
       await store().providers.update(z, first.provider)
       assert.equal((await store().providers.findForChange(z, 'id-one'))?.revision, 2)
       assert.ok(second)
@@ -190,7 +190,7 @@ export function providerCases({ store, open, newZone }: Lent): void {
         await s.oneTimeCodes.save(z, once)
         await s.groups.addExternal(z, { groupId: 'g1', origin, externalGroup: 'x' })
       }
-      // A group with the id of an account is no account.
+      // A group member with the id of a user is not that user.
       await s.groups.addMember(z, { groupId: 'g1', memberId: 'u0', memberType: 'GROUP', origin: 'svc' })
       await s.providers.apply(z, { kind: 'delete', ...gone })
       const there = async (place: number) => [

@@ -19,7 +19,7 @@ import { inTime } from './cases.ts'
 import { group } from './records.ts'
 
 const isFast = process.env['LATCHKEY_TEST_FAST'] !== undefined
-/** What a search may take when a replica fails it. */
+/** The maximum duration of a search on a failing replica. */
 const PROMPT_MS = 2000
 
 const WHERE = statement<object, { where: string }>(
@@ -29,7 +29,7 @@ const SLOW = statement<{ seconds: number }, { where: string }>(
   `select case when pg_is_in_recovery() then 'replica' else 'primary' end as where
    from pg_sleep(case when pg_is_in_recovery() then cast(:seconds as float) else 0 end)`,
 )
-/** Waits on a replica until nobody else holds its lock. Locks belong to one database. */
+/** Waits on a replica for its lock. Locks belong to one database. */
 const HELD = statement<object, { where: string }>(
   `select case when pg_is_in_recovery() then 'replica' else 'primary' end as where
    from (select case when pg_is_in_recovery() then pg_advisory_xact_lock_shared(1) end) held`,

@@ -36,7 +36,7 @@ for (const kind of DATABASE_KINDS) {
       const database = await freshDatabase(kind)
       const options = { clock: createTestClock(), onError: assert.ifError }
       const accounts = [user({ id: 'u1', userName: 'one' }), user({ ...fullUser, id: 'u2', userName: 'two' })]
-      // A member that meant nothing then.
+      // A member without meaning in that version.
       const app = client({ ...fullClient, additional: { secondFactor: 'required', note: 'kept' } })
       const first = await openStore(database.url, options)
       await first.zones.insert(zone(fullZone))

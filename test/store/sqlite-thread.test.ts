@@ -79,7 +79,7 @@ describe('A SQLite reader thread', () => {
     await thread.close()
   })
 
-  /** What a process says that does nothing else. */
+  /** The output of a process that does nothing else. */
   function runAlone(statements: string) {
     const module = new URL('../../src/store/engine/sqlite/thread.ts', import.meta.url).href
     const file = join(folder, 'process.mjs')

@@ -29,7 +29,7 @@ async function withFile(test: (store: Store, path: string) => Promise<void>): Pr
   }
 }
 
-// At once, because one of them waits for as long as the store has patience.
+// Concurrently, because one of them waits for the store's timeout.
 describe('A SQLite file', { concurrency: true }, () => {
   it('is readable by its owner only, like its folder and log', async () => {
     const database = await freshDatabase('sqlite')

@@ -6,7 +6,7 @@ import type { StoredToken } from '../../src/model/tokens/token.ts'
 import { at, client, code, fullClient, fullUser, token, user } from './records.ts'
 import { inBatches } from './batches.ts'
 
-/** What the suite of one database lends to these cases. */
+/** Dependencies that the suite of a database passes to these cases. */
 export interface Lent {
   readonly store: () => Store
   /** Another connection to the same database. */
@@ -24,7 +24,7 @@ export const winners = (outcomes: readonly unknown[]): number =>
 export function tokenCases({ store, open, newZone, elsewhere }: Lent): void {
   const insert = (zoneId: string, ...tokens: readonly Partial<StoredToken>[]): Promise<unknown> =>
     inBatches(tokens, each => store().tokens.insert(zoneId, token({ zoneId, ...each })))
-  /** Which of the tokens of a zone are there. */
+  /** The existing tokens of a zone. */
   const left = async (zoneId: string, ids: readonly string[]): Promise<readonly string[]> => {
     const found = await Promise.all(ids.map(id => store().tokens.find(zoneId, id)))
     return found.flatMap(each => each?.idDigest ?? [])

@@ -38,7 +38,7 @@ const TEXTS = [
   'x y',
 ]
 const TYPES = ['work', 'Work', 'home']
-/** Whoever is in `g1` is in `outer` too. */
+/** Members of `g1` are members of `outer` too. */
 const GROUPS = ['g1', 'g2'] as const
 
 const accounts = (zoneId: string): readonly User[] =>

@@ -11,7 +11,7 @@ import { groupNamesOf } from '../support/group-names.ts'
 
 const DEFAULT = 'default-zone'
 
-/** What a zone begins with, small. */
+/** The initial records of a zone, with few of each. */
 const contents = (zoneId: string): ZoneContents => ({
   provider: provider({ zoneId }),
   groups: [group({ zoneId }), group({ zoneId, id: 'g2', displayName: 'openid' })],

@@ -109,7 +109,7 @@ const CASES: readonly {
   readonly name: string
   readonly rows: readonly (readonly [table: string, row: TestRow])[]
   readonly says: RegExp
-  /** Whether the row is written nevertheless, or has no use and is no reason to stop. */
+  /** Whether the row is written nevertheless, or omitted without failing the import. */
   readonly isAccepted?: true
 }[] = [
   {
@@ -502,7 +502,7 @@ describe('Importing records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
   })
   after(() => uaa.drop())
 
-  /** With rows of this test only. */
+  /** Runs the work with only these additional rows. */
   async function withRows<T>(rows: readonly (readonly [string, TestRow])[], work: () => Promise<T>): Promise<T> {
     await uaa.run(`begin`)
     await uaa.run(`create table if not exists kept_zone as select * from identity_zone`)

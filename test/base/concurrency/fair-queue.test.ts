@@ -12,7 +12,7 @@ function busyQueue(bounds: QueueBounds) {
   const order: string[] = []
   const first = queue.run({ zoneId: 'first', address: '' }, () => new Promise<void>(resolve => (free = resolve)))
   return {
-    /** Waits under a name; answers whether it was refused in the end. */
+    /** Queues a job with a name; resolves to its outcome. */
     async wait(name: string, requester: Requester): Promise<string> {
       return queue
         .run(requester, () => Promise.resolve(order.push(name)))

@@ -17,7 +17,7 @@ describe('normalized', () => {
     for (const form of FORMS) for (const text of texts) assert.equal(normalized(text, form), text.normalize(form))
   })
 
-  // A row that is not divided would take minutes.
+  // A sequence normalized as a whole would take minutes.
   for (const [what, row] of [
     ['combining characters', '\u0316\u0301'],
     ['supplementary ones', '\u{1d165}\u0323'],

@@ -35,7 +35,7 @@ const written = fc
   .tuple(fc.oneof(changedBytes(fc.constant(DER)), fc.constant(DER.toString('hex'))), fc.constantFrom(...FORMS))
   .map(([hex, write]) => write(hex))
 
-/** What OpenSSL says of the certificate's alternative names, one kind of them. */
+/** One type of the certificate's alternative names, as printed by OpenSSL. */
 const named = (text: string, kind: string): readonly string[] =>
   text.split(', ').flatMap(each => (each.startsWith(`${kind}:`) ? [each.slice(kind.length + 1)] : []))
 

@@ -30,7 +30,7 @@ function decodedOnce(value: string): string {
   }
 }
 
-/** What a reply would send for the cookie. */
+/** The header of a reply for the cookie. */
 function written(name: string, value: string): string {
   let sent: unknown
   const reply = {

@@ -8,7 +8,7 @@ import { createCors } from '../../../src/web/cors.ts'
 import { anyText, changed, jumble } from '../changes.ts'
 import { target } from '../target.ts'
 
-/** What an entry of these letters matches in full: JavaScript's own engine, for patterns that mean the same in both. */
+/** Whether an entry matches in full, by JavaScript's own engine, for patterns that mean the same in both. */
 const COMMON = /^(?:[a-z0-9/:_-]|\\[./]|\.\*|\.|\[a-z\]\+|\(a\|b\)|\^|\$)*$/
 
 function matchesInFull(pattern: string, text: string): boolean | undefined {
@@ -19,7 +19,7 @@ function matchesInFull(pattern: string, text: string): boolean | undefined {
     : undefined
 }
 
-/** Whether an entry allows the text; undefined where the second judge does not know the language of an entry. */
+/** Whether an entry allows the text; undefined if the independent check does not support an entry. */
 function isAllowed(
   texts: readonly string[] | undefined,
   patterns: readonly string[] | undefined,
@@ -109,7 +109,7 @@ interface Answer {
   readonly status: number | undefined
 }
 
-/** What the hook answers, with the members of request and reply that it uses. */
+/** The hook's response, with the members of request and reply that it uses. */
 async function answerTo(input: Input, configuration: CorsConfiguration): Promise<Answer> {
   const headers = new Map<string, string>()
   let status: number | undefined

@@ -10,7 +10,7 @@ import { target, verdictOf } from '../target.ts'
 const pairsOf = (form: Form): readonly (readonly [string, string])[] =>
   form.names.flatMap(name => form.all(name).map(value => [name, value] as const))
 
-/** What the platform reads, each name's values together. It strips one question mark. */
+/** The parameters as parsed by the platform, by name. It strips one question mark. */
 function pairsByPlatform(text: string): readonly (readonly [string, string])[] {
   const params = new URLSearchParams(`?${text}`)
   return [...new Set(params.keys())].flatMap(name => params.getAll(name).map(value => [name, value] as const))
@@ -25,7 +25,7 @@ const bytesOf = (text: string): Buffer =>
     'latin1',
   )
 
-/** What a strict reader has a reason to refuse. */
+/** Input that a strict parser may reject. */
 function isMalformed(text: string): boolean {
   const pieces = text.split('&')
   return (
@@ -58,7 +58,7 @@ export const form = target({
       },
       read => {
         const pairs = pairsOf(read)
-        // Half a surrogate pair cannot come over the wire; the platform replaces it.
+        // A lone surrogate cannot be transferred; the platform replaces it.
         if (text.isWellFormed()) assert.deepEqual(pairs, pairsByPlatform(text))
         const all = pairs.map(([name]) => name)
         assert.deepEqual(

@@ -13,7 +13,7 @@ import type { Verdict } from '../target.ts'
 
 const PROXIES = ['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1']
 const behaviour = behaviourOf('standard')
-/** What the server takes from a request. */
+/** The members that the server reads from a request. */
 interface Taken {
   readonly ip: string
   readonly certificate?: string
@@ -111,7 +111,7 @@ function callerOf({ peer, xForwardedFor }: Input): string {
   return chain.findLast((address, index) => index === 0 || !isProxy(address)) ?? peer
 }
 
-/** What proxies and callers say of callers: only a trusted proxy counts, from the end of the list, and only in two headers. */
+/** Forwarded addresses: only those of a trusted proxy count, from the end of the list, and only in two headers. */
 export const forwarded = target<Input>({
   name: 'forwarded',
   inputs,

@@ -125,7 +125,7 @@ const bodyOf = (kind: Kind): fc.Arbitrary<string> => {
   return fc.oneof({ weight: 3, arbitrary: near }, changed(near, PIECES))
 }
 
-/** What a refusal of ours says of problems, so that all three kinds have one. */
+/** The message of an error, for each of its three kinds. */
 class Refused extends Error {}
 
 function refuseAll(problems: readonly { readonly key: string; readonly message: string }[]): void {

@@ -115,7 +115,7 @@ const honest = (bytes: fc.Arbitrary<Uint8Array>): fc.Arbitrary<string> =>
 const KINDS = ['sign-in', 'second factor', 'registration'] as const
 type Kind = (typeof KINDS)[number]
 
-/** What a browser sends: the answer and client data with marks for the parts that belong to the request. */
+/** A browser's response and client data, with placeholders for parts of the request. */
 interface Input {
   readonly kind: Kind
   readonly answer: string
@@ -165,7 +165,7 @@ function checkFlags(data: Buffer, mustVerify: boolean): void {
   assert.ok(!mustVerify || (flag & FLAGS.verified) !== 0, 'no user was verified')
 }
 
-/** What browsers answer about passkeys: accepted is what this authenticator signed for this request, and nothing else. */
+/** Browsers' passkey responses: accepted only if this authenticator signed them for this request. */
 export const passkeyAnswer = target<Input>({
   name: 'passkey-answer',
   inputs: fc.oneof({ weight: 2, arbitrary: assertion }, creation),

@@ -43,11 +43,11 @@ function decodedPath(path: string): string {
   return text
 }
 
-/** What stands before the first wildcard, and behind the last. */
+/** The text before the first wildcard, and after the last. */
 const before = (pattern: string): string => /^[^*?]*/.exec(pattern)?.[0] ?? ''
 const behind = (pattern: string): string => /[^*?]*$/.exec(pattern)?.[0] ?? ''
 
-/** Whether the request is below the entry: its scheme, host, port and the begin of its path. */
+/** Whether the request is below the entry: same scheme, host and port, and a path with its prefix. */
 function isBelow(written: string, requested: string): boolean {
   const registered = written.includes('*') ? undefined : URL.parse(written)
   const entry = registered ? `${registered.protocol}//${registered.host}${registered.pathname}` : written
@@ -136,7 +136,7 @@ const PIECES = [
 ]
 const entries = fc.oneof(fc.constantFrom(...ENTRIES), changed(fc.constantFrom(...ENTRIES), PIECES))
 
-/** Wildcards as something that they stand for. */
+/** A value for each wildcard. */
 const filled = (entry: string, by: string): string => entry.replace(/\*\*?/g, by).replace(/\?$/, 'x')
 const fillings = fc.constantFrom('a', 's', '', '8443', 'a/b', 'evil.example/')
 const further = fc.constantFrom('', '', '/more', '?y=2', '2')

@@ -84,7 +84,7 @@ const sent = oddJson(
 
 const list = (value: unknown): readonly unknown[] => [value ?? []].flat()
 
-/** What a client says of itself when it registers: nothing of an administrator's, and no address that a browser would run. */
+/** Metadata in client registrations: no member reserved for administrators, and no URL that a browser would run. */
 export const registration = target({
   name: 'registration',
   inputs: fc.oneof(

@@ -21,7 +21,7 @@ const packed = (text: string): string => encodeURIComponent(deflateRawSync(text)
 const TEXTS = ['<a>genuine</a>', '<b>another</b>', '<c>forged</c>'] as const
 const [GENUINE, OTHER, FORGED] = TEXTS.map(packed)
 
-/** What the provider signed, by the octets; the signature is added when an input is checked, since keys are others in each run. */
+/** The signed octets; the signature is added when an input is checked, since keys differ between runs. */
 const SIGNED: readonly (readonly [text: string, key: string, hash: string])[] = [
   [`SAMLRequest=${GENUINE}&RelayState=a+b%2fc&SigAlg=${encodeURIComponent(`${ALGORITHM}rsa-sha256`)}`, 'rsa', 'sha256'],
   [`SAMLRequest=${OTHER}&SigAlg=${encodeURIComponent(`${ALGORITHM}rsa-sha512`)}`, 'rsa', 'sha512'],

@@ -46,7 +46,7 @@ const GROUP_BEFORE: Json = {
 const KINDS = { user: { names: users, before: USER_BEFORE }, group: { names: groups, before: GROUP_BEFORE } } as const
 type Kind = keyof typeof KINDS
 
-/** What only the server writes, by the descriptions. */
+/** Attributes that only the server writes, by the descriptions. */
 function serverOwned(names: Names, resource: Json): Json {
   const of = (attributes: readonly Attribute[], members: Json): Json =>
     Object.fromEntries(

@@ -62,7 +62,7 @@ const PIECES = [
   'I',
 ]
 
-/** What users type, and what browsers say of them: codes, names, addresses, hints. */
+/** Input of users and browsers: codes, names, addresses, hints. */
 export const userInput = target({
   name: 'user-input',
   inputs: fc.oneof({ weight: 3, arbitrary: changed(fc.constantFrom(...TEXTS), PIECES) }, jumble(PIECES), anyText),

@@ -11,7 +11,7 @@ import { target, verdictOf } from '../target.ts'
 const strict = (message: string): void => {
   throw new Error(message)
 }
-/** What signatures are checked with reads messages by this parser. */
+/** The parser that the signature library uses. */
 const parser = new DOMParser({ errorHandler: { warning: () => {}, error: strict, fatalError: strict } })
 
 const ELEMENT = 1
@@ -83,7 +83,7 @@ const PIECES = [
   '<a>'.repeat(40),
 ]
 
-/** XML of a stranger: the tree that the parser behind the signatures has too, without a document type or entities; or a refusal. */
+/** Untrusted XML: the same tree as the parser of the signature library, without document type or entities; or a rejection. */
 export const xml = target({
   name: 'xml',
   inputs: fc.oneof(

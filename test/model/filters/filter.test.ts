@@ -242,7 +242,7 @@ describe('parseFilter', () => {
     )
   })
 
-  // A second is thousands of times what they need; one that tried many ways would need minutes.
+  // A second is thousands of times what they need; backtracking would need minutes.
   const hostile = [
     '(',
     '((((a',

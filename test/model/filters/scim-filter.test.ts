@@ -1,4 +1,4 @@
-// What SCIM 2.0 adds to the language of filters, and its paths.
+// Filters and paths of SCIM 2.0.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'

@@ -30,7 +30,7 @@ describe('Restricted scopes', () => {
     ['clients.Admin', false],
     ['openid', false],
     ['uaa.user', false],
-    // A client's scope may have stars, which then stand for what is restricted.
+    // A client's scope may have wildcards, which can match restricted scopes.
     ['*.admin', true],
     ['scim.*', true],
     ['*.*', true],
