@@ -21,7 +21,7 @@ const attempt = (server: TestServer, password: string, username = 'marissa'): Pr
 const reported = (answer: TestAnswer): unknown =>
   answer.status === 200 ? 'tokens' : answer.json()['error_description']
 
-/** The outcomes of several wrong guesses, one after the other. */
+/** The results of sequential sign-ins with wrong passwords. */
 async function guess(server: TestServer, times: number, username = 'marissa'): Promise<readonly unknown[]> {
   const answers: unknown[] = []
   for (let index = 0; index < times; index += 1)
@@ -29,11 +29,11 @@ async function guess(server: TestServer, times: number, username = 'marissa'): P
   return answers
 }
 
-const UAA = { mode: 'uaa' } as const // which tells of a lock (C12)
+const UAA = { mode: 'uaa' } as const // it reveals that an account is locked (C12)
 
-describe('the lockout of an account', () => {
+describe('Account lockout', () => {
   // Covers POST /oauth/token grant_type=password: error: locked out
-  it('comes with the fifth failure, and then refuses the right password too', () =>
+  it('locks after the fifth failure, for the correct password too', () =>
     withServer(UAA, async server => {
       assert.deepEqual(
         await guess(server, 5),
@@ -42,14 +42,14 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), LOCKED)
     }))
 
-  it('does not come with the fourth', () =>
+  it('does not lock after the fourth failure', () =>
     withServer(UAA, async server => {
       await guess(server, 4)
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
   // Covers lockout: lockoutPeriodSeconds
-  it('ends five minutes after the last counted failure, not before', () =>
+  it('ends five minutes after the last counted failure', () =>
     withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(299)
@@ -59,7 +59,7 @@ describe('the lockout of an account', () => {
     }))
 
   // Covers lockout: refused attempts do not prolong
-  it('is not prolonged by attempts while it lasts', () =>
+  it('is not extended by attempts during the lock', () =>
     withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(200)
@@ -68,7 +68,7 @@ describe('the lockout of an account', () => {
       assert.equal(reported(await attempt(server, 'koala')), 'tokens')
     }))
 
-  it('comes back with the first failure after it, while the old ones still count', () =>
+  it('locks again after one more failure while the old ones count', () =>
     withServer(UAA, async server => {
       await guess(server, 5)
       server.clock.advance(300)
@@ -76,7 +76,7 @@ describe('the lockout of an account', () => {
     }))
 
   // Covers lockout: countFailuresWithin
-  it('forgets failures that are twenty minutes old', () =>
+  it('ignores failures older than twenty minutes', () =>
     withServer(UAA, async server => {
       await guess(server, 4)
       server.clock.advance(1200)
@@ -85,20 +85,20 @@ describe('the lockout of an account', () => {
     }))
 
   // Covers lockout: success clears
-  it('begins to count again after a success', () =>
+  it('resets the count on a successful sign-in', () =>
     withServer(UAA, async server => {
       await guess(server, 4)
       await passwordTokens(server)
       assert.deepEqual(await guess(server, 5), [BAD, BAD, BAD, BAD, BAD])
     }))
 
-  it('is of one account only', () =>
+  it('does not affect other accounts', () =>
     withServer(UAA, async server => {
       await guess(server, 6)
       assert.equal(reported(await attempt(server, 'wombat', 'joel')), 'tokens')
     }))
 
-  it('counts a name in any case as the same account', () =>
+  it('counts user names case-insensitively', () =>
     withServer(UAA, async server => {
       for (const name of ['marissa', 'Marissa', 'MARISSA', 'mArissa', 'maRissa']) await guess(server, 1, name)
       assert.equal(reported(await attempt(server, 'koala')), LOCKED)
@@ -107,7 +107,7 @@ describe('the lockout of an account', () => {
   // Covers configuration file: bootstrap.identity_providers[]: config.lockoutPolicy
   // Covers lockout: lockoutAfterFailures
   // Covers config of type uaa: lockoutPolicy.lockoutAfterFailures; lockoutPolicy.lockoutPeriodSeconds
-  it('follows the policy of the provider', () =>
+  it('uses the lockout policy of the provider', () =>
     withServer(
       { ...UAA, config: policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }) },
       async server => {
@@ -118,7 +118,7 @@ describe('the lockout of an account', () => {
     ))
 
   // Covers config of type uaa: lockoutPolicy.countFailuresWithin
-  it('counts failures only within the time of the policy', () =>
+  it('counts failures only within countFailuresWithin', () =>
     withServer(
       { ...UAA, config: policy({ lockoutAfterFailures: 2, countFailuresWithin: 60, lockoutPeriodSeconds: 30 }) },
       async server => {
@@ -128,7 +128,7 @@ describe('the lockout of an account', () => {
       },
     ))
 
-  it('holds on the sign-in page as well, with the same count', () =>
+  it('shares the count between the sign-in page and the token endpoint', () =>
     withServer(UAA, async server => {
       await guess(server, 3)
       const browser = server.browser()
@@ -137,7 +137,7 @@ describe('the lockout of an account', () => {
     }))
 
   for (const count of [20, 60]) {
-    it(`lets five of ${count} guesses through that are made at the same moment`, () =>
+    it(`checks only five of ${count} concurrent guesses`, () =>
       withServer(UAA, async server => {
         const answers = await Promise.all(
           Array.from({ length: count }, (_, index) => attempt(server, `wrong-${index}`)),
@@ -148,7 +148,7 @@ describe('the lockout of an account', () => {
   }
 
   // Covers audit trail: UserAuthenticationFailure
-  it('is reported once for each counted failure, and never with a password', () =>
+  it('audits each counted failure once, without the password', () =>
     withServer(UAA, async server => {
       await guess(server, 7)
       const failures = server.events.filter(({ type }) => type === 'UserAuthenticationFailure')
@@ -161,9 +161,9 @@ describe('the lockout of an account', () => {
     }))
 })
 
-describe('an unknown user', () => {
+describe('Unknown users', () => {
   for (const mode of MODES) {
-    it(`is answered like a wrong password, byte for byte, ${mode}`, async () => {
+    it(`get the same response as a wrong password in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const answers = await Promise.all([attempt(server, 'wrong'), attempt(server, 'wrong', 'nobody')])
@@ -180,7 +180,7 @@ describe('an unknown user', () => {
   }
 
   // Covers audit trail: UserNotFound
-  it('is recorded in the audit trail as a hash: the name may be a password in the wrong field', () =>
+  it('are audited by a hash of the name, which may be a mistyped password', () =>
     withServer(UAA, async server => {
       await attempt(server, 'x', 'my-secret-password')
       const event = server.events.find(({ type }) => type === 'UserNotFound')
@@ -188,20 +188,20 @@ describe('an unknown user', () => {
       assert.doesNotMatch(JSON.stringify(server.events), /my-secret-password/)
     }))
 
-  it('is never locked, which would reveal nothing', () =>
+  it('are never locked', () =>
     withServer(UAA, async server => {
       assert.deepEqual(new Set(await guess(server, 8, 'nobody')), new Set([BAD]))
     }))
 })
 
-describe('a password hash of bcrypt', () => {
+describe('bcrypt password hashes', () => {
   let server: TestServer
   before(async () => (server = await startServer()))
   after(() => server.stop())
 
   for (const prefix of ['', '{bcrypt}']) {
     // Covers password hashes: bcrypt accepted; bcrypt renewed at login
-    it(`${prefix === '' ? 'without a prefix' : `with ${prefix}`} is accepted, becomes argon2id, and no token dies`, async () => {
+    it(`${prefix === '' ? 'without a prefix' : `with ${prefix}`} are replaced by argon2id on sign-in, and tokens stay valid`, async () => {
       const { hash } = await import('@node-rs/bcrypt')
       await changeUser(server, 'marissa', {
         passwordHash: `${prefix}${await hash('imported', 4)}`,
@@ -218,7 +218,7 @@ describe('a password hash of bcrypt', () => {
     })
   }
 
-  it('is left alone by a wrong password', async () => {
+  it('are kept after a wrong password', async () => {
     const { hash } = await import('@node-rs/bcrypt')
     const imported = await hash('imported', 4)
     await changeUser(server, 'joel', { passwordHash: imported })
@@ -226,7 +226,7 @@ describe('a password hash of bcrypt', () => {
     assert.equal((await userNamed(server, 'joel')).passwordHash, imported)
   })
 
-  it('that is none at all is refused like a wrong password', async () => {
+  it('are refused like a wrong password if malformed', async () => {
     for (const passwordHash of ['', 'koala', '{noop}koala', '$2a$04$short']) {
       await changeUser(server, 'joel', { passwordHash })
       assert.equal(reported(await attempt(server, 'koala', 'joel')), BAD, passwordHash)
@@ -235,8 +235,8 @@ describe('a password hash of bcrypt', () => {
   })
 })
 
-describe('a right password after a wrong one', () => {
-  it('is no failure, nor does it end the others of a user who must choose a new password', () =>
+describe('A correct password after a wrong one', () => {
+  it('does not clear failures while a password change is pending', () =>
     withServer(UAA, async server => {
       const { id } = await userNamed(server, 'joel')
       const failures = () => server.store.events.failures('svc', id, new Date(0))
@@ -250,8 +250,8 @@ describe('a right password after a wrong one', () => {
     }))
 })
 
-describe('a sign-in', () => {
-  it('is remembered with its time, and the one before', () =>
+describe('Sign-in', () => {
+  it('stores the times of the last and the previous sign-in', () =>
     withServer(UAA, async server => {
       await passwordTokens(server)
       const first = server.clock.now()
@@ -262,7 +262,7 @@ describe('a sign-in', () => {
     }))
 
   // Covers audit trail: UserAuthenticationSuccess; IdentityProviderAuthenticationSuccess
-  it('is reported with the user, the origin and the address', () =>
+  it('audits success with user, origin and remote address', () =>
     withServer(UAA, async server => {
       await passwordTokens(server)
       const { id } = await userNamed(server, 'marissa')
@@ -280,7 +280,7 @@ describe('a sign-in', () => {
 
   // Covers audit trail: TokenIssuedEvent
   // Covers audit line: data
-  it('that gives a token is reported with the client and the scopes', () =>
+  it('audits issued tokens with client and scopes', () =>
     withServer(UAA, async server => {
       const { scope } = await passwordTokens(server)
       const event = server.events.find(({ type }) => type === 'TokenIssuedEvent')
@@ -288,7 +288,7 @@ describe('a sign-in', () => {
     }))
 
   // Covers audit line: clientId; authenticationType
-  it('is reported with the client that wants it and the type of the provider, whether it succeeds or fails', () =>
+  it('audits success and failure with client and provider type', () =>
     withServer(UAA, async server => {
       const reported = (from: number) =>
         server.events
@@ -317,7 +317,7 @@ describe('a sign-in', () => {
 
   // Covers audit trail: IdentityProviderAuthenticationFailure; PrincipalAuthenticationFailure
   // Covers audit line: identityZoneId
-  it('that fails is reported by the provider, for the user and for the name', () =>
+  it('audits failure for provider, user and principal', () =>
     withServer(UAA, async server => {
       await attempt(server, 'wrong')
       const { id } = await userNamed(server, 'marissa')
@@ -333,7 +333,7 @@ describe('a sign-in', () => {
       )
     }))
 
-  it('that fails is reported for the user also where the account has no password yet', () =>
+  it('audits failure of a user without a password', () =>
     withServer({}, async server => {
       const name = 'new@shop.example'
       await signUpWith(server.browser(), name)
@@ -348,7 +348,7 @@ describe('a sign-in', () => {
     }))
 
   // Covers audit trail: UnverifiedUserAuthentication
-  it('is reported as what it is when the account is not verified', () =>
+  it('audits an unverified account as UnverifiedUserAuthentication', () =>
     withServer(UAA, async server => {
       await changeUser(server, 'marissa', { verified: false })
       await attempt(server, 'koala')

@@ -21,7 +21,7 @@ const invited: User = {
 }
 const ann: ExternalUser = { userName: 'ann', externalId: 'ann', amr: ['ext'] }
 
-describe('what a provider says of an invited user', () => {
+describe('invitedUser', () => {
   const cases: readonly {
     name: string
     type?: string
@@ -29,29 +29,29 @@ describe('what a provider says of an invited user', () => {
     user?: Partial<User>
     want: readonly [userName: string, email: string | undefined, emailVerified: boolean | undefined]
   }[] = [
-    { name: 'is completed with the address of the invitation', want: ['ann', 'ann@corp.example', true] },
+    { name: 'fills in the email address of the invitation', want: ['ann', 'ann@corp.example', true] },
     {
-      name: 'has the address that the provider names',
+      name: 'prefers the email address of the provider',
       account: { email: 'other@corp.example' },
       want: ['ann', 'other@corp.example', true],
     },
     {
-      name: 'has the name where that is an address',
+      name: 'uses a user name that is an email address',
       account: { userName: 'other@corp.example' },
       want: ['other@corp.example', 'other@corp.example', true],
     },
     {
-      name: 'stays unverified where the provider says so',
+      name: 'keeps emailVerified: false of the provider',
       account: { email: 'ann@corp.example', emailVerified: false },
       want: ['ann', 'ann@corp.example', false],
     },
     {
-      name: 'keeps the name of the account unless that is the address',
+      name: 'keeps the user name of the account unless it is the email address',
       user: { userName: 'ann.smith' },
       want: ['ann.smith', 'ann@corp.example', true],
     },
-    { name: 'is left alone for OpenID Connect', type: 'oidc1.0', want: ['ann', undefined, undefined] },
-    { name: 'is left alone for a directory', type: 'ldap', want: ['ann', undefined, undefined] },
+    { name: 'changes nothing for OpenID Connect', type: 'oidc1.0', want: ['ann', undefined, undefined] },
+    { name: 'changes nothing for LDAP', type: 'ldap', want: ['ann', undefined, undefined] },
   ]
   for (const { name, type = 'saml', account, user, want } of cases) {
     it(name, () => {

@@ -1,4 +1,4 @@
-// Who an entry of a directory is, and what of it is taken over.
+// Maps an LDAP entry to an external user.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createOutbound } from '../../src/base/outbound.ts'
@@ -37,24 +37,24 @@ function personIn(
   return externalUserOf(found, settings, readDirectorySettings(settings))
 }
 
-describe('the identifier of a user of a directory', () => {
-  it('is that of the entry, and without one the login name', () => {
+describe('The external id of an LDAP user', () => {
+  it('is the unique id of the entry, or else the login name', () => {
     assert.equal(personIn({ uid: ['Ann'] }, { uniqueId: 'u-1' })?.externalId, 'u-1')
     assert.equal(personIn({ uid: ['Ann'] })?.externalId, 'Ann')
   })
 
-  it('is the DN, in lower case from A to Z, where a login name may be that of several', () => {
+  it('is the DN in ASCII lower case if the login name may be ambiguous', () => {
     const dn = 'uid=ann,ou=Ä'
-    assert.equal(personIn({})?.externalId, dn, 'a name that cannot be read')
+    assert.equal(personIn({})?.externalId, dn, 'an unreadable name')
     assert.equal(personIn({ uid: ['ann', 'anna'] })?.externalId, dn, 'several names')
-    assert.equal(personIn({ uid: ['bob'] })?.externalId, dn, 'another than was typed')
+    assert.equal(personIn({ uid: ['bob'] })?.externalId, dn, 'another name than typed')
     const either = { userSearchFilter: '(|(uid={0})(mail={0}))' }
     assert.equal(personIn({ uid: ['ann'] }, { config: either })?.externalId, dn, 'found by one of several attributes')
     const patterns = { ldapProfileFile: 'ldap/ldap-simple-bind.xml', userDNPattern: 'uid={0},ou=a;uid={0},ou=b' }
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.externalId, dn, 'several patterns')
   })
 
-  it('is not the DN or the identifier of another entry, which users could choose as their login name', () => {
+  it('is the DN if the login name looks like a DN or unique id', () => {
     for (const uid of [
       'uid=boss,ou=people',
       '6f9619ff-8b86-4011-b42d-00cf4fc964ff',
@@ -63,20 +63,20 @@ describe('the identifier of a user of a directory', () => {
       assert.equal(personIn({ uid: [uid] }, { typedName: uid })?.externalId, 'uid=ann,ou=Ä', uid)
   })
 
-  it('is refused if it is too long, or no text', () => {
+  it('is refused if it is too long, empty or has a NUL character', () => {
     for (const dn of ['x'.repeat(256), 'cn=\0', '']) assert.equal(personIn({}, { dn }), undefined)
   })
 })
 
-describe('the user name of a user of a directory', () => {
-  it('is the login name as the directory writes it, however it was typed', () => {
+describe('The user name of an LDAP user', () => {
+  it('is the login name in the spelling of the directory', () => {
     for (const typedName of ['ann lee', 'ANN LEE', ' Ann  Lee ', 'Ａnn Lee'])
       assert.equal(personIn({ uid: ['other', 'Ann Lee'] }, { typedName })?.userName, 'Ann Lee')
     assert.equal(personIn({ uid: ['ann'] }, { typedName: 'ann@example.org' })?.userName, 'ann')
     assert.equal(personIn({}, { typedName: ' Ann ' })?.userName, 'Ann')
   })
 
-  it('leads to an account that was prepared only if it was typed, and is that of one entry', () => {
+  it('is assigned only if it was typed and is unambiguous', () => {
     assert.equal(personIn({ uid: ['Ann'] })?.nameIsAssigned, true)
     assert.equal(personIn({ uid: ['bob'] })?.nameIsAssigned, false)
     assert.equal(personIn({})?.nameIsAssigned, false)
@@ -84,13 +84,13 @@ describe('the user name of a user of a directory', () => {
     assert.equal(personIn({ uid: ['ann'] }, { config: patterns })?.nameIsAssigned, false)
   })
 
-  it('is invalid with control characters or 256 characters', () => {
+  it('is refused with control characters, lone surrogates or 256 characters', () => {
     for (const uid of ['a\u0007', 'x'.repeat(256), '\ud800']) assert.equal(personIn({ uid: [uid] }), undefined)
   })
 })
 
-describe('what is taken over from an entry', () => {
-  it('is the first value that is short text', () => {
+describe('The attributes of an LDAP user', () => {
+  it('use the first valid value', () => {
     const user = personIn({
       uid: ['ann'],
       mail: ['no address', 'ann@example.org'],
@@ -101,7 +101,7 @@ describe('what is taken over from an entry', () => {
     assert.equal(personIn({ uid: ['ann'], mail: ['no address'] })?.email, undefined)
   })
 
-  it('has no member of a prototype', () => {
+  it('ignore inherited members of objects', () => {
     const attributeMappings = JSON.parse(
       '{"user.attribute.__proto__":"sn","user.attribute.a":"constructor","user.attribute.":"sn"}',
     )
@@ -110,13 +110,13 @@ describe('what is taken over from an entry', () => {
     assert.equal(Reflect.get({}, '0'), undefined)
   })
 
-  it('has the first hundred values of an attribute', () => {
+  it('keep the first hundred values of an attribute', () => {
     const config = { attributeMappings: { 'user.attribute.a': ['sn', 'SN'] } }
     const values = Array.from({ length: 60_000 }, (_, index) => `${index}`)
     assert.deepEqual(personIn({ uid: ['ann'], sn: values }, { config })?.attributes, { a: values.slice(0, 100) })
   })
 
-  it('has values of attributes that are clean and no longer than the APIs take', () => {
+  it('omit values with control characters or more than 1024 characters', () => {
     const config = { attributeMappings: { 'user.attribute.a': ['sn', 'L'] } }
     const values = ['x'.repeat(1024), 'x'.repeat(1025), 'b\u0000', 'c']
     assert.deepEqual(personIn({ uid: ['ann'], sn: values, l: ['d'] }, { config })?.attributes, {
@@ -124,7 +124,7 @@ describe('what is taken over from an entry', () => {
     })
   })
 
-  it('has roles by cn, and scopes without what is empty or repeated', () => {
+  it('use cn as role, and distinct non-empty scopes', () => {
     const groups = [
       { dn: 'cn=a', cn: 'a', roles: ['x.read, x.write ,,x.read', 'y.read'] },
       { dn: 'cn=b', cn: 'b\u0007', roles: [] },
@@ -137,7 +137,7 @@ describe('what is taken over from an entry', () => {
       autoAddGroups: false,
     }
     assert.deepEqual(personIn({ uid: ['ann'] }, { groups, config })?.groups, {
-      asScopes: ['x.read', 'x.write', 'y.read', '\0'], // which can be no name of a group
+      asScopes: ['x.read', 'x.write', 'y.read', '\0'], // invalid as a group name
       roles: ['a'],
       addsMissing: false,
     })
@@ -151,7 +151,7 @@ describe('what is taken over from an entry', () => {
   })
 })
 
-describe('the identifier that a directory shows', () => {
+describe('The unique id of an LDAP entry', () => {
   const BIND = 0x60
   const GUID = Buffer.from('33221100554477668899aabbccddeeff', 'hex')
   const cases: readonly (readonly [
@@ -160,18 +160,18 @@ describe('the identifier that a directory shows', () => {
     string | undefined,
   ])[] = [
     ['entryUUID', { entryUUID: ['0F3EA5C2-1B1A-4F55-8E36-9F5C2A1B0C3D'] }, '0f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d'],
-    ['objectGUID, which is binary', { objectGUID: [GUID] }, '00112233-4455-6677-8899-aabbccddeeff'],
-    ['objectGUID that is text by chance', { objectGUID: ['0123456789abcdef'] }, '33323130-3534-3736-3839-616263646566'],
+    ['binary objectGUID', { objectGUID: [GUID] }, '00112233-4455-6677-8899-aabbccddeeff'],
+    ['objectGUID that is valid text', { objectGUID: ['0123456789abcdef'] }, '33323130-3534-3736-3839-616263646566'],
     ['nsUniqueId', { nsUniqueId: ['8c0fd5a1-1dd211b2-80a8bdd3-4a4f0000'] }, '8c0fd5a1-1dd211b2-80a8bdd3-4a4f0000'],
     [
-      'several',
+      'undefined for several values',
       { entryUUID: ['0f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d', '1f3ea5c2-1b1a-4f55-8e36-9f5c2a1b0c3d'] },
       undefined,
     ],
-    ['none', { objectGUID: [GUID.subarray(1)], nsUniqueId: ['ann'] }, undefined],
+    ['undefined for malformed values', { objectGUID: [GUID.subarray(1)], nsUniqueId: ['ann'] }, undefined],
   ]
   for (const [name, attributes, want] of cases) {
-    it(`is read: ${name}`, async () => {
+    it(`is ${name}`, async () => {
       const parts = Object.entries(attributes).map(([type, values]) =>
         element(0x30, element(0x04, type), element(0x31, ...values.map(value => element(0x04, value)))),
       )

@@ -39,183 +39,195 @@ interface Case {
 }
 
 const cases: readonly Case[] = [
-  { name: 'shows the form and the links that have a text, in the order of their texts', given: {}, want: form },
+  { name: 'shows the form and the links with a text, sorted by text', given: {}, want: form },
   {
-    name: 'shows the form alone where there is nothing else',
+    name: 'shows only the form without external providers',
     given: { providers: [svc] },
     want: { ...form, links: [] },
   },
-  { name: 'shows links alone where no provider takes passwords', given: { providers: [corp, bank] }, want: links },
-  { name: 'shows nothing where there is nothing', given: { providers: [] }, want: { ...links, links: [] } },
+  { name: 'shows only links if no provider takes passwords', given: { providers: [corp, bank] }, want: links },
+  { name: 'shows nothing without providers', given: { providers: [] }, want: { ...links, links: [] } },
   // Covers provider selection GET /login: active and allowed
   {
-    name: 'leaves out what the client does not allow',
+    name: 'omits providers that the client does not allow',
     given: { allowed: ['svc', 'bank'] },
     want: { ...form, links: ['bank'] },
   },
-  { name: 'shows nothing to a client that allows nothing', given: { allowed: [] }, want: { ...links, links: [] } },
+  { name: 'shows nothing if the client allows no provider', given: { allowed: [] }, want: { ...links, links: [] } },
   // Covers provider selection GET /login: allowedproviders names one internal
-  { name: 'binds the form for a client of one provider', given: { allowed: ['svc'] }, want: bound('svc') },
+  { name: 'binds the form if the client allows one provider', given: { allowed: ['svc'] }, want: bound('svc') },
   {
-    name: 'binds the form to a directory that is the only one allowed',
+    name: 'binds the form to LDAP if the client allows no other provider',
     given: { providers: [svc, ldap, corp], allowed: ['ldap'] },
     want: bound('ldap'),
   },
   // Covers GET /login: page: redirect to the only external provider
   // Covers provider selection GET /login: only external candidate
-  { name: 'goes to the only provider there is', given: { providers: [corp] }, want: to('corp') },
-  { name: 'goes to the only provider allowed, link or not', given: { allowed: ['quiet'] }, want: to('quiet') },
+  { name: 'redirects to the only provider', given: { providers: [corp] }, want: to('corp') },
   {
-    name: 'stays when the only provider just failed',
+    name: 'redirects to the only allowed provider, even without a link',
+    given: { allowed: ['quiet'] },
+    want: to('quiet'),
+  },
+  {
+    name: 'does not redirect if the only provider just failed',
     given: { providers: [corp], failed: true },
     want: { ...links, links: ['corp'] },
   },
 
-  { name: 'binds the form to a hint', given: { hint: json('svc') }, want: bound('svc') },
-  { name: 'accepts an encoded hint', given: { hint: encodeURIComponent(json('svc')) }, want: bound('svc') },
+  { name: 'binds the form to the origin of a hint', given: { hint: json('svc') }, want: bound('svc') },
+  { name: 'accepts a percent-encoded hint', given: { hint: encodeURIComponent(json('svc')) }, want: bound('svc') },
   {
-    name: 'accepts a hint encoded twice',
+    name: 'accepts a doubly percent-encoded hint',
     given: { hint: encodeURIComponent(encodeURIComponent(json('corp'))) },
     want: to('corp'),
   },
   // Covers provider selection GET /login: hint with an origin
-  { name: 'goes where a hint says', given: { hint: json('corp') }, want: to('corp') },
-  { name: 'goes to a provider without a link by a hint', given: { hint: json('quiet') }, want: to('quiet') },
+  { name: 'redirects to the origin of a hint', given: { hint: json('corp') }, want: to('corp') },
+  { name: 'redirects to a provider without a link for a hint', given: { hint: json('quiet') }, want: to('quiet') },
   {
-    name: 'follows a hint past discovery',
+    name: 'prefers a hint to discovery',
     given: { hint: json('corp'), discovery: true, accountChooser: true },
     want: to('corp'),
   },
-  { name: 'follows a hint past the default', given: { hint: json('corp'), defaultOrigin: 'bank' }, want: to('corp') },
-  { name: 'keeps a bound form when something failed', given: { hint: json('svc'), failed: true }, want: bound('svc') },
-  { name: 'goes nowhere by a hint when something failed', given: { hint: json('corp'), failed: true }, want: form },
+  {
+    name: 'prefers a hint to the default provider',
+    given: { hint: json('corp'), defaultOrigin: 'bank' },
+    want: to('corp'),
+  },
+  { name: 'keeps the form bound after a failure', given: { hint: json('svc'), failed: true }, want: bound('svc') },
+  {
+    name: 'ignores a hint to an external provider after a failure',
+    given: { hint: json('corp'), failed: true },
+    want: form,
+  },
   // Covers provider selection GET /login: invalid hint
   {
-    name: 'says that the hint names no provider',
+    name: 'reports a hint with an unknown origin',
     given: { hint: json('nowhere') },
     want: { ...form, error: 'invalid_login_hint' },
   },
   {
-    name: 'says that an empty origin names no provider',
+    name: 'reports a hint with an empty origin',
     given: { hint: json('') },
     want: { ...form, error: 'invalid_login_hint' },
   },
   {
-    name: 'says so of a provider that the client does not allow',
+    name: 'reports a hint with an origin that the client does not allow',
     given: { hint: json('corp'), allowed: ['svc', 'bank'] },
     want: { ...form, links: ['bank'], error: 'invalid_login_hint' },
   },
   {
-    name: 'says so rather than going to the default or asking for an address',
+    name: 'reports an invalid hint before using the default provider or discovery',
     given: { hint: json('nowhere'), defaultOrigin: 'corp', discovery: true },
     want: { ...form, error: 'invalid_login_hint' },
   },
 
   // Covers provider selection GET /login: hint as e-mail domain
-  { name: 'goes to the provider of a domain', given: { hint: 'corp.example' }, want: to('corp') },
-  { name: 'goes to the provider of a domain in any case', given: { hint: 'CORP.Example' }, want: to('corp') },
+  { name: 'redirects to the provider of a domain', given: { hint: 'corp.example' }, want: to('corp') },
+  { name: 'compares domains case-insensitively', given: { hint: 'CORP.Example' }, want: to('corp') },
   {
-    name: 'goes to the provider of an address, and passes the name on',
+    name: 'redirects to the provider of an email address, and passes it on as user name',
     given: { hint: 'pat@eu.corp.example' },
     want: { ...to('corp'), userName: 'pat@eu.corp.example' },
     uaa: to('corp'),
   },
   {
-    name: 'binds the form to the directory of a domain',
+    name: 'binds the form to LDAP for its domain',
     given: { providers: [svc, ldap, corp], hint: 'staff.example' },
     want: bound('ldap'),
   },
   // Covers compatibility: authorization request: A13 `login_hint`
   {
-    name: 'fills in an address of the domain of several',
+    name: 'fills in an email address whose domain has several providers',
     given: { hint: 'pat@bank.example' },
     want: { ...form, userName: 'pat@bank.example' },
     uaa: { kind: 'misconfigured' },
   },
   {
-    name: 'fills in a domain of several',
+    name: 'fills in a domain with several providers',
     given: { hint: 'bank.example' },
     want: { ...form, userName: 'bank.example' },
     uaa: { kind: 'misconfigured' },
   },
   {
-    name: 'goes to the only allowed provider of a domain of several',
+    name: 'redirects to the only allowed provider of a domain',
     given: { hint: 'bank.example', allowed: ['svc', 'bank'] },
     want: to('bank'),
   },
-  { name: 'fills in any other text', given: { hint: 'marissa' }, want: { ...form, userName: 'marissa' }, uaa: form },
+  { name: 'fills in any other hint', given: { hint: 'marissa' }, want: { ...form, userName: 'marissa' }, uaa: form },
   {
-    name: 'fills in what begins like JSON',
+    name: 'fills in a hint that is malformed JSON',
     given: { hint: '{"origin"' },
     want: { ...form, userName: '{"origin"' },
     uaa: form,
   },
-  { name: 'has nothing of an empty hint', given: { hint: '' }, want: form },
+  { name: 'ignores an empty hint', given: { hint: '' }, want: form },
   {
-    name: 'goes to the default with a text that leads nowhere',
+    name: 'redirects to the default provider with a user name as hint',
     given: { hint: 'marissa', defaultOrigin: 'corp' },
     want: { ...to('corp'), userName: 'marissa' },
     uaa: to('corp'),
   },
   {
-    name: 'asks for the address with a name filled in',
+    name: 'fills the user name in on the email page',
     given: { hint: 'marissa', discovery: true },
     want: { kind: 'email', userName: 'marissa' },
     uaa: { kind: 'email' },
   },
   {
-    name: 'reports no misconfiguration when something failed already',
+    name: 'reports no misconfiguration after a failure',
     given: { hint: 'bank.example', failed: true },
     want: { ...form, userName: 'bank.example' },
     uaa: form,
   },
 
-  { name: 'goes to the default', given: { defaultOrigin: 'corp' }, want: to('corp') },
-  { name: 'binds the form to the default', given: { defaultOrigin: 'svc' }, want: bound('svc') },
-  { name: 'knows no default that does not exist', given: { defaultOrigin: 'gone' }, want: form },
+  { name: 'redirects to the default provider', given: { defaultOrigin: 'corp' }, want: to('corp') },
+  { name: 'binds the form to the default provider', given: { defaultOrigin: 'svc' }, want: bound('svc') },
+  { name: 'ignores an unknown default provider', given: { defaultOrigin: 'gone' }, want: form },
   {
-    name: 'knows no default that the client does not allow',
+    name: 'ignores a default provider that the client does not allow',
     given: { defaultOrigin: 'corp', allowed: ['svc', 'bank'] },
     want: { ...form, links: ['bank'] },
   },
   {
-    name: 'does not go to the default when something failed',
+    name: 'does not redirect to the default provider after a failure',
     given: { defaultOrigin: 'corp', failed: true },
     want: form,
   },
   {
-    name: 'asks for the address before the default',
+    name: 'prefers discovery to the default provider',
     given: { defaultOrigin: 'corp', discovery: true },
     want: { kind: 'email' },
   },
   {
-    name: 'asks for the origin before the default',
+    name: 'prefers the account chooser to the default provider',
     given: { defaultOrigin: 'corp', accountChooser: true },
     want: { kind: 'origin' },
   },
   {
-    name: 'goes to the default after discovery',
+    name: 'redirects to the default provider after discovery',
     given: { defaultOrigin: 'corp', discovery: true, discoveryPerformed: true },
     want: to('corp'),
   },
 
-  { name: 'asks for the address', given: { discovery: true }, want: { kind: 'email' } },
+  { name: 'asks for the email address with discovery', given: { discovery: true }, want: { kind: 'email' } },
   {
-    name: 'asks for the address rather than the origin',
+    name: 'prefers discovery to the account chooser',
     given: { discovery: true, accountChooser: true },
     want: { kind: 'email' },
   },
-  { name: 'asks for the origin', given: { accountChooser: true }, want: { kind: 'origin' } },
+  { name: 'asks for the origin with the account chooser', given: { accountChooser: true }, want: { kind: 'origin' } },
   { name: 'shows the form after discovery', given: { discovery: true, discoveryPerformed: true }, want: form },
   {
     name: 'shows the form after the choice of an origin',
     given: { accountChooser: true, discoveryPerformed: true },
     want: form,
   },
-  { name: 'shows what failed on the form', given: { discovery: true, failed: true }, want: form },
-  { name: 'asks nothing where one provider is left', given: { discovery: true, providers: [corp] }, want: to('corp') },
+  { name: 'shows the form after a failure', given: { discovery: true, failed: true }, want: form },
+  { name: 'skips discovery with one provider', given: { discovery: true, providers: [corp] }, want: to('corp') },
   {
-    name: 'asks nothing where nothing is left',
+    name: 'skips discovery without providers',
     given: { discovery: true, allowed: [] },
     want: { ...links, links: [] },
   },
@@ -233,35 +245,39 @@ describe('chooseLogin', () => {
 describe('discover', () => {
   const all = [svc, ldap, corp, bank, quiet]
   const discoveries = [
-    { name: 'goes to the provider of the domain', email: 'pat@corp.example', want: to('corp') },
-    { name: 'goes by a whole label in the place of a star', email: 'pat@eu.CORP.example', want: to('corp') },
-    { name: 'takes the domain behind the last at', email: 'a@b@corp.example', want: to('corp') },
-    { name: 'goes back with an address of several', email: 'pat@bank.example', want: { kind: 'page' } },
-    { name: 'goes back with an address of an unknown domain', email: 'pat@nowhere.example', want: { kind: 'page' } },
-    { name: 'goes back with an address of the directory', email: 'pat@staff.example', want: { kind: 'page' } },
-    { name: 'goes back with what is not an address and fits all', email: 'marissa', want: { kind: 'page' } },
-    { name: 'goes back with an address without a domain', email: 'marissa@', want: { kind: 'page' } },
+    { name: 'redirects to the provider of the domain', email: 'pat@corp.example', want: to('corp') },
+    { name: 'matches a wildcard to a whole label', email: 'pat@eu.CORP.example', want: to('corp') },
+    { name: 'takes the domain after the last @', email: 'a@b@corp.example', want: to('corp') },
     {
-      name: 'asks for the password where only we are left',
+      name: 'returns to the page if the domain has several providers',
+      email: 'pat@bank.example',
+      want: { kind: 'page' },
+    },
+    { name: 'returns to the page for an unknown domain', email: 'pat@nowhere.example', want: { kind: 'page' } },
+    { name: 'returns to the page for a domain of LDAP', email: 'pat@staff.example', want: { kind: 'page' } },
+    { name: 'returns to the page for a name without a domain', email: 'marissa', want: { kind: 'page' } },
+    { name: 'returns to the page for an empty domain', email: 'marissa@', want: { kind: 'page' } },
+    {
+      name: 'asks for the password if only the internal provider is allowed',
       email: 'marissa',
       allowed: ['svc'],
       want: { kind: 'password', origin: 'svc' },
     },
     {
-      name: 'asks for no password of an address that is not ours',
+      name: 'returns to the page for an unknown domain if only the internal provider is allowed',
       email: 'm@x.example',
       allowed: ['svc'],
       want: { kind: 'page' },
     },
     {
-      name: 'asks for the password of our own domain',
+      name: 'asks for the password for a domain of the internal provider',
       email: 'm@here.example',
       providers: [{ ...svc, emailDomains: ['here.example'] }, corp],
       want: { kind: 'password', origin: 'svc' },
     },
-    { name: 'goes to the only provider with any name', email: 'pat', allowed: ['corp'], want: to('corp') },
+    { name: 'redirects to the only allowed provider with any name', email: 'pat', allowed: ['corp'], want: to('corp') },
     {
-      name: 'goes nowhere that the client does not allow',
+      name: 'does not redirect to a provider that the client does not allow',
       email: 'pat@corp.example',
       allowed: ['svc'],
       want: { kind: 'page' },
@@ -272,7 +288,7 @@ describe('discover', () => {
   }
 })
 
-describe('e-mail domains', () => {
+describe('Email domains', () => {
   const matches: readonly [pattern: string, domain: string, want: boolean][] = [
     ['example.com', 'example.com', true],
     ['Example.COM', 'eXample.com', true],
@@ -301,12 +317,12 @@ describe('e-mail domains', () => {
       assert.equal(domainMatcher(domain)([pattern]), want))
   }
 
-  it('match nothing where a provider has none', () => {
+  it('match nothing if the provider has no domains', () => {
     assert.equal(domainMatcher('example.com')(undefined), false)
     assert.equal(domainMatcher('example.com')([]), false)
   })
 
-  it('are compared quickly, however long the domain is and however many patterns there are', () => {
+  it('are matched in linear time for long domains and many patterns', () => {
     const han = (count: number): string =>
       Array.from({ length: count }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7919) % 20_000))).join('')
     const patterns = Array.from({ length: 1000 }, (_, index) => `${han(60)}.${index}.example`)
@@ -315,10 +331,10 @@ describe('e-mail domains', () => {
       assert.equal(domainMatcher(`${han(1700)}${round}.example`)(patterns), false)
       assert.equal(domainMatcher('é.example')(patterns), false)
     }
-    assert.ok(elapsed() < 2000, `${elapsed()} ms`) // 60 ms on a quiet machine, and 7 s if each were written anew
+    assert.ok(elapsed() < 2000, `${elapsed()} ms`) // 60 ms on an idle machine, and 7 s if each pattern were converted again
   })
 
-  it('are the text after the last @', () => {
+  it('are taken after the last @', () => {
     assert.equal(emailDomainOf('a@b@c'), 'c')
     assert.equal(emailDomainOf('abc'), undefined)
     assert.equal(emailDomainOf('abc@'), '')

@@ -17,7 +17,7 @@ const clock = createTestClock()
 const TOO_MANY = 'The identity provider names too many groups.'
 const ADMINISTRATIVE = ['svc.admin', 'SVC.Admin', 'scim.write', 'clients.admin', 'zones.one.admin', 'zones.read']
 
-describe('what a provider says of groups', () => {
+describe('createMemberships', () => {
   let store: Store
   let memberships: Memberships
   let zone: Zone
@@ -55,7 +55,7 @@ describe('what a provider says of groups', () => {
   const names = () => store.groups.namesOfUser(zone.id, 'pat')
 
   const says = (groups: Partial<ExternalGroups>): ExternalGroups => ({ roles: [], addsMissing: true, ...groups })
-  /** Signs the user in; the roles, or why not. */
+  /** Signs the user in. Returns the roles, or the error description. */
   async function arrive(groups: Partial<ExternalGroups>, whitelist?: readonly string[]): Promise<unknown> {
     const provider = { originKey: 'corp', config: { ...(whitelist && { externalGroupsWhitelist: whitelist }) } }
     const resolved = await memberships.resolve(zone, provider, says(groups))
@@ -67,7 +67,7 @@ describe('what a provider says of groups', () => {
   }
 
   // Partly covers external groups: EXPLICITLY_MAPPED
-  it('leads to the groups that it is mapped to, regardless of the case, and to no others', async () => {
+  it('adds the user to mapped groups only, ignoring case', async () => {
     await addGroup('app.read')
     await addGroup('app.write')
     await map('cn=staff,dc=corp', 'app.read')
@@ -89,7 +89,7 @@ describe('what a provider says of groups', () => {
     ['cn=bad\\', 'CN=Bad\\'],
   ]
   for (const [mapped, dn] of dns) {
-    it(`leads from ${dn} to what ${mapped} is mapped to, if it is a DN`, async () => {
+    it(`maps the DN ${dn} by the mapping of ${mapped}`, async () => {
       await addGroup('app.read')
       await addGroup('app.write')
       await map(mapped, 'app.read')
@@ -102,7 +102,7 @@ describe('what a provider says of groups', () => {
     })
   }
 
-  it('is another group with the Kelvin sign, whose lower case is the letter k', async () => {
+  it('does not fold the Kelvin sign to k', async () => {
     await addGroup('app.read')
     await map('kiosk', 'app.read')
     await arrive({ mapped: ['\u212aiosk'] })
@@ -112,7 +112,7 @@ describe('what a provider says of groups', () => {
   })
 
   // Partly covers external groups: memberships are synchronised at login
-  it('holds until the next sign-in, and leaves what others decided', async () => {
+  it('replaces memberships of the provider at each sign-in, and keeps others', async () => {
     for (const name of ['a', 'b', 'c']) {
       await addGroup(name)
       await map(name, name)
@@ -140,7 +140,7 @@ describe('what a provider says of groups', () => {
   })
 
   // Partly covers external groups: AS_SCOPES
-  it('is a name of groups here as scopes, which are created where that is wanted', async () => {
+  it('adds groups as scopes, and creates missing ones if addsMissing', async () => {
     await addGroup('App.Read')
     assert.deepEqual(await arrive({ asScopes: ['app.read', 'app.new'], addsMissing: false, roles: 'memberships' }), [
       'App.Read',
@@ -159,7 +159,7 @@ describe('what a provider says of groups', () => {
   })
 
   // Partly covers external groups: missing groups are created
-  it('creates no group that the zone does not allow, and none for a user who is refused', async () => {
+  it('creates only groups that the zone allows, and none before the sign-in succeeds', async () => {
     await useZone(`${zone.id}-closed`, { userConfig: { allowedGroups: ['app.read'] } })
     await arrive({ asScopes: ['app.read', 'app.write'] })
     assert.deepEqual(await names(), ['app.read'])
@@ -167,20 +167,20 @@ describe('what a provider says of groups', () => {
     assert.equal(await store.groups.findByName(zone.id, 'app.other'), undefined)
   })
 
-  it('is no scope where it has a space or another character that scopes cannot have', async () => {
+  it('ignores group names with characters that are invalid in scopes', async () => {
     for (const name of ['app.read svc.admin', 'a\tb', 'ä', 'a"b', 'a\\b', '', 'x'.repeat(256), 'a\n']) {
       assert.deepEqual(await arrive({ asScopes: [name], roles: 'memberships' }), [], JSON.stringify(name))
     }
     assert.deepEqual(await names(), [])
   })
 
-  it('adds no membership of a default group', async () => {
+  it('adds no memberships in default groups', async () => {
     assert.deepEqual(await arrive({ asScopes: ['openid', 'svc.user'], roles: 'memberships' }), [])
     assert.deepEqual(await names(), [])
   })
 
   for (const name of ADMINISTRATIVE) {
-    it(`does not make administrators: ${name}`, async () => {
+    it(`does not grant the administrative group ${name} by a wildcard`, async () => {
       await addGroup(name)
       for (const whitelist of [undefined, [], ['*'], [`${name}*`], [name.slice(0, -1)]]) {
         assert.deepEqual(await arrive({ asScopes: [name], roles: 'memberships' }, whitelist), [])
@@ -189,7 +189,7 @@ describe('what a provider says of groups', () => {
     })
   }
 
-  it('makes administrators where the record of the provider lists exactly that group', async () => {
+  it('grants an administrative group that the whitelist names exactly', async () => {
     await addGroup('svc.admin')
     assert.deepEqual(await arrive({ asScopes: ['svc.admin', 'scim.write'] }, ['svc.admin', '*']), [])
     assert.deepEqual(await names(), ['svc.admin'])
@@ -197,7 +197,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('makes administrators of zones in the default zone only', async () => {
+  it('grants zones.*.admin in the default zone only', async () => {
     await useZone('svc')
     await arrive({ asScopes: ['zones.one.admin'] })
     assert.deepEqual(await names(), [])
@@ -205,7 +205,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), ['zones.one.admin'])
   })
 
-  it('does not make administrators by a group that is nested in an administrative one, unless that is listed', async () => {
+  it('grants a group nested in an administrative one only if the whitelist names it', async () => {
     for (const name of ['ops', 'team', 'svc.admin']) await addGroup(name)
     for (const [inner, outer] of [
       ['ops', 'team'],
@@ -220,7 +220,7 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), ['ops', 'svc.admin', 'team'])
   })
 
-  it('counts as far as the provider keeps it, also as roles', async () => {
+  it('applies the whitelist to groups and roles', async () => {
     await addGroup('app.read')
     await map('staff', 'app.read')
     const said = { mapped: ['staff'], asScopes: ['app.write', 'db.read'], roles: 'memberships' } as const
@@ -230,11 +230,11 @@ describe('what a provider says of groups', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('has its own roles, each once', async () => {
+  it('removes duplicate roles', async () => {
     assert.deepEqual(await arrive({ roles: ['b', 'a', 'b'] }), ['a', 'b'])
   })
 
-  it('is refused where it is too much, and nothing is changed', async () => {
+  it('refuses too many groups or roles, and changes nothing', async () => {
     const many = Array.from({ length: 1001 }, (_, n) => `g${n}`)
     assert.equal(await arrive({ mapped: many }), TOO_MANY)
     assert.equal(await arrive({ asScopes: many }), TOO_MANY)
@@ -244,7 +244,7 @@ describe('what a provider says of groups', () => {
   })
 })
 
-describe('a pattern of a whitelist', () => {
+describe('matcherOf', () => {
   const cases: readonly (readonly [string, string, boolean])[] = [
     ['app', 'app', true],
     ['app', 'App', false],
@@ -262,7 +262,7 @@ describe('a pattern of a whitelist', () => {
     ['(a+)+', 'aaaa', false],
   ]
   for (const [pattern, name, want] of cases) {
-    it(`${pattern} ${want ? 'fits' : 'does not fit'} ${name}`, () => {
+    it(`${pattern} ${want ? 'matches' : 'does not match'} ${name}`, () => {
       assert.equal(matcherOf([pattern])(name), want)
     })
   }

@@ -32,7 +32,7 @@ const config = {
   relyingPartyId: 'me',
 }
 
-/** The redirect ability of a provider whose requests end as `fetch` says, by their address. */
+/** The `redirect` of a provider whose requests are answered by `fetch`, according to their URL. */
 function open(fetch: (address: string) => Promise<Response>) {
   const outbound: Outbound = { fetch, getJson: () => Promise.reject(new Error('not asked for')) }
   const provider = { zoneId: 'svc', id: 'p', originKey: 'git', type: 'oauth2.0', name: 'Git', active: true, version: 0 }
@@ -41,10 +41,10 @@ function open(fetch: (address: string) => Promise<Response>) {
   return source.open(zone, { ...provider, ...times, config }, {} as never).redirect // it uses no store
 }
 
-describe('signing in at an OAuth 2.0 provider', () => {
+describe('oauth2Source redirect', () => {
   for (const path of ['/token', '/user']) {
     for (const failure of ['timeout', 'unreachable', 'paused', 'too-large', 'forbidden', 'redirect'] as const) {
-      it(`ends without a sign-in when the request to ${path} ends as ${failure}, and reports it in the log only`, async () => {
+      it(`finish() returns unavailable with a log detail if the request to ${path} fails: ${failure}`, async () => {
         const redirect = open(async address => {
           if (new URL(address).pathname === path) throw new OutboundError(failure, 'https://git.example: why')
           return Response.json({ access_token: 'a' })
@@ -56,7 +56,7 @@ describe('signing in at an OAuth 2.0 provider', () => {
       })
     }
 
-    it(`does not take it for a failed sign-in that there is no slot for the request to ${path}`, async () => {
+    it(`finish() throws OutboundBusy if no outbound slot is free for ${path}`, async () => {
       const redirect = open(async address => {
         if (new URL(address).pathname === path) throw new OutboundBusy('https://git.example')
         return Response.json({ access_token: 'a' })
@@ -64,7 +64,7 @@ describe('signing in at an OAuth 2.0 provider', () => {
       await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), OutboundBusy)
     })
 
-    it(`does not hide a fault of our own in the request to ${path}`, async () => {
+    it(`finish() rethrows unexpected errors of the request to ${path}`, async () => {
       const redirect = open(async address => {
         if (new URL(address).pathname === path) throw new TypeError('a bug')
         return Response.json({ access_token: 'a' })

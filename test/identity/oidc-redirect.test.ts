@@ -38,7 +38,7 @@ const usual = {
 }
 const attempt = { redirectUri: 'https://here.example/cb', nonce: 'n', codeVerifier: 'v' }
 
-/** The redirect ability of a provider whose requests all end as `fetch` says. */
+/** The `redirect` of a provider whose requests are answered by `fetch`. */
 function open(
   config: Readonly<Record<string, unknown>>,
   fetch: Outbound['fetch'] = () => Promise.reject(new Error('not asked for')),
@@ -68,7 +68,7 @@ function open(
   } as never).redirect // it uses no store
 }
 
-describe('signing in at an OpenID Connect provider', () => {
+describe('oidcSource redirect', () => {
   for (const failure of [
     'timeout',
     'unreachable',
@@ -78,7 +78,7 @@ describe('signing in at an OpenID Connect provider', () => {
     'redirect',
     'bad-answer',
   ] as const) {
-    it(`ends without a sign-in when the request ends as ${failure}, and reports it in the log only`, async () => {
+    it(`finish() returns unavailable with a log detail if the request fails: ${failure}`, async () => {
       const redirect = open(usual, () => Promise.reject(new OutboundError(failure, 'https://corp.example: why')))
       assert.deepEqual(await redirect?.finish({ code: 'c' }, attempt, zone), {
         outcome: 'unavailable',
@@ -87,17 +87,17 @@ describe('signing in at an OpenID Connect provider', () => {
     })
   }
 
-  it('does not take it for a failed sign-in that there is no slot for the request', async () => {
+  it('finish() throws OutboundBusy if no outbound slot is free', async () => {
     const redirect = open(usual, () => Promise.reject(new OutboundBusy('https://corp.example')))
     await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), OutboundBusy)
   })
 
-  it('does not hide a fault of our own', async () => {
+  it('finish() rethrows unexpected errors', async () => {
     const redirect = open(usual, () => Promise.reject(new TypeError('a bug')))
     await assert.rejects(async () => redirect?.finish({ code: 'c' }, attempt, zone), TypeError)
   })
 
-  it('does not send a secret that was sealed for another place', async () => {
+  it('finish() does not send a secret that was sealed for another zone', async () => {
     const redirect = open({ ...usual, relyingPartySecret: undefined })
     assert.ok(redirect)
     const foreign = sealProviderSecrets(
@@ -134,18 +134,18 @@ describe('signing in at an OpenID Connect provider', () => {
   })
 
   const unready = [
-    { name: 'no address to send users to', config: { ...usual, authUrl: undefined } },
-    { name: 'no address to redeem codes at', config: { ...usual, tokenUrl: undefined } },
-    { name: 'no name for us', config: { ...usual, relyingPartyId: '' } },
-    { name: 'an invalid address', config: { ...usual, authUrl: 'corp.example' } },
-    { name: 'an address that is a script', config: { ...usual, authUrl: 'javascript:alert(1)' } },
+    { name: 'no authorization endpoint', config: { ...usual, authUrl: undefined } },
+    { name: 'no token endpoint', config: { ...usual, tokenUrl: undefined } },
+    { name: 'an empty client id', config: { ...usual, relyingPartyId: '' } },
+    { name: 'an invalid authorization endpoint', config: { ...usual, authUrl: 'corp.example' } },
+    { name: 'a javascript: authorization endpoint', config: { ...usual, authUrl: 'javascript:alert(1)' } },
     {
-      name: 'a discovery document that cannot be had',
+      name: 'an unavailable discovery document',
       config: { discoveryUrl: 'https://corp.example/d', relyingPartyId: 'me' },
     },
   ]
   for (const { name, config } of unready) {
-    it(`cannot begin with ${name}`, async () => {
+    it(`is not ready with ${name}`, async () => {
       const redirect = open(config, () => Promise.reject(new OutboundError('timeout', 'no')))
       assert.equal(await redirect?.isReady(), false)
       assert.equal(await redirect?.start({ ...attempt, state: 's', reauthenticate: false }, zone), undefined)
@@ -154,7 +154,7 @@ describe('signing in at an OpenID Connect provider', () => {
   }
 
   for (const responseType of ['token', 'signed_request', 'code signed_request', ' ', 7]) {
-    it(`is not possible with the response type ${responseType}`, () =>
+    it(`is undefined for the response type ${responseType}`, () =>
       assert.equal(open({ ...usual, responseType }), undefined))
   }
   for (const responseType of [
@@ -167,6 +167,6 @@ describe('signing in at an OpenID Connect provider', () => {
     'code id_token',
     'code token',
   ]) {
-    it(`is possible with the response type ${String(responseType)}`, () => assert.ok(open({ ...usual, responseType })))
+    it(`exists for the response type ${String(responseType)}`, () => assert.ok(open({ ...usual, responseType })))
   }
 })

@@ -6,7 +6,7 @@ import { withBreaker } from '../../src/identity/sources/outbound-breaker.ts'
 import { createTestClock } from '../support/clock.ts'
 
 describe('withBreaker', () => {
-  const URL_OF_TOKENS = 'https://a.example/token'
+  const TOKEN_URL = 'https://a.example/token'
 
   function provider(answer: () => Promise<Response>) {
     const asked: string[] = []
@@ -26,40 +26,40 @@ describe('withBreaker', () => {
   const share = (zoneId: string) => ({ zoneId, purpose: 'background' }) as const
 
   for (const failure of ['timeout', 'unreachable'] as const) {
-    it(`leaves a host alone that ends in ${failure} again and again, whatever is asked of it`, async () => {
+    it(`stops requests of a zone to a host after five failures: ${failure}`, async () => {
       const { asked, outbound } = failing(failure)
       for (let index = 0; index < 20; index += 1) {
-        await assert.rejects(outbound.fetch(URL_OF_TOKENS, { share: share('z') }), OutboundError)
+        await assert.rejects(outbound.fetch(TOKEN_URL, { share: share('z') }), OutboundError)
         await assert.rejects(outbound.getJson('https://a.example/keys', share('z')), OutboundError)
       }
       assert.equal(asked.length, 5)
-      await assert.rejects(outbound.fetch(URL_OF_TOKENS, { share: share('another zone') }))
+      await assert.rejects(outbound.fetch(TOKEN_URL, { share: share('another zone') }))
       await assert.rejects(outbound.fetch('https://b.example/token', { share: share('z') }))
       assert.equal(asked.length, 7)
     })
   }
 
   for (const failure of ['bad-answer', 'too-large', 'redirect', 'forbidden'] as const) {
-    it(`keeps asking a host that ends in ${failure}`, async () => {
+    it(`ignores failures of the kind ${failure}`, async () => {
       const { asked, outbound } = failing(failure)
-      for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS))
+      for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(TOKEN_URL))
       assert.equal(asked.length, 20)
     })
   }
 
-  it('keeps asking a host after there was no slot to ask it', async () => {
+  it('ignores requests without an outbound slot', async () => {
     const { asked, outbound } = provider(() => Promise.reject(new OutboundBusy('https://a.example')))
-    for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(URL_OF_TOKENS), OutboundBusy)
+    for (let index = 0; index < 20; index += 1) await assert.rejects(outbound.fetch(TOKEN_URL), OutboundBusy)
     assert.equal(asked.length, 20)
   })
 
-  it('keeps asking a host that answers errors, which any user may provoke', async () => {
+  it('ignores error statuses, which any user can provoke', async () => {
     const { asked, outbound } = provider(() => Promise.resolve(new Response('{}', { status: 500 })))
-    for (let index = 0; index < 20; index += 1) assert.equal((await outbound.fetch(URL_OF_TOKENS)).status, 500)
+    for (let index = 0; index < 20; index += 1) assert.equal((await outbound.fetch(TOKEN_URL)).status, 500)
     assert.equal(asked.length, 20)
   })
 
-  it('passes on an address that is none', async () => {
+  it('passes invalid URLs on', async () => {
     await assert.rejects(failing('forbidden').outbound.fetch('none'), OutboundError)
   })
 })

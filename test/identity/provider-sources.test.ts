@@ -9,7 +9,7 @@ import { createTestClock } from '../support/clock.ts'
 
 const ZONE = { id: 'svc' } as Zone // the rest does not matter
 
-it('waits for slow documents of providers for a limited time, and gets further the next time', async () => {
+it('providerOf limits the time for fetching documents, and continues on the next call', async () => {
   const clock = createTestClock()
   const providers = Array.from({ length: 40 }, (_, index) => ({ originKey: `p${index}`, type: 'slow', active: true }))
   const fetched = new Set<string>()
@@ -21,7 +21,7 @@ it('waits for slow documents of providers for a limited time, and gets further t
     },
   })
   const store = { providers: { listActive: () => Promise.resolve(providers) } }
-  const deps = { store, clock } as unknown as SourceDeps // what is used
+  const deps = { store, clock } as unknown as SourceDeps // the members that are used
   const type = { type: 'slow', open: (_: Zone, provider: IdentityProvider) => slow(provider) }
   const { providerOf } = createProviderSources({ slow: () => Promise.resolve(type) }, deps)
 
@@ -31,14 +31,14 @@ it('waits for slow documents of providers for a limited time, and gets further t
   assert.equal(fetched.size, 16)
 })
 
-it('does not say that no provider has the issuer while there is no slot to fetch a document', async () => {
+it('providerOf throws OutboundBusy if the issuer may be in a document that it could not fetch', async () => {
   const sources: Readonly<Record<string, () => Promise<string>>> = {
     known: () => Promise.resolve('known'),
     busy: () => Promise.reject(new OutboundBusy('https://idp.example')),
   }
   const providers = Object.keys(sources).map(originKey => ({ originKey, type: 'slow', active: true }))
   const store = { providers: { listActive: () => Promise.resolve(providers) } }
-  const deps = { store, clock: createTestClock() } as unknown as SourceDeps // what is used
+  const deps = { store, clock: createTestClock() } as unknown as SourceDeps // the members that are used
   const open = (_: Zone, { originKey }: IdentityProvider): IdentitySource => ({
     issuerInDocument: sources[originKey] ?? (() => assert.fail()),
   })

@@ -24,10 +24,10 @@ async function scopesOf(server: TestServer): Promise<readonly string[]> {
   return scope.split(' ').toSorted()
 }
 
-describe('the groups of a user', () => {
+describe('The groups of a user', () => {
   for (const mode of MODES) {
     // Covers group rules: default groups
-    it(`are the direct ones, the default ones of the zone and, in standard, email, phone and address (A7), ${mode}`, () =>
+    it(`are direct groups, default groups and, in standard, email, phone and address (A7): ${mode}`, () =>
       withServer({ mode, config: { bootstrap } }, async server => {
         const contact = mode === 'standard' ? ['email', 'phone', 'address'] : []
         assert.deepEqual(await scopesOf(server), [...contact, 'openid', 'svc.user', 'team.inner'].toSorted())
@@ -36,7 +36,7 @@ describe('the groups of a user', () => {
 
   // Covers GET /oauth/authorize: rule: nested groups
   // Covers group rules: nested groups
-  it('are also those that their groups are in, cycles or not', () =>
+  it('include parent groups, even with cycles', () =>
     withServer({ mode: 'uaa', config: { bootstrap } }, async server => {
       const { groups } = server.store
       const [inner, outer] = await Promise.all([
@@ -50,7 +50,7 @@ describe('the groups of a user', () => {
       assert.deepEqual(await scopesOf(server), ['openid', 'svc.user', 'team.inner', 'team.outer'])
     }))
 
-  it('are those of the moment: one that is gained counts at the next token', () =>
+  it('include a new membership in the next token', () =>
     withServer({ mode: 'uaa', config: { bootstrap } }, async server => {
       const { id } = await userNamed(server, 'joel')
       const group = await server.store.groups.findByName('svc', 'cloud.read')
@@ -60,7 +60,7 @@ describe('the groups of a user', () => {
     }))
 
   // Covers POST /oauth/token: rule: user groups are no patterns
-  it('never act as patterns', () =>
+  it('are not patterns', () =>
     withServer(
       {
         mode: 'uaa',
