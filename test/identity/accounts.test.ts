@@ -66,7 +66,7 @@ describe('createAccounts', () => {
   const precreated = (more: Partial<User> = {}): Promise<void> =>
     store.users.insert(zone.id, records.user({ zoneId: zone.id, origin: 'corp', userName: 'pat', ...more }))
 
-  it('brings the copy of a changed account in another zone up to date, where copies are switched on', async () => {
+  it('updates the alias of a changed account in another zone if aliases are enabled', async () => {
     for (const aliasEntities of [true, false]) {
       const other = `${zone.id}-${String(aliasEntities)}`
       const sub = `sub-${String(aliasEntities)}`
@@ -84,7 +84,7 @@ describe('createAccounts', () => {
     }
   })
 
-  it('links the copy of an account that was made beforehand too, and ends its sessions', async () => {
+  it('links the alias of a pre-created account, and ends its sessions', async () => {
     const other = `${zone.id}-linked`
     const pair = { origin: 'corp', userName: 'sub-1', email: 'old@corp.example' }
     const here = records.user({
@@ -106,7 +106,7 @@ describe('createAccounts', () => {
     assert.notEqual(copy?.passwordRevision, there.passwordRevision)
   })
 
-  it('leaves a copy deactivated that an administrator deactivated while the user signed in', async () => {
+  it('keeps an alias inactive that was deactivated during the sign-in', async () => {
     const other = `${zone.id}-other`
     const pair = { origin: 'corp', userName: 'pat', externalId: 'sub-1', active: false }
     const here = records.user({ ...pair, zoneId: zone.id, id: `${zone.id}-here`, aliasId: 'copy', aliasZoneId: other })
@@ -117,12 +117,12 @@ describe('createAccounts', () => {
     )
     const settings = { aliasEntities: true }
     const aliases = createAliases({ store, random: createRandom(), service: { name: zone.id }, settings })
-    await aliases.follow({ ...here, active: true, email: 'new@corp.example' }) // as it was read before
+    await aliases.follow({ ...here, active: true, email: 'new@corp.example' }) // as read before the deactivation
     const copy = await store.users.find(other, 'copy')
     assert.deepEqual([copy?.active, copy?.email], [false, 'new@corp.example'])
   })
 
-  it('makes no more accounts than the zone may have, also at once, and knows those that it has', async () => {
+  it('enforces maxUsers of the zone, even concurrently, and still finds existing accounts', async () => {
     const small = { ...zone, config: { ...zone.config, userConfig: { maxUsers: 2 } } }
     const as = (sub: string) => accounts.enter(small, provider(), { ...pat, userName: sub, externalId: sub })
     assert.equal((await as('first')).outcome, 'entered')
@@ -133,7 +133,7 @@ describe('createAccounts', () => {
   })
 
   // Covers shadow users: found by user name and origin; created
-  it('makes an account without a password on the first visit, and finds it on the second by the external id', async () => {
+  it('creates an account without a password, and finds it again by the external id', async () => {
     const made = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
     assert.deepEqual(await store.users.find(zone.id, made.id), made)
     const { givenName, familyName, phoneNumber, origin, externalId, verified, active } = made
@@ -155,13 +155,13 @@ describe('createAccounts', () => {
     assert.deepEqual(await enter({ userName: 'another name' }), made)
   })
 
-  it('makes one account for many visits at once, whatever they call themselves', async () => {
+  it('creates one account for concurrent sign-ins with different names', async () => {
     const names = ['pat', 'PAT', 'p', 'pat', 'q']
     const ids = (await Promise.all(names.map(userName => enter({ userName })))).map(({ id }) => id)
     assert.equal(new Set(ids).size, 1)
   })
 
-  it('never enters an account of another origin, whatever its name, id and address', async () => {
+  it('never uses an account of another origin with the same name, id or email address', async () => {
     await precreated({ id: 'internal', origin: 'svc', email: 'pat@corp.example' })
     await precreated({ id: 'other', origin: 'rival', email: 'pat@corp.example' })
     await precreated({ id: 'same', origin: 'third', externalId: 'sub-1' })
@@ -169,7 +169,7 @@ describe('createAccounts', () => {
     assert.ok(!['internal', 'other', 'same'].includes(made.id))
   })
 
-  it('never enters an account of another zone', async () => {
+  it('never uses an account of another zone', async () => {
     const here = await enter()
     const elsewhere = records.zone({ id: `${zone.id}-b`, subdomain: `${zone.id}-b` })
     await store.zones.insert(elsewhere)
@@ -178,17 +178,17 @@ describe('createAccounts', () => {
     assert.notEqual(entry.user.id, here.id)
   })
 
-  const strangers: readonly { name: string; external: Partial<ExternalUser> }[] = [
+  const others: readonly { name: string; external: Partial<ExternalUser> }[] = [
     { name: 'the same name', external: { externalId: 'sub-2' } },
-    { name: 'the same address', external: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
+    { name: 'the same email address', external: { externalId: 'sub-2', userName: 'x', emailVerified: true } },
     { name: 'the external id in capitals', external: { externalId: 'SUB-1' } },
     { name: 'an external id that only Unicode folds to it', external: { externalId: '\u017fub-1', userName: 'SUB-1' } },
     { name: 'the external id with a blank', external: { externalId: 'sub-1 ', userName: 'sub-1 ' } },
     { name: 'the external id as a name', external: { externalId: 'x', userName: 'sub-1' } },
   ]
   for (const mode of ['standard', 'uaa'] as const) {
-    for (const { name, external } of strangers) {
-      it(`gives a user with ${name} another account, in ${mode}`, async () => {
+    for (const { name, external } of others) {
+      it(`creates another account for a user with ${name} in ${mode}`, async () => {
         const entered = async (who: Partial<ExternalUser>): Promise<User> => {
           const at = provider({ linkByEmail: true })
           const entry = await accountsIn(mode).enter(zone, at, { ...pat, ...who })
@@ -204,7 +204,7 @@ describe('createAccounts', () => {
     }
   }
 
-  it('distinguishes by name users that the provider names alike, and lets no user take a name over', async () => {
+  it('adds a suffix to a taken user name, and ignores a rename to one', async () => {
     const first = await enter()
     const second = await enter({ externalId: 'sub-2' })
     assert.match(second.userName, /^pat-[\w-]{8}$/)
@@ -215,7 +215,7 @@ describe('createAccounts', () => {
     assert.equal((await enter()).id, first.id)
   })
 
-  it('makes the account of a user although others have taken every name that can be foreseen', async () => {
+  it('creates an account even if another user took its predictable suffixed name', async () => {
     await enter()
     const foreseen = (await enter({ externalId: 'sub-2' })).userName
     await enter({ externalId: 'sub-2', userName: 'x', givenName: 'Gone' })
@@ -232,8 +232,8 @@ describe('createAccounts', () => {
     { name: 'a given name', change: { givenName: 'Patricia' }, want: { givenName: 'Patricia' } },
     { name: 'a family name', change: { familyName: 'Roe' }, want: { familyName: 'Roe' } },
     { name: 'a phone number', change: { phoneNumber: '+9' }, want: { phoneNumber: '+9' } },
-    { name: 'an address', change: { email: 'p@corp.example' }, want: { email: 'p@corp.example' } },
-    { name: 'a verified address', change: { emailVerified: true }, want: { verified: true } },
+    { name: 'an email address', change: { email: 'p@corp.example' }, want: { email: 'p@corp.example' } },
+    { name: 'a verified email address', change: { emailVerified: true }, want: { verified: true } },
     { name: 'roles', change: { roles: ['a', 'b'] }, want: { providerRoles: ['a', 'b'] } },
     {
       name: 'attributes',
@@ -248,7 +248,7 @@ describe('createAccounts', () => {
   ]
   for (const { name, change, want } of updates) {
     // Covers shadow users: updated at login
-    it(`takes over ${name}`, async () => {
+    it(`updates ${name}`, async () => {
       const before = await enter({ givenName: 'Pat', familyName: 'Doe', phoneNumber: '+1 2' })
       clock.advance(10)
       const after = await enter(change)
@@ -257,7 +257,7 @@ describe('createAccounts', () => {
     })
   }
 
-  it('forgets roles and attributes that the provider no longer names, and keeps those that it does not map', async () => {
+  it('removes roles and attributes that the provider no longer sends, and keeps unmapped ones', async () => {
     const first = await enter({ roles: ['a'], attributes: { team: ['x'], floor: ['3'] } })
     const profile = { displayName: 'Pat D', custom: { ...first.profile?.custom, car: ['fast'] } }
     await store.users.updateProfile(zone.id, { ...first, profile })
@@ -272,12 +272,12 @@ describe('createAccounts', () => {
     assert.equal(version, first.version + 2)
   })
 
-  it('keeps as many values of an attribute as the APIs accept', async () => {
+  it('keeps at most 100 values of an attribute', async () => {
     const { profile } = await enter({ attributes: { team: Array.from({ length: 150 }, (_, n) => `t${n}`) } })
     assert.equal(profile?.custom?.['team']?.length, 100)
   })
 
-  it('has the roles and attributes of a new user, and of one who is bound to a pre-created account', async () => {
+  it('stores roles and attributes of new and of pre-created accounts', async () => {
     const details = { roles: ['a'], attributes: { team: ['x'] } }
     await precreated({ userName: 'sub-9' })
     for (const externalId of ['sub-8', 'sub-9']) {
@@ -289,10 +289,13 @@ describe('createAccounts', () => {
 
   const unchanged: readonly { name: string; change: Partial<ExternalUser> }[] = [
     { name: 'nothing changed', change: {} },
-    { name: 'only the spelling of the user name did', change: { userName: 'Pat' } },
-    { name: 'the provider says less than before', change: { email: undefined } as never },
-    { name: 'the provider says nothing of an address that was verified before', change: {} },
-    { name: 'it says verified without an address', change: { email: undefined, emailVerified: true } as never },
+    { name: 'only the case of the user name changed', change: { userName: 'Pat' } },
+    { name: 'the provider omits the email address', change: { email: undefined } as never },
+    { name: 'the provider omits whether a verified address is verified', change: {} },
+    {
+      name: 'the provider sends emailVerified without an address',
+      change: { email: undefined, emailVerified: true } as never,
+    },
   ]
   for (const { name, change } of unchanged) {
     it(`writes nothing when ${name}`, async () => {
@@ -305,31 +308,36 @@ describe('createAccounts', () => {
 
   const words: readonly { name: string; before?: boolean; change: Partial<ExternalUser>; want: boolean }[] = [
     { name: 'the provider has verified it', change: { emailVerified: true }, want: true },
-    { name: 'the provider says no', before: true, change: { emailVerified: false }, want: false },
+    { name: 'the provider denies it', before: true, change: { emailVerified: false }, want: false },
     {
-      name: 'the provider says no and no address',
+      name: 'the provider denies it without an address',
       before: true,
       change: { email: undefined, emailVerified: false } as never,
       want: false,
     },
-    { name: 'the address changes without a word', before: true, change: { email: 'x@corp.example' }, want: false },
-    { name: 'the address changes its spelling', before: true, change: { email: 'Pat@corp.example' }, want: false },
     {
-      name: 'it is a new one that the provider has verified',
+      name: 'the address changes without emailVerified',
+      before: true,
+      change: { email: 'x@corp.example' },
+      want: false,
+    },
+    { name: 'the case of the address changes', before: true, change: { email: 'Pat@corp.example' }, want: false },
+    {
+      name: 'the provider has verified a new address',
       change: { email: 'x@y.example', emailVerified: true },
       want: true,
     },
     {
-      name: 'the provider says verified without an address',
+      name: 'the provider sends emailVerified without an address',
       change: { email: undefined, emailVerified: true } as never,
       want: false,
     },
   ]
-  // An application that reads an address in another way would take the user for another one.
+  // An application that parses an address differently would identify another user.
   const strange = ['"kim@corp.example"@x.example', 'kim@corp.example,pat@x.example', 'Kim <kim@corp.example>', 'kim']
   const placeholder = 'kim@user.from.corp.cf'
   for (const email of [...strange, 'kim@co\uff52p.example', placeholder]) {
-    it(`keeps ${email} as an address that is not verified, whatever the provider says`, async () => {
+    it(`keeps ${email} unverified even if the provider verified it`, async () => {
       const change = { email, emailVerified: true }
       assert.equal((await enter({ ...change, externalId: 'new', userName: 'new' })).verified, false)
       await enter({ emailVerified: true })
@@ -340,7 +348,7 @@ describe('createAccounts', () => {
 
   for (const { name, before = false, change, want } of words) {
     // Covers shadow users: verified follows the provider
-    it(`holds the address for ${want ? '' : 'un'}verified when ${name}`, async () => {
+    it(`marks the email address as ${want ? '' : 'un'}verified if ${name}`, async () => {
       assert.equal((await enter({ emailVerified: before })).verified, before)
       const { verified, id } = await enter(change)
       assert.equal(verified, want)
@@ -349,16 +357,16 @@ describe('createAccounts', () => {
   }
 
   const addresses = [
-    { name: 'the one that the provider sends', userName: 'pat', email: 'x@y.example', want: 'x@y.example' },
-    { name: 'the user name when it is one', userName: 'pat@home.example', want: 'pat@home.example' },
+    { name: 'sent by the provider', userName: 'pat', email: 'x@y.example', want: 'x@y.example' },
+    { name: 'equal to a user name that is an address', userName: 'pat@home.example', want: 'pat@home.example' },
     // Covers shadow users: missing e-mail is made up
-    { name: 'one made up for a plain user name', userName: 'pat', want: 'pat@user.from.corp.cf' },
-    { name: 'one made up for a user name with two @', userName: 'a@b@c', want: 'abc@user.from.corp.cf' },
-    { name: 'one made up for a user name that begins with @', userName: '@pat', want: 'pat@user.from.corp.cf' },
-    { name: 'one made up for a user name that ends with @', userName: 'pat@', want: 'pat@user.from.corp.cf' },
+    { name: 'made up for a plain user name', userName: 'pat', want: 'pat@user.from.corp.cf' },
+    { name: 'made up for a user name with two @', userName: 'a@b@c', want: 'abc@user.from.corp.cf' },
+    { name: 'made up for a user name that begins with @', userName: '@pat', want: 'pat@user.from.corp.cf' },
+    { name: 'made up for a user name that ends with @', userName: 'pat@', want: 'pat@user.from.corp.cf' },
   ]
   for (const { name, userName, email, want } of addresses) {
-    it(`gives an account the address: ${name}`, async () => {
+    it(`stores the email address ${name}`, async () => {
       const external: ExternalUser = { userName, externalId: 's', amr: [], ...(email !== undefined && { email }) }
       const entry = await accounts.enter(zone, provider(), external)
       assert.equal(entry.outcome, 'entered')
@@ -366,13 +374,13 @@ describe('createAccounts', () => {
     })
   }
 
-  describe('an account without a sign-in yet', () => {
+  describe('An account without an external id', () => {
     const linking = (more: Readonly<Record<string, unknown>> = {}): IdentityProvider =>
       provider({ linkByEmail: true, ...more })
     const verified = { emailVerified: true }
 
     // Covers shadow users: found by e-mail and origin
-    it('is found by an address that the provider has verified, in any case of A to Z, and renamed', async () => {
+    it('is found by a verified email address, ignoring ASCII case, and renamed', async () => {
       await precreated({ id: 'before', userName: 'Pat.Doe', email: 'Pat@Corp.example', verified: false })
       const user = await enter(verified, linking({ addShadowUserOnLogin: false }))
       assert.deepEqual(
@@ -383,14 +391,14 @@ describe('createAccounts', () => {
       assert.equal((await enter()).id, 'before')
     })
 
-    it('keeps its name where another account has the new one', async () => {
+    it('keeps its user name if the new one is taken', async () => {
       await enter({ externalId: 'sub-2', email: 'x@corp.example' })
       await precreated({ id: 'before', userName: 'Pat.Doe', email: 'pat@corp.example' })
       const user = await enter(verified, linking())
       assert.deepEqual([user.id, user.userName, user.externalId], ['before', 'Pat.Doe', 'sub-1'])
     })
 
-    it('is bound once by two visits at once', async () => {
+    it('is linked once by concurrent sign-ins', async () => {
       await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
       const users = await Promise.all([enter(verified, linking()), enter(verified, linking())])
       assert.deepEqual(
@@ -399,7 +407,7 @@ describe('createAccounts', () => {
       )
     })
 
-    it('is bound to one of two users with its address', async () => {
+    it('is linked to only one of two users with its email address', async () => {
       await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
       const both = await Promise.all(
         ['sub-1', 'sub-2'].map(externalId => enter({ ...verified, externalId, userName: externalId }, linking())),
@@ -408,7 +416,7 @@ describe('createAccounts', () => {
       assert.notEqual(both[0]?.id, both[1]?.id)
     })
 
-    it('is found by its address only where the provider’s record asks for it in standard, and unless it objects in uaa', async () => {
+    it('is found by its email address if linkByEmail is true in standard, or not false in uaa', async () => {
       await precreated({ id: 'before', userName: 'x', email: 'pat@corp.example' })
       for (const linkByEmail of [undefined, false, 'true', 1]) {
         const closed = provider({ addShadowUserOnLogin: false, linkByEmail })
@@ -421,7 +429,7 @@ describe('createAccounts', () => {
       assert.equal(entry.outcome === 'entered' && entry.user.id, 'before')
     })
 
-    it('is ambiguous however many other accounts have the address', async () => {
+    it('is ambiguous if two unlinked accounts have the email address', async () => {
       for (const [index, more] of [{ externalId: 'a' }, { active: false }, { passwordHash: 'x' }, {}, {}].entries()) {
         const verifiedFirst = index < 4
         const name = { id: `u${index}`, userName: `u${index}`, email: 'pat@corp.example', verified: verifiedFirst }
@@ -433,7 +441,7 @@ describe('createAccounts', () => {
       )
     })
 
-    it('is found among any number of accounts that others use', async () => {
+    it('is found among linked accounts with the same email address', async () => {
       for (const id of ['a', 'b', 'c', 'd']) {
         await precreated({ id, userName: id, externalId: id, email: 'pat@corp.example', verified: true })
       }
@@ -442,34 +450,34 @@ describe('createAccounts', () => {
     })
 
     const notFound: readonly { name: string; account: Partial<User>; external?: Partial<ExternalUser> }[] = [
-      { name: 'an address that the provider has not verified', account: {}, external: { emailVerified: false } },
+      { name: 'an unverified email address', account: {}, external: { emailVerified: false } },
       {
-        name: 'an address that the provider is silent about',
+        name: 'an email address without emailVerified',
         account: {},
         external: { emailVerified: undefined } as never,
       },
       {
-        name: 'a user name that is its address',
+        name: 'a user name equal to its email address',
         account: {},
         external: { userName: 'pat@corp.example', email: undefined } as never,
       },
       {
-        name: 'an address that only Unicode folds to its own',
+        name: 'an email address equal only by Unicode case folding',
         account: { email: 'kim@corp.example' },
         external: { email: '\u212aim@corp.example' },
       },
       {
-        name: 'an address that was made up',
+        name: 'a made-up email address',
         account: { email: 'pat@user.from.corp.cf' },
         external: { email: undefined } as never,
       },
-      { name: 'the address of a user who signed in before', account: { externalId: 'sub-0' } },
-      { name: 'the address of an account with a password', account: { passwordHash: 'x' } },
-      { name: 'the address of an account that is inactive', account: { active: false } },
+      { name: 'its email address if it has an external id', account: { externalId: 'sub-0' } },
+      { name: 'its email address if it has a password', account: { passwordHash: 'x' } },
+      { name: 'its email address if it is inactive', account: { active: false } },
     ]
     for (const mode of ['standard', 'uaa'] as const) {
       for (const { name, account, external } of notFound) {
-        it(`is not found by ${name}, in ${mode}`, async () => {
+        it(`is not found by ${name} in ${mode}`, async () => {
           await precreated({ id: 'victim', userName: 'victim', email: 'pat@corp.example', ...account })
           const entry = await accountsIn(mode).enter(zone, linking(), { ...pat, ...verified, ...external })
           assert.equal(entry.outcome, 'entered')
@@ -478,7 +486,7 @@ describe('createAccounts', () => {
       }
     }
 
-    it('is found by its name when that is exactly the external id', async () => {
+    it('is found by a user name equal to the external id', async () => {
       await precreated({ id: 'before', userName: 'sub-1', email: 'x@corp.example' })
       const closed = provider({ addShadowUserOnLogin: false })
       assert.equal(await refusedTo({ userName: 'SUB-1', externalId: 'SUB-1' }, closed), NOT_PRECREATED)
@@ -487,39 +495,39 @@ describe('createAccounts', () => {
       assert.equal((await enter({ userName: 'sub-1' }, closed)).id, 'before')
     })
 
-    it('is not found by a name that the user may have chosen, and no other account takes the name', async () => {
+    it('is not found by a user name other than the external id, and blocks that name', async () => {
       await precreated({ id: 'victim' })
       assert.equal(await refusedTo({}), NAME_TAKEN)
       assert.equal(await refusedTo({}, provider({ addShadowUserOnLogin: false })), NOT_PRECREATED)
       assert.equal((await store.users.find(zone.id, 'victim'))?.externalId, undefined)
     })
 
-    it('is not found by its name once it has a password', async () => {
+    it('is not found by its user name if it has a password', async () => {
       await precreated({ id: 'before', userName: 'sub-1', passwordHash: 'x' })
       assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
       assert.equal((await store.users.find(zone.id, 'before'))?.externalId, undefined)
     })
 
-    it('is found by its name no more after its first sign-in', async () => {
+    it('is not found by its user name after its first sign-in', async () => {
       await precreated({ id: 'before', userName: 'sub-1', externalId: 'sub-0' })
       assert.notEqual((await enter({ userName: 'sub-1' })).id, 'before')
     })
 
-    it('blocks no other user once it is linked, not even deactivated', async () => {
+    it('does not block its user name once linked, even if inactive', async () => {
       for (const active of [true, false]) {
         const userName = `name-${active}`
-        await precreated({ id: userName, userName, externalId: 'of somebody else', active, email: 'x@corp.example' })
+        await precreated({ id: userName, userName, externalId: 'another user', active, email: 'x@corp.example' })
         const made = await enter({ userName, externalId: userName })
         assert.notEqual(made.id, userName)
         assert.match(made.userName, new RegExp(`^${userName}-[0-9A-Za-z_-]{8}$`))
         const holder = await store.users.find(zone.id, userName)
-        assert.equal(holder?.externalId, 'of somebody else')
+        assert.equal(holder?.externalId, 'another user')
         await store.users.delete(zone.id, userName)
       }
     })
 
     // Covers shadow users: error: several with one e-mail
-    it('refuses an address of two accounts, and passes over those that are inactive', async () => {
+    it('is refused if two have the email address, ignoring inactive ones', async () => {
       await precreated({ id: 'one', userName: 'one', email: 'pat@corp.example' })
       await precreated({ id: 'two', userName: 'two', email: 'PAT@corp.example' })
       assert.match(await refusedTo(verified, linking()), /^Several accounts/)
@@ -531,7 +539,7 @@ describe('createAccounts', () => {
   })
 
   // Covers shadow users: error: must be pre-created
-  it('makes no account where the provider has users added by hand', async () => {
+  it('creates no account if addShadowUserOnLogin is false', async () => {
     const closed = provider({ addShadowUserOnLogin: false })
     assert.equal(await refusedTo({}, closed), NOT_PRECREATED)
     assert.equal(await store.users.findByName(zone.id, 'corp', 'pat'), undefined)
@@ -539,7 +547,7 @@ describe('createAccounts', () => {
     assert.equal((await enter({}, closed)).userName, 'pat')
   })
 
-  it('takes only `false` for an answer, so that a setting of another type changes nothing', async () => {
+  it('treats an addShadowUserOnLogin other than `false` as true', async () => {
     for (const [index, value] of [undefined, null, 'false', 0, true].entries()) {
       const external = { userName: `u${index}`, externalId: `s${index}`, email: `u${index}@x.example` }
       await enter(external, provider({ addShadowUserOnLogin: value }))
@@ -547,7 +555,7 @@ describe('createAccounts', () => {
   })
 
   // Covers shadow users: error: inactive namesake
-  it('refuses a user whose account was deactivated, also by the address of another account', async () => {
+  it('refuses a user with an inactive account, even if another account has the email address', async () => {
     await precreated({ id: 'gone', active: false, externalId: 'sub-1', email: 'pat@corp.example' })
     await precreated({ id: 'other', userName: 'other', email: 'pat@corp.example' })
     const vouched = { emailVerified: true }
@@ -555,7 +563,7 @@ describe('createAccounts', () => {
     assert.equal(await refusedTo(vouched, provider({ linkByEmail: true, addShadowUserOnLogin: false })), NOT_PRECREATED)
   })
 
-  it('refuses the external id of an account that was deactivated before its first sign-in', async () => {
+  it('refuses the external id of a pre-created account that is inactive', async () => {
     await precreated({ id: 'gone', active: false, userName: 'sub-1' })
     assert.equal(await refusedTo({ userName: 'sub-1' }), NAME_TAKEN)
   })

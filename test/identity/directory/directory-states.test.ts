@@ -1,4 +1,4 @@
-// What is remembered of a directory between sign-ins: connections of its account, and servers that give no answer.
+// State kept between sign-ins at a directory: pooled connections of the bind account, and unresponsive servers.
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, it } from 'node:test'
@@ -29,14 +29,14 @@ const config = {
 
 type Answer = Parameters<typeof startFakeDirectory>[0]
 
-/** Knows one user, and takes every password. */
+/** Finds one user, and accepts every password. */
 const knowing: Answer = (socket, { id, operation }) => {
   if (operation === BIND) return void socket.write(message(id, result(0x61)))
   if (operation !== SEARCH) return undefined
   return void socket.write(Buffer.concat([foundEntry('cn=marissa'), result(0x65)].map(each => message(id, each))))
 }
 
-describe('a directory that is asked again', () => {
+describe('createDirectories', () => {
   let answer: Answer
   let directory: FakeDirectory
   let clock: TestClock
@@ -81,13 +81,13 @@ describe('a directory that is asked again', () => {
     (await authenticate(...args)).outcome
   const ended = (socket: Socket | undefined): Promise<void> =>
     new Promise(resolve => (socket?.destroyed === false ? socket.once('close', () => resolve()) : resolve()))
-  /** No answer comes until the time is up. */
+  /** Sends no response before the time limit. */
   const silence = (): void => {
     answer = () => limits.at(-1)?.abort()
   }
 
-  describe('keeps a connection of its account', () => {
-    it('and has another for every password', async () => {
+  describe('Connections of the bind account', () => {
+    it('are reused for searches, but not for checking passwords', async () => {
       const heard = new Map<Socket, number[]>()
       answer = (socket, asked) => {
         heard.set(socket, [...(heard.get(socket) ?? []), asked.operation])
@@ -98,7 +98,7 @@ describe('a directory that is asked again', () => {
       assert.deepEqual(operations, [[BIND, SEARCH, SEARCH, SEARCH], [BIND], [BIND], [BIND]])
     })
 
-    it('which no other provider, zone or settings test ever gets', async () => {
+    it('are not shared with other providers, zones or settings tests', async () => {
       await outcome()
       assert.equal(directory.connections.length, 2)
       await outcome({ zoneId: 'z2' })
@@ -111,14 +111,14 @@ describe('a directory that is asked again', () => {
       assert.equal(directory.connections.length, 8)
     })
 
-    it('only as long as the settings are the same', async () => {
+    it('are closed if the settings change', async () => {
       await outcome()
       assert.equal(await outcome({}, { bindPassword: 'hush-hush other' }), 'found')
       await ended(directory.connections[0])
       assert.equal(directory.connections.length, 4)
     })
 
-    it('until it has been idle for a minute, or is five minutes old', async () => {
+    it('are closed when idle for a minute or five minutes old', async () => {
       await outcome()
       clock.advance(59)
       await outcome()
@@ -134,7 +134,7 @@ describe('a directory that is asked again', () => {
       assert.equal(directory.connections.length, 5 + 6 + 1)
     })
 
-    it('and notices that the directory has ended it, or sends unrequested data', async () => {
+    it('are replaced if the directory closes them or sends unrequested data', async () => {
       await outcome()
       const gone = ended(directory.connections[0])
       directory.connections[0]?.destroy()
@@ -147,7 +147,7 @@ describe('a directory that is asked again', () => {
       assert.equal(directory.connections.length, 6)
     })
 
-    it('and asks again when it ends in the middle of the question', async () => {
+    it('are replaced if closed during a search', async () => {
       await outcome()
       answer = (socket, asked) => {
         if (socket === directory.connections[0]) socket.destroy()
@@ -156,7 +156,7 @@ describe('a directory that is asked again', () => {
       assert.equal(await outcome(), 'found')
     })
 
-    it('but not one whose search failed, and none after the end', async () => {
+    it('are closed after a failed search and on close()', async () => {
       await outcome()
       answer = (socket, { id, operation }) =>
         void socket.write(message(id, operation === BIND ? result(0x61) : result(0x65, 1)))
@@ -168,7 +168,7 @@ describe('a directory that is asked again', () => {
       await Promise.all(directory.connections.map(ended))
     })
 
-    it('however many answers it gives', async () => {
+    it('are kept after any amount of responses', async () => {
       const many = Array.from({ length: 300 }, (_, place) => `${place}`.padEnd(100, 'x'))
       answer = (socket, { id, operation }) => {
         if (operation === BIND) return void socket.write(message(id, result(0x61)))
@@ -180,25 +180,25 @@ describe('a directory that is asked again', () => {
     })
   })
 
-  describe('and gives no answer', () => {
+  describe('An unresponsive directory', () => {
     const failTimes = async (times: number): Promise<void> => {
       silence()
       for (let time = 0; time < times; time += 1) assert.equal(await outcome(), 'unreachable')
     }
 
-    it('is asked three times, and then once in ten seconds until it answers', async () => {
+    it('is asked three times, and then every ten seconds until it responds', async () => {
       await failTimes(3)
       const before = directory.connections.length
       for (let time = 0; time < 5; time += 1) assert.equal(await outcome(), 'unreachable')
       clock.advance(9)
       assert.equal(await outcome(), 'unreachable')
-      assert.equal(directory.connections.length, before, 'no request waited')
+      assert.equal(directory.connections.length, before, 'no connection was made')
       clock.advance(1)
       const reached = new Promise<void>(resolve => (answer = () => resolve()))
       const probe = authenticate()
       await reached
       assert.equal(await outcome(), 'unreachable')
-      assert.equal(directory.connections.length, before + 1, 'one for all')
+      assert.equal(directory.connections.length, before + 1, 'only one probe')
       limits.at(-1)?.abort()
       assert.equal((await probe).outcome, 'unreachable')
       clock.advance(10)
@@ -207,15 +207,15 @@ describe('a directory that is asked again', () => {
       assert.equal(await outcome(), 'found')
     })
 
-    it('costs the users of other zones nothing', async () => {
+    it('does not affect other zones, other providers or changed settings', async () => {
       await failTimes(3)
       answer = knowing
       assert.equal(await outcome({ zoneId: 'z2' }), 'found')
       assert.equal(await outcome({ provider: 'other' }), 'found')
-      assert.equal(await outcome({}, { userSearchFilter: 'uid={0}' }), 'found', 'nor those of corrected settings')
+      assert.equal(await outcome({}, { userSearchFilter: 'uid={0}' }), 'found', 'changed settings')
     })
 
-    it('leaves the users to its next server', async () => {
+    it('is skipped in favour of the next server', async () => {
       const spare = await startFakeDirectory(knowing)
       try {
         const both = { baseUrl: `${directory.url} ${spare.url}` }
@@ -227,14 +227,14 @@ describe('a directory that is asked again', () => {
         clock.advance(10)
         answer = knowing
         assert.equal(await outcome({}, both), 'found')
-        assert.equal(directory.connections.length, before + 2, 'and is taken back')
+        assert.equal(directory.connections.length, before + 2, 'it is used again')
       } finally {
         await spare.stop()
       }
     })
   })
 
-  it('is not blocked by a name that gets a malformed response', async () => {
+  it('does not count malformed responses as unresponsive', async () => {
     answer = (socket, { id, operation }) => {
       if (operation === BIND) return void socket.write(message(id, result(0x61)))
       return void socket.write('HTTP/1.1 400 Bad Request')
@@ -244,7 +244,7 @@ describe('a directory that is asked again', () => {
     assert.equal(await outcome(), 'found')
   })
 
-  describe('and has users who choose their own hashes', () => {
+  describe('A directory with expensive password hashes', () => {
     const compare = {
       ldapProfileFile: 'ldap/ldap-search-and-compare.xml',
       localPasswordCompare: true,
@@ -259,7 +259,7 @@ describe('a directory that is asked again', () => {
       }
     })
 
-    it('compares no more than takes as long as the costliest one', async () => {
+    it('has only one of the most expensive hashes compared', async () => {
       let compared = 0
       const verify = (): Promise<boolean> => Promise.resolve((compared += 1) === 0)
       directories = made({ verify })
@@ -267,7 +267,7 @@ describe('a directory that is asked again', () => {
       assert.equal(compared, 1)
     })
 
-    it('is not taken for silent because the comparison takes long', async () => {
+    it('is not considered unresponsive if the comparison takes too long', async () => {
       const verify = (): Promise<boolean> => new Promise(() => limits.at(-1)?.abort())
       directories = made({ verify })
       for (let time = 0; time < 4; time += 1) assert.equal(await outcome({}, compare), 'unreachable')
@@ -275,13 +275,13 @@ describe('a directory that is asked again', () => {
     })
   })
 
-  it('has fifty of one network wait, and sends the next one away', async () => {
+  it('queues fifty sign-ins of a network, and refuses more', async () => {
     answer = () => {}
     const waiting = Array.from({ length: 58 }, () => authenticate())
     await assert.rejects(authenticate(), QueueFull)
     const other = authenticate({ requester: { zoneId: 'z1', address: '198.51.100.1' } })
     answer = silence
-    // Those who are asking now wait for the time limit, and find out for all others.
+    // The running sign-ins reach the time limit; the queued ones then fail without asking.
     for (let place = 0; place < 8; place += 1) {
       while (limits.length <= place) await new Promise(resolve => setImmediate(resolve))
     }
@@ -290,7 +290,7 @@ describe('a directory that is asked again', () => {
     assert.equal(limits.length, 8, 'the others were refused without asking')
   })
 
-  it('is asked by eight at once, while the others wait', async () => {
+  it('asks the directory eight times concurrently, and queues the rest', async () => {
     const waiting: (() => void)[] = []
     let arrived: () => void = () => {}
     const eight = new Promise<void>(resolve => (arrived = resolve))
@@ -307,8 +307,8 @@ describe('a directory that is asked again', () => {
   })
 })
 
-describe('a real directory that is asked again', () => {
-  it('keeps connections under TLS, too, and ends them', async () => {
+describe('createDirectories with slapd', () => {
+  it('reuses connections, also with TLS', async () => {
     const slapd = await startSlapd()
     const usual = getCACertificates('default')
     setDefaultCACertificates([...usual, slapd.certificate])
@@ -351,7 +351,7 @@ describe('a real directory that is asked again', () => {
         }
         const nobody = await directories.authenticate(settings, { ...attempt, userName: 'nobody' })
         assert.equal(nobody.outcome, 'bad-credentials')
-        assert.equal(connections, 14, 'an unknown name costs a connection, too')
+        assert.equal(connections, 14, 'an unknown name takes a connection, too')
       }
     } finally {
       setDefaultCACertificates(usual)

@@ -1,4 +1,4 @@
-// A real directory is asked: OpenLDAP's slapd.
+// Against a real directory: OpenLDAP's slapd.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -55,12 +55,12 @@ function found(result: DirectoryResult): Extract<DirectoryResult, { outcome: 'fo
 }
 
 const BAD = { outcome: 'bad-credentials' }
-/** Injected in place of the five seconds, so that a test fails rather than waits. */
+/** Replaces the limit of five seconds. */
 const never = { deadline: () => new AbortController().signal }
 
 for (const [name, profile] of Object.entries(PROFILES)) {
-  describe(`a directory asked by ${name}`, () => {
-    it('finds the user with the attributes that mappings name', async () => {
+  describe(`Directory sign-in by ${name}`, () => {
+    it('returns the user with the mapped attributes', async () => {
       const config = {
         ...profile,
         attributeMappings: { 'user.attribute.a': 'objectClass', email: '*', phone: ['Mail'] },
@@ -81,7 +81,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       assert.deepEqual(groups, [])
     })
 
-    it('does not distinguish a wrong password, an empty one and an unknown name', async () => {
+    it('answers the same to a wrong password, an empty one and an unknown user', async () => {
       for (const password of [
         '',
         ' ',
@@ -116,7 +116,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
     })
 
     // Covers ldap sign-in: escaping of names
-    it('takes a name for nothing but a name', async () => {
+    it('escapes user names in DNs and filters', async () => {
       for (const userName of ODD_NAMES) {
         const { entry } = found(await authenticate(profile, userName))
         assert.deepEqual(entry.attributes.get('cn'), [userName])
@@ -168,7 +168,7 @@ for (const [name, profile] of Object.entries(PROFILES)) {
       }
     })
 
-    it('goes to the address that was judged, whatever a second look-up would say', async () => {
+    it('connects to the checked address, without a second DNS lookup', async () => {
       let lookUps = 0
       const resolve = () => Promise.resolve([['127.0.0.1'], ['10.0.0.1']][lookUps++] ?? [])
       const config = { ...profile, baseUrl: `ldap://directory.example:${slapd.port}` }
@@ -206,7 +206,7 @@ describe('simple bind', () => {
     assert.deepEqual(result, { outcome: 'misconfigured', reason: 'responded with result code 34 (invalidDNSyntax)' })
   })
 
-  it('searches groups as the account where there is one, and as the user where there is none', async () => {
+  it('searches groups as the bind account, or else as the user', async () => {
     const groups = { ...SIMPLE, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', groupSearchBase: GROUPS }
     const account = { bindUserDn: ACCOUNT.dn, bindPassword: ACCOUNT.password }
     assert.equal(found(await authenticate(groups, 'marissa')).groups.length, 3)
@@ -219,12 +219,12 @@ describe('simple bind', () => {
   })
 })
 
-describe('a search', () => {
+describe('search and bind', () => {
   const byMail = { ...SEARCH, userSearchFilter: '(&(objectClass=inetOrgPerson)(mail={0}))' }
 
   // Covers ldap config: userSearchFilter
   // Covers ldap sign-in: search and bind
-  it('takes exactly one entry', async () => {
+  it('requires exactly one entry', async () => {
     assert.equal(found(await authenticate(byMail, 'loner@example.org')).entry.dn, `cn=loner,${PEOPLE}`)
     assert.deepEqual(await authenticate(byMail, 'twin@example.org'), BAD)
     assert.deepEqual(
@@ -241,7 +241,7 @@ describe('a search', () => {
     '(cn:caseIgnoreMatch:={0})',
   ]
   for (const userSearchFilter of filters) {
-    it(`understands ${userSearchFilter}`, async () => {
+    it(`supports the filter ${userSearchFilter}`, async () => {
       const config = { ...SEARCH, userSearchFilter }
       assert.equal(found(await authenticate(config, 'loner')).entry.dn, `cn=loner,${PEOPLE}`)
       assert.deepEqual(await authenticate(config, 'l*r'), BAD)
@@ -255,41 +255,41 @@ describe('a search', () => {
     // Covers ldap config: bindPassword
     ['an account with a wrong password', { bindPassword: 'x' }, badAccount],
     // Covers ldap config: bindUserDn
-    ['an account that is not there', { bindUserDn: `cn=x,${PEOPLE}` }, badAccount],
-    ['an account whose name is no DN', { bindUserDn: 'me@' }, answered('bindUserDn', '34 (invalidDNSyntax)')],
+    ['an unknown account', { bindUserDn: `cn=x,${PEOPLE}` }, badAccount],
+    ['an account with an invalid DN', { bindUserDn: 'me@' }, answered('bindUserDn', '34 (invalidDNSyntax)')],
     // Covers ldap config: userSearchBase
-    ['a place that is not there', { userSearchBase: 'dc=x' }, answered('userSearchBase', '32 (noSuchObject)')],
-    ['a filter that is none', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is not a filter'],
+    ['an unknown search base', { userSearchBase: 'dc=x' }, answered('userSearchBase', '32 (noSuchObject)')],
+    ['an invalid filter', { userSearchFilter: '(cn={0}' }, 'userSearchFilter is not a filter'],
     [
-      'a filter of an endless depth',
+      'a filter that is nested too deeply',
       { userSearchFilter: `${'(!'.repeat(900)}(cn={0}` },
       'userSearchFilter is not a filter',
     ],
-    ['a name in place of an attribute', { userSearchFilter: '({0}=x)' }, 'userSearchFilter is not a filter'],
+    ['a placeholder as attribute', { userSearchFilter: '({0}=x)' }, 'userSearchFilter is not a filter'],
   ]
   for (const [name, config, reason] of mistakes) {
-    it(`names the mistake: ${name}`, async () => {
+    it(`reports the misconfigured setting: ${name}`, async () => {
       assert.deepEqual(await authenticate({ ...SEARCH, ...config }, 'marissa'), { outcome: 'misconfigured', reason })
     })
   }
 
-  it('is anonymous when the record has no account', async () => {
+  it('is anonymous without a bind account', async () => {
     found(await authenticate({ ...SEARCH, bindUserDn: undefined, bindPassword: undefined }, 'marissa'))
   })
 })
 
 describe('search and compare', () => {
   for (const name of Object.keys(storedPasswords(''))) {
-    it(`knows a password that is stored as ${name}`, async () => {
+    it(`accepts a password stored as ${name}`, async () => {
       const { entry } = found(await authenticate(COMPARE, `stored-${name}`))
-      assert.ok(!JSON.stringify([...entry.attributes]).includes(PASSWORD), 'the stored password goes no further')
+      assert.ok(!JSON.stringify([...entry.attributes]).includes(PASSWORD), 'the stored password is not returned')
       assert.ok(!entry.attributes.has('userpassword'))
       assert.deepEqual(await authenticate(COMPARE, `stored-${name}`, { password: `${PASSWORD}x` }), BAD)
     })
   }
 
   // Covers ldap sign-in: search and compare
-  it('refuses a user whose password it cannot compare', async () => {
+  it('refuses a password stored in an unsupported scheme', async () => {
     for (const name of ['unknown', 'unix', 'slow']) assert.deepEqual(await authenticate(COMPARE, `stored-${name}`), BAD)
     assert.deepEqual(await authenticate(COMPARE, 'stored-unknown', { password: `{ROT13}${PASSWORD}` }), BAD)
     const stored = storedPasswords(PASSWORD)['ssha']
@@ -297,17 +297,17 @@ describe('search and compare', () => {
   })
 
   // Covers ldap config: passwordAttributeName
-  it('compares another attribute when configured to', async () => {
+  it('compares the attribute passwordAttributeName', async () => {
     found(await authenticate({ ...COMPARE, passwordAttributeName: 'MAIL' }, 'loner', { password: 'loner@example.org' }))
   })
 
-  it('sees nothing of passwords without an account that may', async () => {
+  it('refuses users if the search may not read passwords', async () => {
     const anonymous = { ...COMPARE, bindUserDn: undefined, bindPassword: undefined }
     assert.deepEqual(await authenticate(anonymous, 'marissa'), BAD)
   })
 
   // Covers ldap config: localPasswordCompare
-  it('lets the directory compare when configured to', async () => {
+  it('lets the directory compare if localPasswordCompare is false', async () => {
     const config = { ...COMPARE, localPasswordCompare: false }
     found(await authenticate(config, 'stored-plain'))
     assert.deepEqual(await authenticate(config, 'stored-plain', { password: 'x' }), BAD)
@@ -315,12 +315,12 @@ describe('search and compare', () => {
   })
 })
 
-describe('groups', () => {
+describe('Directory groups', () => {
   const SCOPES = { ...SEARCH, ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml', groupSearchBase: GROUPS }
   const names = async (config: Config, userName = 'marissa') =>
     found(await authenticate(config, userName)).groups.map(({ cn }) => cn)
 
-  it('are found with those that they are in, each once, though they form a ring', async () => {
+  it('include parent groups once, even in a cycle', async () => {
     const { groups } = found(await authenticate(SCOPES, 'marissa'))
     assert.deepEqual(groups, [
       { dn: `cn=readers,${GROUPS}`, cn: 'readers', roles: ['cloud.read,cloud.list'] },
@@ -331,19 +331,23 @@ describe('groups', () => {
 
   const rules: readonly (readonly [name: string, config: Config, want: readonly string[]])[] = [
     // Covers ldap config: maxGroupSearchDepth
-    ['only as deep as the record says', { maxGroupSearchDepth: 2 }, ['readers', 'staff']],
+    ['up to maxGroupSearchDepth', { maxGroupSearchDepth: 2 }, ['readers', 'staff']],
     ['without nesting for a depth of one', { maxGroupSearchDepth: 1 }, ['readers']],
-    ['without nesting for a depth that is none', { maxGroupSearchDepth: -3 }, ['readers']],
+    ['without nesting for a negative depth', { maxGroupSearchDepth: -3 }, ['readers']],
     ['in the subtree', { groupSearchBase: 'dc=example,dc=org', maxGroupSearchDepth: 1 }, ['readers']],
     // Covers ldap config: groupSearchSubTree
-    ['not in the subtree if it is not to be', { groupSearchBase: 'dc=example,dc=org', groupSearchSubTree: false }, []],
+    [
+      'outside the subtree if groupSearchSubTree is false',
+      { groupSearchBase: 'dc=example,dc=org', groupSearchSubTree: false },
+      [],
+    ],
     // Covers ldap config: groupSearchFilter
-    ['by the name', { groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)' }, ['readers']],
+    ['by the login name', { groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)' }, ['readers']],
     // Covers ldap config: groupSearchBase
-    ['of memberOf', { groupSearchBase: 'memberOf' }, ['readers']],
-    ['never, when the record says so', { ldapGroupFile: 'ldap/ldap-groups-null.xml' }, []],
+    ['in memberOf', { groupSearchBase: 'memberOf' }, ['readers']],
+    ['never for ldap-groups-null.xml', { ldapGroupFile: 'ldap/ldap-groups-null.xml' }, []],
     // Covers ldap config: ldapGroupFile
-    ['never, by a file without a function', { ldapGroupFile: 'ldap/ldap-groups-populator.xml' }, []],
+    ['never for ldap-groups-populator.xml', { ldapGroupFile: 'ldap/ldap-groups-populator.xml' }, []],
   ]
   for (const [name, config, want] of rules) {
     it(`are found ${name}`, async () => {
@@ -351,7 +355,7 @@ describe('groups', () => {
     })
   }
 
-  it('are found by the login name, where a user signs in by the address', async () => {
+  it('are found by the login name of a user who signs in by email address', async () => {
     const config = {
       userSearchFilter: '(|(cn={0})(mail={0}))',
       groupSearchFilter: '(member=cn={1},ou=people,dc=example,dc=org)',
@@ -359,17 +363,17 @@ describe('groups', () => {
     assert.deepEqual(await names({ ...SCOPES, ...config }, 'loner@example.org'), ['elsewhere'])
   })
 
-  it('of a user in none are none', async () => {
+  it('are empty for a user without groups', async () => {
     assert.deepEqual(await names(SCOPES, 'star*'), [])
   })
 
   // Covers ldap config: groupRoleAttribute
-  it('have the roles of the attribute that the record names', async () => {
+  it('have the roles in groupRoleAttribute', async () => {
     const [first] = found(await authenticate({ ...SCOPES, groupRoleAttribute: 'CN' }, 'loner')).groups
     assert.deepEqual(first, { dn: `cn=elsewhere,${GROUPS}`, cn: 'elsewhere', roles: ['elsewhere'] })
   })
 
-  it('that cannot be searched are a mistake in the record, not none', async () => {
+  it('are a misconfiguration if the search fails', async () => {
     assert.deepEqual(await authenticate({ ...SCOPES, groupSearchBase: 'dc=x' }, 'marissa'), {
       outcome: 'misconfigured',
       reason: 'groups: responded with result code 32 (noSuchObject)',
@@ -377,13 +381,13 @@ describe('groups', () => {
   })
 })
 
-describe('a connection under TLS', () => {
+describe('TLS to the directory', () => {
   const secured = () => [
     ['ldaps', { ...SEARCH, baseUrl: slapd.tlsUrl }] as const,
     ['StartTLS', { ...SEARCH, tlsConfiguration: 'simple' }] as const,
   ]
 
-  it('is refused when no trusted authority issued the certificate', async () => {
+  it('requires a certificate of a trusted authority', async () => {
     for (const [name, config] of secured()) {
       const result = await authenticate(config, 'marissa')
       assert.ok(result.outcome === 'unreachable', name)
@@ -393,7 +397,7 @@ describe('a connection under TLS', () => {
   })
 
   // Covers ldap config: skipSSLVerification
-  it('takes any certificate only over ldaps, and only when configured to', async () => {
+  it('accepts any certificate with skipSSLVerification, over ldaps only', async () => {
     const [ldaps, startTls] = secured()
     found(await authenticate({ ...ldaps?.[1], skipSSLVerification: true }, 'marissa'))
     assert.equal(
@@ -402,7 +406,7 @@ describe('a connection under TLS', () => {
     )
   })
 
-  it('trusts the authorities of the record, and then no others', async () => {
+  it('trusts only the caCertificates of the record if set', async () => {
     const other = certificateOf(privatePem('ec', 'P-256'), { name: 'another' })
     for (const [name, config] of secured()) {
       const trusting = { ...config, caCertificates: `${other}${slapd.certificate}` }
@@ -423,19 +427,19 @@ describe('a connection under TLS', () => {
     }
   })
 
-  describe('to a directory that is trusted', () => {
+  describe('with a trusted certificate', () => {
     const usual = getCACertificates('default')
     before(() => setDefaultCACertificates([...usual, slapd.certificate]))
     after(() => setDefaultCACertificates(usual))
 
     // Partly covers ldap config: tlsConfiguration
-    it('carries the sign-in', async () => {
+    it('signs in', async () => {
       for (const [name, config] of secured())
         assert.equal((await authenticate(config, 'marissa')).outcome, 'found', name)
     })
 
     // Covers unsafe behaviour: StartTLS host is verified
-    it('is refused for another name', async () => {
+    it('requires the host name in the certificate', async () => {
       const resolve = () => Promise.resolve(['127.0.0.1'])
       for (const [name, config] of secured()) {
         const { baseUrl = slapd.url } = config as { readonly baseUrl?: string }
@@ -448,15 +452,15 @@ describe('a connection under TLS', () => {
       }
     })
 
-    it('is not made with a directory without TLS', async () => {
+    it('fails with a directory without TLS', async () => {
       const result = await authenticate({ ...SEARCH, baseUrl: slapd.url.replace('ldap:', 'ldaps:') }, 'marissa')
       assert.ok(result.outcome === 'unreachable' && result.because === 'no-answer', JSON.stringify(result))
     })
   })
 })
 
-describe('a name in a DN', () => {
-  it('is written as the directory reads it', async () => {
+describe('dnValue', () => {
+  it('is parsed correctly by the directory', async () => {
     for (const name of ODD_NAMES) {
       const { entry } = found(await authenticate(SIMPLE, name))
       const again = await authenticate({ ...SEARCH, userSearchBase: entry.dn }, name)

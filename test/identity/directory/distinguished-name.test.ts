@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { canonicalDn, commonNameOf } from '../../../src/identity/directory/distinguished-name.ts'
 
-describe('the common name of a DN', () => {
+describe('commonNameOf', () => {
   const names: readonly (readonly [dn: string, name: string | undefined])[] = [
     ['cn=readers,dc=x', 'readers'],
     ['CN = Domain Users ,DC=x', 'Domain Users'],
@@ -12,10 +12,10 @@ describe('the common name of a DN', () => {
     ['ou=x,cn=y', undefined],
     ['', undefined],
   ]
-  for (const [dn, name] of names) it(`is ${name} in "${dn}"`, () => assert.equal(commonNameOf(dn), name))
+  for (const [dn, name] of names) it(`returns ${name} for "${dn}"`, () => assert.equal(commonNameOf(dn), name))
 })
 
-describe('the spellings of a DN (RFC 4514, RFC 4517)', () => {
+describe('canonicalDn (RFC 4514, RFC 4517)', () => {
   const same: readonly (readonly string[])[] = [
     ['cn=readers,ou=groups,dc=x', 'CN=Readers,OU=Groups,DC=X', ' cn = readers , ou = groups , dc = x '],
     ['cn=domain users,dc=x', 'cn=Domain  Users,dc=x', 'cn=domain\\20users,dc=x', 'cn=\\ domain users\\ ,dc=x'],
@@ -29,12 +29,12 @@ describe('the spellings of a DN (RFC 4514, RFC 4517)', () => {
     ['cn=,dc=x', 'cn= ,dc=x'],
   ]
   for (const [canonical = '', ...others] of same) {
-    it(`are one: ${canonical}`, () => {
+    it(`unifies the spellings of ${canonical}`, () => {
       for (const text of [canonical, ...others]) assert.equal(canonicalDn(text), canonical, text)
     })
   }
 
-  it('are not those of other names', () => {
+  it('distinguishes different names', () => {
     const texts = [
       'cn=a,dc=x',
       'cn=a,dc=y',
@@ -70,6 +70,6 @@ describe('the spellings of a DN (RFC 4514, RFC 4517)', () => {
   ]
   const odd = ['cn=\\ff,dc=x', 'cn=\\fe,dc=x', 'cn=\u212aiosk,dc=x', 'cn=\\e2\\84\\aaiosk,dc=x']
   for (const text of [...none, ...odd]) {
-    it(`are none of "${text}"`, () => assert.equal(canonicalDn(text), undefined))
+    it(`returns undefined for "${text}"`, () => assert.equal(canonicalDn(text), undefined))
   }
 })

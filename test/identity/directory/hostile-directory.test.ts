@@ -1,4 +1,4 @@
-// Directories that lie, do not respond or never stop sending: none may exceed its time and bytes, and none signs a user in.
+// Directories that send wrong data, do not respond or never stop sending: limits on time and bytes hold, and nobody is signed in.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -43,7 +43,7 @@ async function ask(
   options: Partial<OutboundOptions> = {},
 ): Promise<DirectoryResult> {
   directory = await startFakeDirectory(answer)
-  // No test waits for the deadline: a test that leaves a question open without ending the time hangs.
+  // The deadline never passes by itself, so that a test that depends on it hangs.
   const deadline = () => new AbortController().signal
   const outbound = createOutbound({ allowPrivate: false, allowLoopback: true, deadline, ...options })
   const passwords = { verify: () => assert.fail('a hash was computed') }
@@ -54,7 +54,7 @@ async function ask(
   })
 }
 
-/** Answers binds with success, and searches with whatever follows. */
+/** Answers binds with success, and searches with `found`. */
 const searching =
   (found: (socket: Socket, id: number) => void): Answer =>
   (socket, { id, operation }) => {
@@ -74,8 +74,8 @@ const reasonOf = (answer: DirectoryResult): string => {
   return answer.reason.replace(/^127\.0\.0\.1:\d+: /, '')
 }
 
-describe('a well-behaved directory', () => {
-  it('is not asked about names and passwords that cannot be valid', async () => {
+describe('A valid directory', () => {
+  it('is not asked about invalid names and passwords', async () => {
     directory = await startFakeDirectory(entries(foundEntry('cn=marissa')))
     const outbound = createOutbound({ allowPrivate: false, allowLoopback: true })
     const directories = createDirectories({ ...shared, outbound, passwords: { verify: () => assert.fail() } })
@@ -100,15 +100,15 @@ describe('a well-behaved directory', () => {
     assert.equal(directory.connections.length, 0)
   })
 
-  it('is believed', async () => {
+  it('signs the user in', async () => {
     const found = await ask(entries(foundEntry('cn=marissa', { MAIL: ['m@example.org'], empty: [] })))
     assert.ok(found.outcome === 'found')
     assert.deepEqual([...found.entry.attributes], [['mail', ['m@example.org']]])
-    assert.equal(directory?.connections.length, 2, 'one for the account, one for the person')
+    assert.equal(directory?.connections.length, 2, 'one for the account, one for the user')
     assert.ok(directory?.received().includes(PASSWORD))
   })
 
-  it('may add attributes that were not requested, and lengths in any form', async () => {
+  it('may send references, controls and lengths in long form', async () => {
     const control = element(0xa0, element(0x30, element(0x04, '2.16.840.1.113730.3.4.4'), element(0x04, '0')))
     const longForm = (id: number): Buffer => {
       const content = Buffer.concat([element(0x02, Buffer.from([id])), result(0x61), control])
@@ -124,7 +124,7 @@ describe('a well-behaved directory', () => {
     assert.equal(found.outcome, 'found')
   })
 
-  it('may send an answer in as many parts as it has bytes', async () => {
+  it('may send a response byte by byte', async () => {
     const found = await ask((socket, { id, operation }) => {
       socket.setNoDelay(true)
       const answers = operation === BIND ? [result(0x61)] : [foundEntry('cn=marissa'), result(0x65)]
@@ -138,11 +138,11 @@ describe('a well-behaved directory', () => {
   })
 })
 
-describe('a directory that refers to another', () => {
+describe('A referral of the directory', () => {
   const reference = element(0x73, element(0x04, 'ldap://127.0.0.1:1/dc=x'))
 
   // Covers ldap config: referral
-  it('is not followed, and is a mistake only if the record says so', async () => {
+  it('is not followed, and is a misconfiguration with referral: throw', async () => {
     for (const referral of ['follow', 'ignore']) {
       assert.equal((await ask(entries(foundEntry('cn=marissa'), reference), { referral })).outcome, 'found')
       await directory?.stop()
@@ -153,7 +153,7 @@ describe('a directory that refers to another', () => {
     })
   })
 
-  it('instead of an answer has none', async () => {
+  it('is a misconfiguration as the result of a search', async () => {
     const refers = searching((socket, id) =>
       socket.write(message(id, result(0x65, 10, element(0xa3, element(0x04, 'ldap://elsewhere.example'))))),
     )
@@ -164,7 +164,7 @@ describe('a directory that refers to another', () => {
   })
 
   // Covers ldap config: groupsIgnorePartialResults
-  it('for groups is a mistake only if partial results are', async () => {
+  it('in a group search is a misconfiguration if groupsIgnorePartialResults is false', async () => {
     const groups = { ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }
     const partial = entries(foundEntry('cn=marissa'), reference)
     assert.equal((await ask(partial, groups)).outcome, 'found')
@@ -176,48 +176,48 @@ describe('a directory that refers to another', () => {
   })
 })
 
-describe('a directory with invalid responses', () => {
+describe('A directory with invalid responses', () => {
   const header = (id: number): Buffer => element(0x02, Buffer.from([id]))
   const set = (...content: readonly number[]): Buffer =>
     element(0x30, element(0x04, 'cn'), Buffer.from([0x31, content.length, ...content]))
   const entryWith = (attribute: Buffer): Buffer => element(0x64, element(0x04, 'cn=x'), element(0x30, attribute))
-  // The library would read some of these until the memory is full.
-  const lies: Readonly<Record<string, (id: number) => Buffer>> = {
+  // The library would read some of these until memory runs out.
+  const responses: Readonly<Record<string, (id: number) => Buffer>> = {
     'with another protocol': () => Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'),
     'with zeros': () => Buffer.alloc(64),
     'with an empty message': () => element(0x30),
     'with a message of indefinite length': () => Buffer.from([0x30, 0x80, 0x02, 0x01, 0x02]),
     'with a length of too many bytes': () => Buffer.from([0x30, 0x85, 0, 0, 0, 0, 5]),
-    'with the promise of a huge message': () => Buffer.from([0x30, 0x84, 0x7f, 0xff, 0xff, 0xff]),
+    'with the length of a huge message': () => Buffer.from([0x30, 0x84, 0x7f, 0xff, 0xff, 0xff]),
     'with a negative length': () => Buffer.from([0x30, 0x84, 0xff, 0xff, 0xff, 0xff]),
-    'with a message without a number': () => element(0x30, result(0x65)),
-    'with a number that is empty': () => element(0x30, element(0x02), result(0x65)),
-    'with an operation that is none': id => message(id, element(0x69, element(0x0a, Buffer.from([0])))),
+    'with a message without an id': () => element(0x30, result(0x65)),
+    'with an empty message id': () => element(0x30, element(0x02), result(0x65)),
+    'with an unknown operation': id => message(id, element(0x69, element(0x0a, Buffer.from([0])))),
     'with a request': id => message(id, element(0x42)),
-    'with a result of nothing': id => message(id, element(0x65)),
+    'with an empty result': id => message(id, element(0x65)),
     'with a result code of many bytes': id =>
       message(id, element(0x65, element(0x0a, Buffer.alloc(8)), element(0x04), element(0x04))),
-    'with a result and something behind it': id => message(id, result(0x65, 0, element(0x04, 'more'))),
+    'with a result and trailing data': id => message(id, result(0x65, 0, element(0x04, 'more'))),
     'with two operations': id => message(id, result(0x65), result(0x65)),
     'with a value that is longer than its list': id => message(id, entryWith(set(0x04, 0x7e, 0x41))),
     'with a list that is longer than its entry': id =>
       message(id, entryWith(Buffer.from([0x30, 0x09, 0x04, 0x02, 0x63, 0x6e, 0x31, 0x7f, 0x04, 0x7e, 0x41]))),
-    'with a list that is longer than itself': id =>
+    'with a list that is longer than its content': id =>
       element(0x30, header(id), Buffer.from([0x64, 0x08, 0x04, 0x00, 0x30, 0x7f, 0x30, 0x00, 0x31, 0x00])),
     'with an attribute that is not a list': id => message(id, entryWith(element(0x04, Buffer.from([0x04, 0x7e])))),
-    'with an attribute that is empty': id => message(id, entryWith(element(0x30))),
-    'with values that are not texts': id => message(id, entryWith(set(0x02, 0x01, 0x41))),
-    'with a reference to no text': id => message(id, element(0x73, Buffer.from([0x04, 0x7e, 0x41]))),
+    'with an empty attribute': id => message(id, entryWith(element(0x30))),
+    'with values that are not strings': id => message(id, entryWith(set(0x02, 0x01, 0x41))),
+    'with a reference that is not a string': id => message(id, element(0x73, Buffer.from([0x04, 0x7e, 0x41]))),
   }
-  for (const [name, lie] of Object.entries(lies)) {
-    it(`is given up: ${name}`, async () => {
-      const answer = await ask(searching((socket, id) => socket.write(lie(id))))
+  for (const [name, invalid] of Object.entries(responses)) {
+    it(`fails ${name}`, async () => {
+      const answer = await ask(searching((socket, id) => socket.write(invalid(id))))
       assert.equal(reasonOf(answer), 'sent data that is not LDAP')
       assert.ok(!directory?.received().includes(PASSWORD))
     })
   }
 
-  it('is given up when it cuts the answer off, or ends the connection', async () => {
+  it('fails if it truncates the response or closes the connection', async () => {
     const ends: readonly ((socket: Socket, id: number) => void)[] = [
       socket => socket.end(),
       socket => socket.destroy(),
@@ -232,7 +232,7 @@ describe('a directory with invalid responses', () => {
     assert.equal(reasonOf(await ask(socket => socket.destroy())), 'closed the connection')
   })
 
-  it('is given up when it ended the connection that is needed next', async () => {
+  it('fails if it closed the connection that is needed next', async () => {
     const ends: Answer = (socket, { id, operation }) => {
       const [first] = directory?.connections ?? []
       const found = [foundEntry('cn=marissa'), result(0x65)].map(each => message(id, each))
@@ -245,7 +245,7 @@ describe('a directory with invalid responses', () => {
     assert.equal(reasonOf(answer), 'closed the connection')
   })
 
-  it('is given up when it never ends', async () => {
+  it('fails if it sends an endless response', async () => {
     const entry = foundEntry('cn=x', { mail: ['x'.repeat(100_000)] })
     const endless = searching((socket, id) => {
       const more = (): void => {
@@ -254,18 +254,18 @@ describe('a directory with invalid responses', () => {
       more()
     })
     assert.equal(reasonOf(await ask(endless)), 'sent too much data')
-    // What the system's buffers hold comes on top of the one million.
+    // More than the limit of one million, because of the socket buffers.
     assert.ok((directory?.connections[0]?.bytesWritten ?? Infinity) < 32_000_000)
   })
 
-  it('is given up after the ten thousandth message, however small they are', async () => {
+  it('fails after ten thousand messages', async () => {
     const tiny = searching((socket, id) => {
       socket.write(Buffer.concat(Array.from({ length: 10_001 }, () => message(id + 90, element(0x73)))))
     })
     assert.equal(reasonOf(await ask(tiny)), 'sent too much data')
   })
 
-  it('is given up when an entry has more than ten thousand attributes and values', async () => {
+  it('fails if an entry has more than ten thousand attributes and values', async () => {
     const values = (count: number): readonly string[] => Array.from({ length: count }, () => '')
     const names = values(3400).map((_, place): [string, readonly string[]] => [`a${place}`, ['', '']])
     for (const attributes of [
@@ -279,9 +279,9 @@ describe('a directory with invalid responses', () => {
     assert.equal((await ask(entries(foundEntry('cn=x', { a: values(5000), b: values(4998) })))).outcome, 'found')
   })
 
-  it('leaves the process to others between the parts of a long answer', async () => {
+  it('does not block the event loop during a long response', async () => {
     const source = new PassThrough()
-    const stream = new MessageStream(source as unknown as Socket) // it uses no more of one
+    const stream = new MessageStream(source as unknown as Socket) // it uses only the stream
     let messages = 0
     stream.on('data', () => (messages += 1))
     const pauses: boolean[] = []
@@ -293,7 +293,7 @@ describe('a directory with invalid responses', () => {
     stream.destroy()
   })
 
-  it('finds no user when it sends only the first of several entries', async () => {
+  it('signs nobody in if it reports a size limit', async () => {
     const first = (...found: readonly Buffer[]): Answer =>
       searching((socket, id) => {
         for (const each of found) socket.write(message(id, each))
@@ -320,7 +320,7 @@ describe('a directory with invalid responses', () => {
     })
   })
 
-  it('finds no user when it sends several entries, or one without a name', async () => {
+  it('signs nobody in if it sends several entries or one without a DN', async () => {
     const [one, two] = [foundEntry('cn=a'), foundEntry('cn=b')]
     assert.deepEqual(await ask(entries(one, two)), { outcome: 'bad-credentials' })
     await directory?.stop()
@@ -331,11 +331,14 @@ describe('a directory with invalid responses', () => {
         outcome: 'misconfigured',
         reason: 'userSearchBase: the entry has no name',
       })
-      assert.ok(!directory?.received().includes(PASSWORD), 'a bind without a name is a success for no user')
+      assert.ok(
+        !directory?.received().includes(PASSWORD),
+        'no bind without a DN, which would succeed with any password',
+      )
     }
   })
 
-  it('cannot reach into a prototype, nor name more groups than the limit', async () => {
+  it('cannot set inherited members, nor exceed the limit of groups', async () => {
     const odd = { constructor: ['x'], ['__proto__']: ['x'] }
     const found = await ask(entries(foundEntry('cn=marissa', odd)))
     assert.ok(found.outcome === 'found')
@@ -353,7 +356,7 @@ describe('a directory with invalid responses', () => {
     }
   })
 
-  it('is not asked again about a group that it named before', async () => {
+  it('is asked once about each group', async () => {
     let searches = 0
     const ring = searching((socket, id) => {
       searches += 1
@@ -369,7 +372,7 @@ describe('a directory with invalid responses', () => {
     assert.equal(searches, 3)
   })
 
-  it('is asked by no more searches than groups may be deep', async () => {
+  it('is not searched beyond the maximum depth of groups', async () => {
     let searches = 0
     const growing = searching((socket, id) => {
       searches += 1
@@ -382,21 +385,21 @@ describe('a directory with invalid responses', () => {
   })
 })
 
-describe('a directory that is silent', () => {
+describe('A silent directory', () => {
   const silences: Readonly<Record<string, (abort: () => void) => Answer>> = {
     'from the start': abort => () => abort(),
-    'when it is to search': abort => searching(() => abort()),
-    'in the middle of an answer': abort =>
+    'on search': abort => searching(() => abort()),
+    'in the middle of a response': abort =>
       searching((socket, id) => {
         socket.write(message(id, foundEntry('cn=x')).subarray(0, 5), () => setImmediate(abort))
       }),
-    'after what it was not asked for': abort =>
+    'after an unrequested response': abort =>
       searching(socket => {
         socket.write(message(99, result(0x65)), () => setImmediate(abort))
       }),
   }
   for (const [name, silence] of Object.entries(silences)) {
-    it(`is given up when the time is up: ${name}`, async () => {
+    it(`times out ${name}`, async () => {
       const time = new AbortController()
       const asked: number[] = []
       const deadline = (milliseconds: number): AbortSignal => {
@@ -414,7 +417,7 @@ describe('a directory that is silent', () => {
   }
 
   // Covers ldap sign-in: several URLs as failover
-  it('leaves its share of the time to the next address', async () => {
+  it('leaves half of the time to the next server', async () => {
     const asked: number[] = []
     const times: AbortController[] = []
     const deadline = (milliseconds: number): AbortSignal => {
@@ -441,7 +444,7 @@ describe('a directory that is silent', () => {
 describe('StartTLS', () => {
   const START = { tlsConfiguration: 'simple' }
 
-  it('is required even if the directory does not know it', async () => {
+  it('is required even if the directory does not support it', async () => {
     const refuses: Answer = (socket, { id }) => void socket.write(message(id, result(0x78, 2)))
     assert.deepEqual(await ask(refuses, START), {
       outcome: 'misconfigured',
@@ -450,8 +453,8 @@ describe('StartTLS', () => {
     assert.ok(!directory?.received().includes('hush-hush'))
   })
 
-  it('takes nothing over that was said in the clear', async () => {
-    // Part of an answer to the bind that is to come: under TLS its rest would be taken from the real one.
+  it('refuses plaintext data after the response to StartTLS', async () => {
+    // Part of a response to the later bind, which the real response under TLS would complete.
     const injected = message(2, result(0x61)).subarray(0, 10)
     const whole = message(2, result(0x61))
     for (const more of [injected, whole]) {
@@ -464,7 +467,7 @@ describe('StartTLS', () => {
     }
   })
 
-  it('sends nothing to a directory that goes on in the clear', async () => {
+  it('sends no credentials to a directory that continues in plaintext', async () => {
     const pretends: Answer = (socket, { id, operation }) => {
       if (operation === EXTENDED) socket.write(message(id, result(0x78)))
       else socket.write(message(2, result(0x61)))
@@ -474,8 +477,8 @@ describe('StartTLS', () => {
   })
 })
 
-describe('connections to directories', () => {
-  it('are refused when too many are under way to one, and all end', async () => {
+describe('Connections to a directory', () => {
+  it('are refused beyond four, and close on timeout', async () => {
     let arrived: () => void = () => {}
     const four = new Promise<void>(resolve => (arrived = resolve))
     directory = await startFakeDirectory(() => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { dnValue, readFilter } from '../../../src/identity/directory/names.ts'
 import { UnusableDirectory } from '../../../src/providers/directory-settings.ts'
 
-describe('a name in a DN (RFC 4514)', () => {
+describe('dnValue (RFC 4514)', () => {
   const values: readonly (readonly [name: string, value: string])[] = [
     ['marissa', 'marissa'],
     ['Jürgen', 'Jürgen'],
@@ -15,11 +15,11 @@ describe('a name in a DN (RFC 4514)', () => {
     ['{0}', '{0}'],
   ]
   for (const [name, value] of values) {
-    it(`is ${JSON.stringify(value)} for ${JSON.stringify(name)}`, () => assert.equal(dnValue(name), value))
+    it(`returns ${JSON.stringify(value)} for ${JSON.stringify(name)}`, () => assert.equal(dnValue(name), value))
   }
 })
 
-describe('a filter with places (RFC 4515)', () => {
+describe('readFilter (RFC 4515)', () => {
   const filters: readonly (readonly [filter: string, want: string])[] = [
     ['cn={0}', '(cn=\\2a\\29\\28x)'],
     ['(cn={0})', '(cn=\\2a\\29\\28x)'],
@@ -32,16 +32,16 @@ describe('a filter with places (RFC 4515)', () => {
     ['(a=*)', '(a=*)'],
   ]
   for (const [filter, want] of filters) {
-    it(`keeps its structure: ${filter}`, async () => {
+    it(`escapes values in ${filter}`, async () => {
       const template = await readFilter(filter, 'userSearchFilter')
-      const values = { '{0}': '*)(x', '{1}': '{1}-{0}' } // nothing is put into what was put in
+      const values = { '{0}': '*)(x', '{1}': '{1}-{0}' } // placeholders in values are not replaced
       assert.equal(template(values).toString(), want)
-      assert.equal(template(values).toString(), want, 'and can be used again')
+      assert.equal(template(values).toString(), want, 'reused')
     })
   }
 
   for (const filter of ['', '(', 'cn', '(cn={0}', '(cn={0}))', '({0}=x)', '(&)', '(cn=\\zz{0})', '()']) {
-    it(`is none: ${JSON.stringify(filter)}`, async () => {
+    it(`refuses ${JSON.stringify(filter)}`, async () => {
       await assert.rejects(readFilter(filter, 'userSearchFilter'), error => {
         assert.ok(error instanceof UnusableDirectory)
         return error.message === 'userSearchFilter is not a filter'

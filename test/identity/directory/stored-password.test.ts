@@ -5,12 +5,12 @@ import { isStoredPassword } from '../../../src/identity/directory/stored-passwor
 import { storedPasswords } from '../../support/slapd.ts'
 
 const passwords = createPasswords({ concurrency: 2, cost: { memoryKib: 64, passes: 1 } })
-// Cut off in the middle.
+// Truncated.
 const BCRYPT = '$2b$04$abcdefghijklmnopqrstuu'
 
-describe('a password that a directory stores', () => {
+describe('isStoredPassword', () => {
   // Covers ldap config: passwordEncoder
-  it('is known in every scheme, and no other is', async () => {
+  it('accepts the password only, in every scheme', async () => {
     for (const [scheme, stored] of Object.entries(storedPasswords('kóala'))) {
       assert.equal(await isStoredPassword(stored, 'kóala', passwords), true, scheme)
       for (const other of ['', 'koala', 'kóala ', 'KÓALA', stored]) {
@@ -21,7 +21,7 @@ describe('a password that a directory stores', () => {
     }
   })
 
-  it('is known in bcrypt, as far as its cost is bearable', async () => {
+  it('accepts bcrypt hashes up to a maximum cost', async () => {
     const { hash } = await import('@node-rs/bcrypt')
     const stored = await hash('koala', 4)
     for (const scheme of ['{CRYPT}', '{BCRYPT}', '{crypt}']) {
@@ -54,7 +54,7 @@ describe('a password that a directory stores', () => {
     '{SSHA512}a29hbGE=',
   ]
   for (const stored of unknown) {
-    it(`accepts no password for ${stored === '' ? 'nothing' : stored}`, async () => {
+    it(`refuses every password for ${stored === '' ? 'an empty value' : stored}`, async () => {
       for (const password of ['koala', '']) {
         assert.equal(await isStoredPassword(stored, password, passwords), false)
       }

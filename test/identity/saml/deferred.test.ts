@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { loadedAtStart } from '../../support/loaded-at-start.ts'
 
 describe('SAML', () => {
-  it('is not loaded before it is used', () => {
+  it('is not loaded at startup', () => {
     const loaded = loadedAtStart()
     assert.ok(loaded.some(url => url.endsWith('/src/app.ts')))
     const saml = loaded.filter(url =>

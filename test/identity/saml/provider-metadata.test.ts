@@ -42,7 +42,7 @@ const problemOf = (text: string): string => {
 describe('readProviderMetadata', () => {
   for (const sample of metadataSamples(keys)) {
     // Covers saml provider config: metaDataLocation
-    it(`reads what ${sample.product} publishes`, () => {
+    it(`reads the metadata of ${sample.product}`, () => {
       const provider = readProviderMetadata(sample.text, now)
       assert.equal(provider.entityId, sample.entityId)
       assert.deepEqual(provider.signingKeys.map(spki), sample.keys.map(publicOf))
@@ -53,14 +53,14 @@ describe('readProviderMetadata', () => {
     })
   }
 
-  it('sends answers to logout requests to where the provider wants them', () => {
+  it('reads ResponseLocation for logout responses', () => {
     const sample = metadataSamples(keys).find(({ product }) => product === 'Shibboleth')
     const { logout } = readProviderMetadata(sample?.text ?? '', now)
     const at = 'https://idp.university.example/idp/profile/SAML2'
     assert.deepEqual(logout?.responses, { redirect: `${at}/Redirect/SLO/return`, post: `${at}/POST/SLO` })
   })
 
-  it('refuses the list of entities that old versions of Keycloak publish', () => {
+  it('refuses an EntitiesDescriptor of old versions of Keycloak', () => {
     const text = `<?xml version="1.0"?><EntitiesDescriptor Name="urn:keycloak" xmlns="${SAML.metadata}">${idp.metadata()}</EntitiesDescriptor>`
     assert.match(problemOf(text), /not a SAML EntityDescriptor/)
   })
@@ -78,25 +78,25 @@ describe('readProviderMetadata', () => {
     const ec = (namedCurve: string): SamlTestKey => keyOf(generateKeyPairSync('ec', { namedCurve }).privateKey)
 
     for (const namedCurve of ['P-256', 'P-384', 'P-521']) {
-      it(`takes one on ${namedCurve}`, () => {
+      it(`are read on the curve ${namedCurve}`, () => {
         const key = ec(namedCurve)
         assert.deepEqual(readProviderMetadata(withCertificates(body(key)), now).signingKeys.map(spki), [publicOf(key)])
       })
     }
 
-    it('takes one whose certificate has expired, for metadata alone says which keys are good', () => {
+    it('are read from an expired certificate, because metadata alone decides about validity', () => {
       const certificate = certificateOf(keys[0].privateKey, { from: new Date(0), to: new Date(1000) })
       assert.equal(readProviderMetadata(withCertificates(pemBody(certificate)), now).signingKeys.length, 1)
     })
 
-    it('takes a certificate in a CDATA section, and none of another namespace', () => {
+    it('are read from a CDATA section, but not from another namespace', () => {
       const [own, other] = [body(keys[0]), body(keys[1])]
       const foreign = `<X509Certificate xmlns="urn:other">${other}</X509Certificate>`
       const text = withCertificates(`<![CDATA[${own}]]>`).replace('<ds:X509Certificate>', found => foreign + found)
       assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
     })
 
-    it('takes none of a provider that an extension describes', () => {
+    it('in an extension are ignored', () => {
       const [foreign = ''] =
         /<md:IDPSSODescriptor.*<\/md:IDPSSODescriptor>/s.exec(idp.metadata({ keys: [keys[1]] })) ?? []
       const text = idp.metadata().replace(/<md:IDPSSODescriptor/, `<md:Extensions>${foreign}</md:Extensions>$&`)
@@ -104,7 +104,7 @@ describe('readProviderMetadata', () => {
       assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
     })
 
-    it('takes none of the authorities that certify a key in the same descriptor', () => {
+    it('of issuing authorities in the same descriptor are ignored', () => {
       const root = issue({ name: nameOf([['CN', 'Root']]), isAuthority: true })
       const between = issue({ name: nameOf([['CN', 'Between']]), isAuthority: true, issuer: root })
       const own = issue({ name: nameOf([['CN', 'Provider']]), issuer: between })
@@ -117,7 +117,7 @@ describe('readProviderMetadata', () => {
         const { signingKeys } = readProviderMetadata(withCertificates(...chain.map(base64Of)), now)
         assert.deepEqual(signingKeys.map(spki), [spki(own.publicKey)])
       }
-      // Certified by another authority than the one beside it, and by itself under the name of another.
+      // Issued by another authority than the one beside it; self-signed with the name of another.
       const other = issue({ name: nameOf([['CN', 'Other']]), issuer: root })
       const renewed = issue({ name: nameOf([['CN', 'Root']]), isAuthority: true })
       for (const pair of [
@@ -132,23 +132,23 @@ describe('readProviderMetadata', () => {
       }
     })
 
-    it('takes each once', () => {
+    it('are read once each', () => {
       const text = idp.metadata({ keys: [keys[0], keys[1], keys[1]] })
       assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0]), publicOf(keys[1])])
     })
 
     for (const { name, text } of [
       { name: 'an RSA key that is too short', text: withCertificates(body(rsa(1024))) },
-      { name: 'an RSA key whose exponent makes it slow', text: withCertificates(body(keyOf(keyOfLongExponent()))) },
-      { name: 'an unused curve', text: withCertificates(body(ec('secp256k1'))) },
-      { name: 'something that is not a certificate', text: withCertificates('AAAA') },
-      { name: 'something that is not base64', text: withCertificates('!') },
-      { name: 'nothing', text: withCertificates('') },
-      { name: 'keys that are for encryption', text: idp.metadata().replace('use="signing"', 'use="encryption"') },
-      { name: 'keys of another use', text: idp.metadata().replace('use="signing"', 'use=""') },
+      { name: 'an RSA key with a large exponent', text: withCertificates(body(keyOf(keyOfLongExponent()))) },
+      { name: 'a key on an unsupported curve', text: withCertificates(body(ec('secp256k1'))) },
+      { name: 'an invalid certificate', text: withCertificates('AAAA') },
+      { name: 'invalid base64', text: withCertificates('!') },
+      { name: 'an empty certificate', text: withCertificates('') },
+      { name: 'keys for encryption', text: idp.metadata().replace('use="signing"', 'use="encryption"') },
+      { name: 'keys for an empty use', text: idp.metadata().replace('use="signing"', 'use=""') },
     ]) {
-      it(`refuses metadata with ${name} only`, () => assert.match(problemOf(text), /no certificate with a key/))
-      it(`leaves out ${name} beside another one`, () => {
+      it(`are required: ${name} is not enough`, () => assert.match(problemOf(text), /no certificate with a key/))
+      it(`are read without ${name}`, () => {
         const both = text.replace('</md:IDPSSODescriptor>', `${descriptorOf(keys[1])}</md:IDPSSODescriptor>`)
         assert.deepEqual(readProviderMetadata(both, now).signingKeys.map(spki), [publicOf(keys[1])])
       })
@@ -157,7 +157,7 @@ describe('readProviderMetadata', () => {
     const descriptorOf = (key: SamlTestKey): string =>
       `<md:KeyDescriptor><ds:KeyInfo xmlns:ds="${SAML.signature}"><ds:X509Data><ds:X509Certificate>${body(key)}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
 
-    it('does not take those of another descriptor, extension or signature', () => {
+    it('in another descriptor, extension or signature are ignored', () => {
       const foreign = `<ds:KeyInfo xmlns:ds="${SAML.signature}"><ds:X509Data><ds:X509Certificate>${body(keys[1])}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
       const text = idp
         .metadata()
@@ -173,14 +173,14 @@ describe('readProviderMetadata', () => {
       assert.deepEqual(readProviderMetadata(text, now).signingKeys.map(spki), [publicOf(keys[0])])
     })
 
-    it('refuses more than ten, and thousands before it reads them', () => {
+    it('are refused beyond ten, and certificates beyond a limit without parsing', () => {
       const many = Array.from({ length: 11 }, () => ec('P-256'))
       assert.match(problemOf(withCertificates(...many.map(body))), /more than 10 signing keys/)
       assert.match(problemOf(withCertificates(...Array.from({ length: 2000 }, () => 'AAAA'))), /too many certificates/)
     })
   })
 
-  describe('addresses', () => {
+  describe('endpoints', () => {
     for (const location of [
       'javascript:alert(1)',
       'data:text/html,x',
@@ -198,38 +198,39 @@ describe('readProviderMetadata', () => {
       'https://',
       '',
     ]) {
-      it(`sends no browser to ${JSON.stringify(location).slice(0, 50)}`, () => {
+      it(`are ignored with the location ${JSON.stringify(location).slice(0, 50)}`, () => {
         const { signOn, logout } = readProviderMetadata(idp.metadata({ sso: location, slo: location }), now)
         assert.deepEqual([signOn, logout], [{}, undefined])
       })
     }
 
-    it('are kept unchanged, because the provider compares them', () => {
+    it('are not normalized, because the provider compares them', () => {
       const sso = 'HTTPS://IDP.example:443/a/../sso?idp=1&b=%2f'
       assert.equal(readProviderMetadata(idp.metadata({ sso }), now).signOn.redirect, sso)
     })
 
-    it('may be one of a network of the browser, which alone goes there', () => {
+    it('may be in a private network, since only the browser connects', () => {
       const sso = 'http://10.0.0.1/sso'
       assert.equal(readProviderMetadata(idp.metadata({ sso }), now).signOn.post, sso)
     })
 
-    it('are bounded in number', () => {
+    it('are refused beyond a limit', () => {
       const bindings = Array.from({ length: 51 }, () => SAML.post)
       assert.match(problemOf(idp.metadata({ bindings })), /too many endpoints/)
     })
   })
 
-  describe('time', () => {
+  describe('validity', () => {
     const until = (value: string): string =>
       idp.metadata().replace('<md:EntityDescriptor ', `<md:EntityDescriptor validUntil="${value}" `)
     for (const value of ['2026-01-15T12:00:00Z', '2026-01-15T13:59:59+02:00', '2020-01-01T00:00:00', 'tomorrow', '']) {
-      it(`is over at ${JSON.stringify(value)}`, () => assert.match(problemOf(until(value)), /validUntil/))
+      it(`is refused with validUntil ${JSON.stringify(value)}`, () =>
+        assert.match(problemOf(until(value)), /validUntil/))
     }
     for (const value of ['2026-01-15T12:00:00.001Z', '2026-01-15T12:00:01', '2026-01-15T14:00:01+02:00']) {
-      it(`continues until ${value}`, () => assert.ok(readProviderMetadata(until(value), now).validUntil))
+      it(`is accepted with validUntil ${value}`, () => assert.ok(readProviderMetadata(until(value), now).validUntil))
     }
-    it('counts for the descriptor too', () => {
+    it('applies to the IDPSSODescriptor, too', () => {
       const text = until('2030-01-01T00:00:00Z').replace(
         '<md:IDPSSODescriptor ',
         '<md:IDPSSODescriptor validUntil="2025-01-01T00:00:00Z" ',
@@ -246,7 +247,7 @@ describe('readProviderMetadata', () => {
       ['-PT5M', undefined],
       ['soon', undefined],
     ] as const) {
-      it(`is to be cached for ${duration}`, () => {
+      it(`reads the cacheDuration ${duration}`, () => {
         const text = idp
           .metadata()
           .replace('<md:EntityDescriptor ', `<md:EntityDescriptor cacheDuration="${duration}" `)
@@ -255,7 +256,7 @@ describe('readProviderMetadata', () => {
     }
   })
 
-  it('refuses an entity that is not an identity provider of SAML 2.0', () => {
+  it('refuses an entity that is not a SAML 2.0 identity provider', () => {
     assert.match(
       problemOf(idp.metadata().replaceAll('IDPSSODescriptor', 'SPSSODescriptor')),
       /no SAML 2.0 identity provider/,

@@ -28,7 +28,7 @@ function signatureOver(text: string, { privateKey = rsa.privateKey, hash = 'sha2
   return `Signature=${encodeURIComponent(bytes.toString('base64'))}`
 }
 
-/** A query with its signature, over its parts as they are. */
+/** A query with a signature over its parts, unchanged. */
 function signed(parts: readonly string[], signing: Signing = {}): string {
   const text = [...parts, `SigAlg=${encodeURIComponent(signing.algorithm ?? `${SIGNED}rsa-sha256`)}`].join('&')
   return `${text}&${signatureOver(text, signing)}`
@@ -42,14 +42,14 @@ const refusal =
   (error: unknown): boolean =>
     error instanceof SamlProblem && error.reason === reason
 
-describe('the signature of the redirect binding', () => {
+describe('checkRedirectSignature', () => {
   const good: readonly { readonly name: string; readonly query: string; readonly keys?: (typeof rsaKey)[] }[] = [
     { name: 'of a message', query: signed([MESSAGE]) },
     { name: 'of a message and its RelayState', query: signed([MESSAGE, 'RelayState=a+b%2Fc']) },
     { name: 'of an empty RelayState', query: signed([MESSAGE, 'RelayState=']) },
-    { name: 'beside parameters that it does not cover', query: `${signed([MESSAGE])}&tenant=1` },
-    { name: 'in lower-case percent-encoding, as it came', query: signed([MESSAGE, 'RelayState=%2f%2F']) },
-    { name: 'by any of the keys', query: signed([MESSAGE]), keys: [ecKey, otherRsaKey, rsaKey] },
+    { name: 'with unsigned parameters of other names', query: `${signed([MESSAGE])}&tenant=1` },
+    { name: 'in lower-case percent-encoding', query: signed([MESSAGE, 'RelayState=%2f%2F']) },
+    { name: 'with any of the keys', query: signed([MESSAGE]), keys: [ecKey, otherRsaKey, rsaKey] },
     {
       name: 'with SHA-512',
       query: signed([MESSAGE], { algorithm: `${SIGNED}rsa-sha512`, hash: 'sha512' }),
@@ -60,10 +60,10 @@ describe('the signature of the redirect binding', () => {
       keys: [ecKey],
     },
   ]
-  for (const { name, query, keys } of good) it(`is accepted ${name}`, () => check(query, keys))
+  for (const { name, query, keys } of good) it(`accepts a signature ${name}`, () => check(query, keys))
 
   for (const hash of ['sha256', 'sha384', 'sha512']) {
-    it(`is accepted by RSA-PSS with ${hash}, with a salt of its length and no other`, () => {
+    it(`accepts RSA-PSS with ${hash} only with a salt of the length of the hash`, () => {
       const pss = { algorithm: pssOf(hash), hash, padding: constants.RSA_PKCS1_PSS_PADDING }
       check(signed([MESSAGE], { ...pss, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }))
       for (const saltLength of [0, 20, constants.RSA_PSS_SALTLEN_MAX_SIGN]) {
@@ -72,13 +72,13 @@ describe('the signature of the redirect binding', () => {
     })
   }
 
-  it('is refused by an RSA key of fewer than 2048 bits', () => {
+  it('refuses an RSA key of fewer than 2048 bits', () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     assert.throws(() => check(signed([MESSAGE], { privateKey: pem }), [publicKey]), refusal('bad-signature'))
   })
 
-  it('may stand in another order than the parameters', () => {
+  it('accepts parameters in another order than signed', () => {
     const parts = signed([MESSAGE, 'RelayState=x']).split('&')
     check(parts.toReversed().join('&'))
   })
@@ -98,7 +98,7 @@ describe('the signature of the redirect binding', () => {
     { name: 'a signed RelayState that was removed', query: without('RelayState'), reason: 'bad-signature' },
     { name: 'a RelayState that was added', query: `${signed([MESSAGE])}&RelayState=x`, reason: 'bad-signature' },
     {
-      name: 'another encoding than was signed',
+      name: 'a re-encoded RelayState',
       query: query.replace('RelayState=x', 'RelayState=%78'),
       reason: 'bad-signature',
     },
@@ -117,7 +117,7 @@ describe('the signature of the redirect binding', () => {
       reason: 'algorithm',
     },
     {
-      name: 'an algorithm that is a member of every object',
+      name: 'an algorithm named like an inherited member',
       query: signed([MESSAGE], { algorithm: 'toString' }),
       reason: 'algorithm',
     },
@@ -154,41 +154,41 @@ describe('the signature of the redirect binding', () => {
       reason: 'bad-signature',
     },
     {
-      name: 'an algorithm that did not make it',
+      name: 'another algorithm of the same key',
       query: signed([MESSAGE], { algorithm: `${SIGNED}rsa-sha512` }),
       reason: 'bad-signature',
     },
     { name: 'another key', query: signed([MESSAGE], { privateKey: otherRsa.privateKey }), reason: 'bad-signature' },
   ]
   for (const { name, query: refused, reason } of bad) {
-    it(`is refused for ${name}: ${reason}`, () => assert.throws(() => check(refused), refusal(reason)))
+    it(`refuses ${name}: ${reason}`, () => assert.throws(() => check(refused), refusal(reason)))
   }
 
-  it('is refused without a key, and for the other kind of message', () => {
+  it('refuses a signature without keys or for the other kind of message', () => {
     assert.throws(() => check(query, []), refusal('bad-signature'))
     assert.throws(() => check(query, [rsaKey], 'SAMLResponse'), refusal('bad-signature'))
   })
 })
 
-describe('a deflated message', () => {
+describe('readDeflated', () => {
   const packed = (bytes: Buffer | string): string => deflateRawSync(bytes).toString('base64')
 
-  it('is inflated', () => assert.equal(readDeflated(packed('<x>ö</x>')), '<x>ö</x>'))
+  it('inflates a message', () => assert.equal(readDeflated(packed('<x>ö</x>')), '<x>ö</x>'))
 
   const bad: readonly { readonly name: string; readonly base64: string; readonly reason: string }[] = [
     {
-      name: 'that is larger than any message',
+      name: 'a message over the maximum size',
       base64: packed(Buffer.alloc(MAX_MESSAGE_BYTES + 1)),
       reason: 'not-xml',
     },
-    { name: 'of a hundred megabytes', base64: packed(Buffer.alloc(100_000_000)), reason: 'not-xml' },
-    { name: 'that is not deflated', base64: Buffer.from('<x/>').toString('base64'), reason: 'not-xml' },
-    { name: 'that is cut off', base64: packed('<x/>'.repeat(100)).slice(0, 8), reason: 'not-xml' },
-    { name: 'that is not UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
-    { name: 'that is empty', base64: '', reason: 'not-xml' },
-    { name: 'with anything but base64 in it', base64: packed('<x/>').replace(/^./, '$&!'), reason: 'not-xml' },
+    { name: 'a message of a hundred megabytes', base64: packed(Buffer.alloc(100_000_000)), reason: 'not-xml' },
+    { name: 'a message that is not deflated', base64: Buffer.from('<x/>').toString('base64'), reason: 'not-xml' },
+    { name: 'a truncated message', base64: packed('<x/>'.repeat(100)).slice(0, 8), reason: 'not-xml' },
+    { name: 'a message that is not UTF-8', base64: packed(Buffer.from([0x3c, 0xff])), reason: 'not-xml' },
+    { name: 'an empty message', base64: '', reason: 'not-xml' },
+    { name: 'invalid base64', base64: packed('<x/>').replace(/^./, '$&!'), reason: 'not-xml' },
     {
-      name: 'that is long, but inflates to little',
+      name: 'long input that inflates to a short message',
       // Blocks without content (RFC 1951 §3.2.4) before the message.
       base64: Buffer.concat([Buffer.from('000000ffff'.repeat(50_000), 'hex'), deflateRawSync('<x/>')]).toString(
         'base64',
@@ -197,6 +197,6 @@ describe('a deflated message', () => {
     },
   ]
   for (const { name, base64, reason } of bad) {
-    it(`is refused ${name}: ${reason}`, () => assert.throws(() => readDeflated(base64), refusal(reason)))
+    it(`refuses ${name}: ${reason}`, () => assert.throws(() => readDeflated(base64), refusal(reason)))
   }
 })

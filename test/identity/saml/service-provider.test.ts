@@ -33,7 +33,7 @@ async function withKeys(
   { activeKeyId, ...others }: SamlConfig & { activeKeyId: string },
 ): Promise<SamlConfig> {
   const pairs = Object.entries(pems).map(([id, key]) => [id, { key, certificate: certificateOf(key) }] as const)
-  const deps = { zoneId, vault, openings: {} as FairQueue, requester: { zoneId, address: undefined } } // none is encrypted
+  const deps = { zoneId, vault, openings: {} as FairQueue, requester: { zoneId, address: undefined } } // no key is encrypted
   return { activeKeyId, ...others, keys: await readSamlKeys({ keys: Object.fromEntries(pairs), activeKeyId }, deps) }
 }
 
@@ -42,7 +42,7 @@ const publicPem = ({ privateKey }: SpKey): string =>
 const publicOf = (pem: string): string => createPublicKey(pem).export({ type: 'spki', format: 'pem' }).toString()
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a SAML service provider on ${kind}`, () => {
+  describe(`SAML service provider on ${kind}`, () => {
     let database: TestDatabase
     let store: Store
     let other: Store
@@ -84,7 +84,7 @@ for (const kind of DATABASE_KINDS) {
     }
     const save = async (changed: Zone): Promise<void> => store.zones.update(changed)
 
-    it('has one key of its own, also when several processes make it at once', async () => {
+    it('generates one key, even if several processes start concurrently', async () => {
       const all = await Promise.all(
         [providers(), providers(other), providers(), providers(other)].flatMap(each => [
           of('default', each),
@@ -92,18 +92,18 @@ for (const kind of DATABASE_KINDS) {
         ]),
       )
       assert.ok(made >= 1 && made <= 4, 'one for each process at most')
-      const madeThen = made
+      const generated = made
       const [first] = all
       assert.ok(first)
       for (const each of [...all, await of('default')]) {
         assert.deepEqual(each.active.certificates, first.active.certificates)
         assert.equal(publicPem(each.active), publicPem(first.active))
       }
-      assert.equal(made, madeThen, 'not made again')
+      assert.equal(made, generated, 'not generated again')
       assert.deepEqual(first.others, [])
     })
 
-    it('has a certificate of that key, in the name of the entity id, for ten years', async () => {
+    it('generates a certificate for the entity id, valid for ten years', async () => {
       const { active } = await of('default')
       const read = new X509Certificate(Buffer.from(active.certificates[0] ?? '', 'base64'))
       assert.equal(read.subject, 'CN=https://login.example/saml')
@@ -113,16 +113,16 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(read.validToDate.getUTCFullYear() - read.validFromDate.getUTCFullYear(), 10)
     })
 
-    it('keeps its own key sealed, under its name only', async () => {
+    it('stores the generated key encrypted, bound to its name', async () => {
       const kept = await store.serverKeys.find('saml')
       assert.ok(kept)
       assert.doesNotMatch(JSON.stringify(kept), /PRIVATE KEY/)
       assert.match(vault.open(kept.sealedPrivateKey, 'server-key saml'), /PRIVATE KEY/)
       assert.throws(() => vault.open(kept.sealedPrivateKey, 'saml-key default saml'))
-      assert.deepEqual((await store.zones.find('default'))?.config, {}, 'no key of the zone')
+      assert.deepEqual((await store.zones.find('default'))?.config, {}, 'not a key of the zone')
     })
 
-    it('of a zone without keys has those of the default zone', async () => {
+    it('uses the keys of the default zone in a zone without keys', async () => {
       await store.zones.insert(
         zone({ id: 'plain', subdomain: 'plain', config: { samlConfig: { requestSigned: false } } }),
       )
@@ -134,14 +134,14 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual([plain.signsRequests, plain.wantsAssertionsSigned], [false, true])
     })
 
-    it('has the URLs of the address that was asked for', async () => {
+    it('uses the base URL of the requested address', async () => {
       const found = await store.zones.find('plain')
       assert.ok(found)
       assert.equal((await providers().of({ ...found, address: 'path' })).base, 'https://login.example/base/z/plain')
     })
 
     // Covers saml service provider: keys
-    it('follows every change of the keys of the zone and of the default zone', async () => {
+    it('applies changes of the keys of the zone and of the default zone', async () => {
       const from = providers()
       const own = zone({ id: 'own', subdomain: 'own' })
       await store.zones.insert(own)
@@ -166,14 +166,14 @@ for (const kind of DATABASE_KINDS) {
       assert.equal((await of('default', from)).active.id, 'shared')
 
       await save(defaultZone)
-      assert.equal(publicPem((await of('own', from)).active), publicPem(initially.active), 'the own key is still there')
+      assert.equal(publicPem((await of('own', from)).active), publicPem(initially.active), 'the generated key is kept')
     })
 
-    it('opens keys once for each version of a zone', async () => {
+    it('decrypts keys once for each version of a zone', async () => {
       const from = providers()
       const config = { samlConfig: await withKeys('once', { one: rsa }, { activeKeyId: 'one' }) }
       await store.zones.insert(zone({ id: 'once', subdomain: 'once', config }))
-      // Read once: on PostgreSQL, word of the insertion may arrive between two readings, and makes a new version.
+      // Read once: on PostgreSQL, the notification of the insert may arrive between two reads, and change the version.
       const found = await store.zones.find('once')
       assert.ok(found)
       const [first, second] = [
@@ -183,13 +183,13 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(first.active, second.active)
     })
 
-    it('does not open a key that was sealed for another zone', async () => {
+    it('refuses a key that was encrypted for another zone', async () => {
       const config = { samlConfig: await withKeys('elsewhere', { one: rsa }, { activeKeyId: 'one' }) }
       await store.zones.insert(zone({ id: 'thief', subdomain: 'thief', config }))
       await assert.rejects(of('thief'))
     })
 
-    it('tries again to make its key after a failure', async () => {
+    it('retries generating the key after a failure', async () => {
       let failures = 1
       const failing: Store = {
         ...store,

@@ -35,7 +35,7 @@ const metadata = metadataOf({
   wantsAssertionsSigned: true,
 })
 
-/** The bytes that were signed, verified by xml-crypto with the key alone. */
+/** The signed bytes, verified by xml-crypto with the key. */
 function signedBytes(xml: string, key: SpKey): string {
   const [signature = ''] = /<ds:Signature .*<\/ds:Signature>/s.exec(xml) ?? []
   const publicCert = createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' }).toString()
@@ -50,8 +50,8 @@ function signedBytes(xml: string, key: SpKey): string {
 const RSA = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 const ECDSA = 'http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256'
 
-describe('an enveloped signature', () => {
-  it('of a message stands after its issuer', () => {
+describe('signEnveloped', () => {
+  it('places the signature of a message after its issuer', () => {
     const signed = signEnveloped(request, rsa)
     assert.match(signed, /^<\?xml version="1\.0" encoding="UTF-8"\?>\s*<saml2p:AuthnRequest /)
     assert.match(signed, /<\/saml2:Issuer><ds:Signature [^>]*>.*<\/ds:Signature><saml2p:NameIDPolicy /s)
@@ -59,10 +59,10 @@ describe('an enveloped signature', () => {
     assert.match(bytes, /^<saml2p:AuthnRequest [^>]*ID="_42"/)
     assert.doesNotMatch(bytes, /Signature/)
     assert.match(signed, /&#xD;/)
-    assert.doesNotMatch(signed, /\r/, 'another parser would read it as a line feed')
+    assert.doesNotMatch(signed, /\r/, 'a parser would read it as a line feed')
   })
 
-  it('of metadata is the first child, in the form that UAA has', () => {
+  it('places the signature of metadata first, in the form of UAA', () => {
     const signed = signEnveloped(metadata, rsa)
     signedBytes(signed, rsa)
     const shape = signed.replace(/(?<=DigestValue>|SignatureValue>|X509Certificate>)[A-Za-z0-9+/=\s]+(?=<)/g, '…')
@@ -81,10 +81,10 @@ describe('an enveloped signature', () => {
     )
   })
 
-  it('holds without xml-crypto: digest and signature by Node alone', () => {
+  it('writes a digest and signature that Node verifies without xml-crypto', () => {
     const signed = signEnveloped(metadata, rsa)
     const valueOf = (name: string): string => new RegExp(`<ds:${name}>([^<]*)`).exec(signed)?.[1] ?? ''
-    // The template is canonical but for the order of its attributes and empty elements.
+    // The template is canonical except for the order of attributes and empty elements.
     const canonical = metadata
       .replace(/^<\?xml[^>]*>\n/, '')
       .replace(
@@ -101,11 +101,11 @@ describe('an enveloped signature', () => {
     assert.ok(createVerify('sha256').update(canonicalInfo).verify(key, valueOf('SignatureValue'), 'base64'))
   })
 
-  it('is made with ECDSA by an EC key', () => {
+  it('signs with ECDSA for an EC key', () => {
     const signed = signEnveloped(request, ec)
     assert.ok(signed.includes(`<ds:SignatureMethod Algorithm="${ECDSA}"/>`))
     const [, value = ''] = /<ds:SignatureValue>([^<]*)/.exec(signed) ?? []
-    assert.equal(Buffer.from(value, 'base64').length, 64, 'both numbers side by side')
+    assert.equal(Buffer.from(value, 'base64').length, 64, 'r and s concatenated')
     const [info = ''] = /<ds:SignedInfo>.*<\/ds:SignedInfo>/s.exec(signed) ?? []
     const canonicalInfo = info
       .replace('<ds:SignedInfo>', '<ds:SignedInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#">')
@@ -114,12 +114,12 @@ describe('an enveloped signature', () => {
     assert.ok(verify('sha256', Buffer.from(canonicalInfo), key, Buffer.from(value, 'base64')))
   })
 
-  it('shows the certificate and nothing of the private key', () => {
+  it('includes the certificate of the key', () => {
     const [, shown] = /<ds:X509Certificate>([^<]*)/.exec(signEnveloped(request, rsa)) ?? []
     assert.equal(shown?.replace(/\s/g, ''), rsa.certificates[0])
   })
 
-  it('survives a name with every kind of white space', () => {
+  it('signs a name with every kind of white space', () => {
     const name = { value: 'a\r\n\tb', spNameQualifier: 'c\r\n\td' }
     const message = { id: '_1', issuedAt: new Date(0), destination: 'https://idp.example', issuer: 'x' }
     const signed = signEnveloped(logoutRequest({ ...message, name, notOnOrAfter: new Date(1) }), rsa)
@@ -127,14 +127,14 @@ describe('an enveloped signature', () => {
   })
 })
 
-describe('the HTTP-Redirect binding', () => {
+describe('redirectTo', () => {
   const message = { kind: 'SAMLRequest', xml: request, relayState: "a b&c=d+é%~'()*" } as const
 
   for (const [key, algorithm] of [
     [rsa, RSA],
     [ec, ECDSA],
   ] as const) {
-    it(`signs the query as it is sent, with ${key.id}`, () => {
+    it(`signs the encoded query with ${key.id}`, () => {
       const url = redirectTo('https://idp.example/sso', { ...message, key })
       const [, query = '', signature = ''] = /^https:\/\/idp\.example\/sso\?(.*)&Signature=([^&]*)$/.exec(url) ?? []
       assert.match(query, /^SAMLRequest=[^&]+&RelayState=[^&]+&SigAlg=[^&]+$/)
@@ -150,7 +150,7 @@ describe('the HTTP-Redirect binding', () => {
     })
   }
 
-  it('keeps the query of the destination, unsigned, and drops its fragment', () => {
+  it('keeps the query of the destination unsigned, and drops its fragment', () => {
     const url = redirectTo('https://idp.example/sso?tenant=1#top', { kind: 'SAMLResponse', xml: request, key: rsa })
     const [, query = '', signature = ''] = /\?tenant=1&(SAMLResponse=.*)&Signature=(.*)$/.exec(url) ?? []
     assert.doesNotMatch(url, /RelayState|#/)
@@ -164,13 +164,13 @@ describe('the HTTP-Redirect binding', () => {
     )
   })
 
-  it('has no signature without a key', () => {
+  it('does not sign without a key', () => {
     assert.match(redirectTo('https://idp.example/sso', message), /\?SAMLRequest=[^&]+&RelayState=[^&]+$/)
   })
 })
 
-describe('the HTTP-POST binding', () => {
-  it('posts the message with its signature inside, and the state of the relay', () => {
+describe('postTo', () => {
+  it('returns the signed message and the relay state', () => {
     const { action, fields } = postTo('https://idp.example/sso', {
       kind: 'SAMLRequest',
       xml: request,
@@ -182,7 +182,7 @@ describe('the HTTP-POST binding', () => {
     signedBytes(Buffer.from(fields['SAMLRequest'] ?? '', 'base64').toString(), rsa)
   })
 
-  it('posts it as it is without a key', () => {
+  it('returns the message unsigned without a key', () => {
     const { fields } = postTo('https://idp.example/sso', { kind: 'SAMLResponse', xml: request })
     assert.deepEqual(fields, { SAMLResponse: Buffer.from(request).toString('base64') })
   })
