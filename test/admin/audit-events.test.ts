@@ -30,7 +30,7 @@ for (const mode of MODES) {
     after(() => server.stop())
 
     // Covers GET /audit/events: principal
-    it('reports who did what, when, from where, with which outcome, newest first', async () => {
+    it('returns events with time, actor, address and outcome, newest first', async () => {
       const events = await eventsOf(server, { principal: marissa })
       assert.deepEqual(
         events.map(({ type, outcome }) => [type, outcome]),
@@ -79,7 +79,7 @@ for (const mode of MODES) {
         }),
         want: ['TokenIssuedEvent', 'UserAuthenticationSuccess', 'IdentityProviderAuthenticationSuccess'],
       },
-      { name: 'a time before everything', query: () => ({ to: '2000-01-01T00:00:00Z' }), want: [] },
+      { name: 'an end before all events', query: () => ({ to: '2000-01-01T00:00:00Z' }), want: [] },
       { name: 'an unknown principal', query: () => ({ principal: 'nobody' }), want: [] },
     ]
     for (const { name, query, want } of filters) {
@@ -93,7 +93,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /audit/events: `before`, `count`
-    it('pages through everything, each event once', async () => {
+    it('paginates: each event exactly once', async () => {
       const bearer = await machineToken(server, 'auditor')
       const page = async (query: Record<string, string>) =>
         (await server.send('/audit/events', { bearer, query })).json<{ events: { number: number }[]; next?: number }>()
@@ -108,7 +108,7 @@ for (const mode of MODES) {
       assert.equal(whole.at(-1), 1)
     })
 
-    it('names the administrator of each change, also where others are the ones it is about', async () => {
+    it('filters by actor', async () => {
       const boss = (await server.store.users.findByName('svc', 'svc', 'boss'))?.id ?? ''
       const form = { grant_type: 'password', username: 'boss', password: 'marsupial' }
       const answer = await server.token(form, { basic: ['console', 'console-secret'] })
@@ -136,7 +136,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /audit/events: rule: an auditor sees one zone
-    it('shows an auditor of a zone the events of that zone alone', async () => {
+    it('returns only events of the zone', async () => {
       const events = await eventsOf(server, { principal: 'service' }, { host: Z1 })
       assert.deepEqual(
         events.map(({ type }) => type),
@@ -188,7 +188,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('GET /audit/events of a server that does not store the trail', () => {
+describe('GET /audit/events without audit storage', () => {
   it('answers 404', async () => {
     const { bootstrap } = auditConfig()
     const server = await startServer({ config: { bootstrap, audit: { days: 1 } } })

@@ -11,14 +11,14 @@ import { cpuStopwatch } from '../support/cpu-time.ts'
 
 const LISTS = ['scope', 'authorities', 'redirect_uri', 'autoapprove', 'allowedproviders', 'required_user_groups']
 
-/** As many as a body may have; the time that they take does not depend on the mode. */
+/** As many entries as fit in a body; fewer in uaa, because the time does not depend on the mode. */
 const TOO_MANY = { standard: 49_000, uaa: 2000 }
 
-/** So many different words. */
+/** Distinct words. */
 const words = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => index.toString(36))
 
 for (const mode of MODES) {
-  describe(`the management APIs in ${mode}`, () => {
+  describe(`Hostile requests to the management APIs in ${mode}`, () => {
     let api: ClientServer
     before(async () => {
       api = await startClientServer(mode)
@@ -33,7 +33,7 @@ for (const mode of MODES) {
     })
 
     for (const secret of [undefined, 'secret']) {
-      it(`leave tokens of a client dead when another gets its id, ${secret ? 'with the same secret' : 'without a secret'}`, async () => {
+      it(`do not revive tokens of a deleted client by reusing its id ${secret ? 'and secret' : 'without a secret'}`, async () => {
         const record = {
           client_id: 'phoenix',
           authorized_grant_types: secret ? ['password'] : ['implicit'],
@@ -60,27 +60,27 @@ for (const mode of MODES) {
         assert.equal(await isGood(token), true)
         const renamed = await api.send('PUT', '/oauth/clients/phoenix', { client_id: 'phoenix', name: 'Renamed' })
         assert.equal(renamed.status, 200)
-        assert.equal(await isGood(token), true, 'a change is no other client')
+        assert.equal(await isGood(token), true, 'an update keeps tokens valid')
         const gone = await api.send('DELETE', '/oauth/clients/phoenix')
         assert.equal(gone.status, 200)
         assert.doesNotMatch(gone.text, /incarnation/)
         const again = await api.send('POST', '/oauth/clients', record)
         assert.equal(again.status, 201)
         assert.doesNotMatch(again.text, /incarnation/)
-        assert.equal(await isGood(token), false, 'the token of the deleted one lives again')
+        assert.equal(await isGood(token), false, 'the token of the deleted client is valid again')
         assert.equal(await isGood(await tokenOf()), true)
         await api.send('DELETE', '/oauth/clients/phoenix')
       })
     }
 
-    it('take no mark of a record from who writes it', async () => {
+    it('cannot set the incarnation of a client', async () => {
       await api.send('POST', '/oauth/clients', service('marked', { incarnation: 'mine' }))
       const { client } = (await api.server.store.clients.findForChange('svc', 'marked')) ?? {}
       assert.notEqual(client?.incarnation, 'mine')
     })
 
     for (const name of LISTS) {
-      it(`refuse ${TOO_MANY[mode]} entries in ${name}, as a list and as a text`, async () => {
+      it(`are rejected with ${TOO_MANY[mode]} entries in ${name}, as a list or a string`, async () => {
         const elapsed = cpuStopwatch()
         const many = words(TOO_MANY[mode]).map(word => (name === 'redirect_uri' ? `a:${word}` : word))
         for (const value of [many, many.join(' '), [many.join(',')]]) {
@@ -92,14 +92,14 @@ for (const mode of MODES) {
       })
     }
 
-    it('take a thousand entries, and compare them quickly', async () => {
+    it('are accepted with up to 1000 scopes', async () => {
       const scope = words(1000)
       const answer = await api.send('POST', '/oauth/clients', service('full', { scope, autoapprove: scope }))
       assert.equal(answer.status, 201, answer.text)
       assert.deepEqual(answer.json()['autoapprove'], scope)
     })
 
-    it('refuse keys of a depth that could not be written again', async () => {
+    it('are rejected with deeply nested keys', async () => {
       const nested = '['.repeat(20_000) + ']'.repeat(20_000)
       const jwks = `{"keys":[{"kty":"RSA","kid":"a","n":"AA","e":"AQAB","x":${nested}}]}`
       const problem = 'Client jwt configuration cannot be parsed'
@@ -107,7 +107,7 @@ for (const mode of MODES) {
       assertInvalid(await api.send('PUT', '/oauth/clients/app/clientjwt', { jwks }), problem)
     })
 
-    it('list how all clients are shown, however many pieces that takes', async () => {
+    it('list the metadata of all clients', async () => {
       const ids = words(120).map(word => `tile-${word}`)
       await api.send(
         'POST',
@@ -123,7 +123,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('answer a hundred attributes of each client, and not thousands', async () => {
+    it('are rejected with more than 100 attributes', async () => {
       const list = (count: number) =>
         api.send('GET', '/oauth/clients', undefined, { query: { attributes: words(count).join(',') } })
       assert.equal((await list(100)).status, 200)
@@ -131,7 +131,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
     })
 
-    it('search long texts for long texts without blocking other requests', async () => {
+    it('do not block other requests by filtering long strings', async () => {
       const scope = ['a'.repeat(60_000)]
       for (const id of words(20)) {
         assert.equal((await api.send('POST', '/oauth/clients', service(`long-${id}`, { scope }))).status, 201)
@@ -148,7 +148,7 @@ for (const mode of MODES) {
       for (const id of words(20)) await api.send('DELETE', `/oauth/clients/long-${id}`)
     })
 
-    it('give a caller who may write clients no rights by the prefix of a name', async () => {
+    it('gain no scopes by a client id that is a scope prefix', async () => {
       // The caller of this token is the client `web`, whose scopes include the right to write clients.
       const bearer = await api.userToken()
       for (const id of ['zones', 'scim', '*']) {
@@ -177,7 +177,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuse as many domains of a provider as a body may have', async () => {
+    it('are rejected with too many email domains', async () => {
       const emailDomain = words(49_000)
       const answer = await api.send('POST', '/identity-providers', oidc('many', { emailDomain }))
       assert.equal(answer.status, 400)
@@ -188,7 +188,7 @@ for (const mode of MODES) {
     describe('for zones', () => {
       const zone = (id: string, more: object = {}) => ({ id, subdomain: 'money', name: 'Zone', ...more })
 
-      it('know the administrators of a zone whose id is a pattern to a careless replacement', async () => {
+      it('authorize administrators of a zone whose id contains replacement patterns', async () => {
         for (const id of ['$&', '$$', "a$'", '$`']) {
           assert.equal((await api.send('POST', '/identity-zones', zone(id))).status, 201)
           const admin = service('admin-there', { authorities: [`zones.${id}.admin`] })
@@ -206,13 +206,13 @@ for (const mode of MODES) {
       })
 
       for (const id of ['a,clients.admin', 'a,b', 'a+b', '+', ',']) {
-        it(`have no id that is several words in a list of scopes: ${id}`, async () => {
+        it(`reject an id that would be several scopes in a list: ${id}`, async () => {
           const answer = await api.send('POST', '/identity-zones', zone(id))
           assert.equal(answer.status, 422, answer.text)
         })
       }
 
-      it('keep the limit of a name also when only the name changes', async () => {
+      it('limit the length of a changed name', async () => {
         assert.equal((await api.send('POST', '/identity-zones', zone('money'))).status, 201)
         const long = await api.send('PUT', '/identity-zones/money', zone('money', { name: 'x'.repeat(256) }))
         assert.equal(long.status, 422, long.text)

@@ -16,7 +16,7 @@ import { withServer } from '../support/server.ts'
 describe('GET /info', () => {
   for (const mode of MODES) {
     // Covers GET /info: app.version
-    it(`reports what the sign-in page shows, in JSON only, in ${mode}`, () =>
+    it(`returns sign-in settings as JSON for any Accept header in ${mode}`, () =>
       withServer({ mode }, async server => {
         for (const accept of ['application/json', 'text/html', '*/*']) {
           const answer = await server.send('/info', { headers: { accept } })
@@ -41,7 +41,7 @@ describe('GET /info', () => {
   }
 
   // Covers GET /info: zone_name; entityID; links.uaa; links.login
-  it('is each zone’s own', () =>
+  it('returns name, entity id and links of the zone', () =>
     withServer({ config: { bootstrap: authorizeBootstrap, saml: { entity_id: 'sp.example' } } }, async server => {
       const info = (await server.send('/info', { host: Z1_HOST })).json<{
         links: object
@@ -59,7 +59,7 @@ describe('GET /info', () => {
     }))
 
   // Covers GET /info: links.register; links.passwd; prompts; defaultIdpName
-  it('has the zone’s links, prompts and default provider', () => {
+  it('returns links, prompts and default provider of the zone config', () => {
     const zone_config = {
       prompts: [
         { name: 'username', type: 'text', text: 'Name' },
@@ -81,7 +81,7 @@ describe('GET /info', () => {
     })
   })
 
-  it('asks for no user name and password where no provider takes them', () =>
+  it('returns no prompts if no active provider accepts passwords', () =>
     withServer({}, async server => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
@@ -90,7 +90,7 @@ describe('GET /info', () => {
       assert.doesNotMatch((await server.send('/login')).text, /login\.do/)
     }))
 
-  it('has no links for accounts that are managed elsewhere', () => {
+  it('omits self-service links if internal user management is disabled', () => {
     const links = { selfService: { signup: '/join', passwd: '/forgot' } }
     return withServer({ config: { zone_config: { links } } }, async server => {
       const internal = await server.store.providers.findByOrigin('svc', 'svc')
@@ -105,7 +105,7 @@ describe('GET /info', () => {
 
   for (const mode of MODES) {
     // Covers GET /info: showLoginLinks; rule: prompt trimming
-    it(`knows of passcodes only where some other provider has a link, in ${mode}`, () =>
+    it(`includes the passcode prompt only if another provider has a link in ${mode}`, () =>
       withServer({ mode, config: { bootstrap: authorizeBootstrap } }, async server => {
         const reported = async (host?: string) =>
           (await server.send('/info', host === undefined ? {} : { host })).json<{
@@ -136,7 +136,7 @@ describe('GET /info', () => {
   }
 
   // Covers GET /info: origin
-  it('asks the questions of the provider that origin names, where that has its own', () =>
+  it('returns the prompts of the provider named by origin', () =>
     withServer({}, async server => {
       const prompts = [{ name: 'username', type: 'text', text: 'Staff number' }]
       await addProvider(server, 'svc', 'corp', { passwordGrantEnabled: true, prompts, showLinkText: false })
@@ -154,7 +154,7 @@ describe('GET /info', () => {
     }))
 
   // Covers GET /info: login_hint; error
-  it('says what a login hint makes of the form', () =>
+  it('returns a valid login_hint, and an error for an invalid one', () =>
     withServer({}, async server => {
       for (const path of ['/info', '/login']) {
         const reported = async (login_hint: string) => {
@@ -170,7 +170,7 @@ describe('GET /info', () => {
     }))
 })
 
-/** Adds an OpenID Connect provider; `type` makes it another. */
+/** Adds a provider, of OpenID Connect unless `type` is given. */
 async function addProvider(
   { store }: TestServer,
   zoneId: string,
@@ -188,7 +188,7 @@ async function addProvider(
   })
 }
 
-describe('server information', () => {
+describe('createServerInfo', () => {
   const behaviour = behaviourOf('standard')
   const at = new Date(0)
   const zoneWith = (subdomain: string, config: ZoneConfig = {}): AddressedZone => ({
@@ -219,7 +219,7 @@ describe('server information', () => {
       updatedAt: at,
     },
   })
-  const tell = (
+  const infoOf = (
     zone: AddressedZone,
     { providers = [], build = {} }: { providers?: LoginProvider[]; build?: object } = {},
   ) =>
@@ -235,20 +235,20 @@ describe('server information', () => {
     })(zone, EMPTY_FORM)
 
   // Covers GET /info: commit_id; timestamp; app.name; app.artifact; app.description
-  it('has the facts of the build that are known, and no others', async () => {
-    const { app, commit_id, timestamp } = await tell(zoneWith(''), {
+  it('includes known build information only', async () => {
+    const { app, commit_id, timestamp } = await infoOf(zoneWith(''), {
       build: { name: 'n', description: 'd', commitId: 'abc1234', timestamp: '2026-01-15T12:00:00+0000' },
     })
     assert.deepEqual(app, { version: '1.2.3', name: 'n', artifact: 'n', description: 'd' })
     assert.deepEqual([commit_id, timestamp], ['abc1234', '2026-01-15T12:00:00+0000'])
-    const bare = await tell(zoneWith(''))
+    const bare = await infoOf(zoneWith(''))
     assert.deepEqual(bare.app, { version: '1.2.3' })
     assert.deepEqual(['commit_id' in bare, 'timestamp' in bare], [false, false])
   })
 
-  it('leads to SAML providers that have a link', async () => {
+  it('includes URLs of SAML providers with a link', async () => {
     const providers = [saml('corp', 'Corporate & co'), saml('hidden')]
-    const { idpDefinitions, showLoginLinks } = await tell(zoneWith('z1'), { providers })
+    const { idpDefinitions, showLoginLinks } = await infoOf(zoneWith('z1'), { providers })
     assert.equal(showLoginLinks, true)
     assert.deepEqual(idpDefinitions, {
       corp: 'https://z1.id.example/uaa/saml/discovery?returnIDParam=idp&entityID=z1.sp&idp=corp&isPassive=true',
@@ -263,9 +263,9 @@ describe('server information', () => {
     { subdomain: 'z1', text: 'Code (Get on at /passcode)', want: 'Code (Get on at /passcode)' },
   ]
   for (const { subdomain, text, want } of texts) {
-    it(`names the zone in a passcode’s ${text}, subdomain "${subdomain}"`, async () => {
+    it(`adds the subdomain "${subdomain}" to URLs in the passcode prompt: ${text}`, async () => {
       const zone = zoneWith(subdomain, { prompts: [{ name: 'passcode', type: 'password', text }] })
-      const { prompts } = await tell(zone, { providers: [saml('corp', 'Corporate')] })
+      const { prompts } = await infoOf(zone, { providers: [saml('corp', 'Corporate')] })
       assert.deepEqual(prompts, { passcode: ['password', want] })
     })
   }

@@ -1,5 +1,5 @@
-// Two tenants that have the same names for everything, and one that has nothing but the other's ids and tokens. The general
-// part asks every route there is, so that a new one is asked as well; the rest asks what needs a certain form.
+// Tenants with the same names for everything; each attacker has only ids and tokens of another zone. The general tests send to
+// every registered route, including future ones; the others cover requests of a certain form.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ import { recordsOf, hostOf, markOf, onlyClientOf, tenantsConfig, waysTo, ZONE_RI
 const JSON_TYPE = { 'content-type': 'application/json' }
 const TO_B = [{ 'x-identity-zone-id': 'zone-b' }, { 'x-identity-zone-subdomain': 'zone-b' }]
 
-/** What is the same as, near to, or above the id of the other zone to who compares carelessly. */
+/** Values that a careless comparison takes for the id of the other zone, or for one above it. */
 const LOOK_ALIKES = [
   'ZONE-B',
   'zone-b ',
@@ -42,7 +42,7 @@ const LOOK_ALIKES = [
 ]
 
 for (const mode of MODES) {
-  describe(`a tenant in ${mode}`, () => {
+  describe(`Tenant isolation in ${mode}`, () => {
     let folder: string
     let server: TestServer
     let tables: Tables
@@ -67,7 +67,7 @@ for (const mode of MODES) {
       await rm(folder, { recursive: true })
     })
 
-    /** All rows of the zone, but for those that every visitor makes. */
+    /** All rows of the zone except anonymous sessions. */
     async function rowsOf(tenant: Tenant): Promise<string> {
       const rows: unknown[] = [await tables.run('select * from zones where id = ?1', tenant)]
       for (const table of tables.ofZones) {
@@ -89,11 +89,11 @@ for (const mode of MODES) {
       return rows
     }
 
-    /** What the rows were after the last work of the same test. */
+    /** The rows before the first request of the test. */
     const known = new Map<Tenant, string>()
     beforeEach(() => known.clear())
 
-    /** Does the work, after which the zone must be what it was. */
+    /** Does the work and asserts that it has not changed the zone. */
     async function unchanged(tenant: Tenant, label: string, work: () => Promise<void>): Promise<void> {
       const earlier = known.get(tenant) ?? (await currentRowsOf(tenant))
       assert.ok(earlier.includes(markOf(tenant)))
@@ -102,7 +102,7 @@ for (const mode of MODES) {
       assert.equal(await currentRowsOf(tenant), earlier, label)
     }
 
-    /** Sends, and makes sure that nothing of the zone is in the answer. */
+    /** Sends a request and asserts that the response contains nothing of the zone. */
     async function asked(
       path: string,
       request: TestRequest,
@@ -112,13 +112,13 @@ for (const mode of MODES) {
       const reported = `${answer.text} ${JSON.stringify(answer.headers)}`
       const what = `${request.method ?? ''} ${path} ${label}: ${answer.status} ${reported.slice(0, 500)}`
       assert.ok(answer.status < 500, what)
-      // What was sent may come back.
+      // The response may repeat the request.
       const sent = `${path} ${JSON.stringify(request)}`
       if (!sent.includes(markOf(of))) assert.ok(!reported.includes(markOf(of)), what)
       return answer
     }
 
-    /** The paths of a route, with each of the other zone's ids where it takes one. */
+    /** The paths of a route, with each id of the other zone as parameter. */
     function pathsOf({ url }: RegisteredRoute): readonly string[] {
       if (!/[:*]/.test(url)) return [url]
       const ids = [onlyClientOf('zone-b'), ...Object.values(b.ids), 'zone-b.latchkey', '..%2fzone-b']
@@ -127,7 +127,7 @@ for (const mode of MODES) {
       return [...new Set([pair.replaceAll(/:\w+|\*/g, 'app'), ...paths])]
     }
 
-    /** A body that fits anything: it names records of the other zone wherever a name is looked for. */
+    /** A body for any route, with ids of the other zone in every member. */
     function bodyOf({ method, body }: RegisteredRoute): TestRequest {
       if (method === 'GET' || method === 'HEAD') return {}
       const { zone, user, provider } = b.ids
@@ -155,19 +155,19 @@ for (const mode of MODES) {
       if (body === 'json') return { method, body: JSON.stringify(record), headers: JSON_TYPE }
       if (body === 'json list') return { method, body: JSON.stringify([record]), headers: JSON_TYPE }
       const texts = Object.entries(record).filter(([, value]) => typeof value === 'string')
-      return { method, form: Object.fromEntries(texts) as Record<string, string> } // texts only
+      return { method, form: Object.fromEntries(texts) as Record<string, string> } // strings only
     }
 
     const every = mode === 'standard' ? 5 : 11
     /**
-     * Where a route leads does not depend on the mode, and most of its requests tell the same: an ordinary run sends the first
-     * or the second one of each route, and every few after it, more in one mode than in the other.
+     * Routes do not depend on the mode, and most of their requests are equivalent: an ordinary run sends the first
+     * or second request of each route and every 5th or 11th after it, depending on the mode.
      */
     const leavesOutOf = (place: number): (() => boolean) => createSkip(every, place % 2)
 
     const isRefusal = ({ status }: TestAnswer): boolean => [401, 403, 404].includes(status)
 
-    it('answers its own callers, so that the rest of this proves something', async () => {
+    it('answers callers of the zone itself (control)', async () => {
       for (const { prefix, request } of waysTo('zone-b')) {
         const token = prefix === '' ? b.adminToken : await tokenByPath()
         for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones', '/oauth/clients/app']) {
@@ -192,13 +192,13 @@ for (const mode of MODES) {
       return answer.json<{ access_token: string }>().access_token
     }
 
-    it('reveals nothing, on any route, to callers with tokens of another zone', async () => {
+    it('reveals and changes nothing, on any route, with tokens of another zone', async () => {
       const bearers = [a.adminToken, a.zoneToken, a.userToken, a.opaqueToken, a.refreshToken, a.idToken]
       for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         const label = `${route.method} ${route.url}`
         await unchanged('zone-b', label, async () => {
-          // Where no token is looked at, one is as good as another.
+          // Routes that read no token need only one.
           for (const bearer of route.access.by === 'bearer' ? bearers : bearers.slice(0, 1)) {
             const paths = pathsOf(route)
             for (const path of bearer === a.adminToken ? paths : paths.slice(0, 2)) {
@@ -223,12 +223,12 @@ for (const mode of MODES) {
       }
     })
 
-    it('reveals nothing, on any route, to a user of another zone who knows ids', async () => {
+    it('reveals and changes nothing, on any route, if ids are used in another zone', async () => {
       for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         await unchanged('zone-b', `${route.method} ${route.url}`, async () => {
           for (const path of pathsOf(route)) {
-            if (path.includes('app')) continue // a namesake, which is the caller's own
+            if (path.includes('app')) continue // the client of the same name in the caller's zone
             for (const bearer of [a.adminToken, a.zoneToken, a.userToken]) {
               if (leftOut()) continue
               const request = { method: route.method, ...bodyOf(route), bearer, host: hostOf('zone-a') }
@@ -240,7 +240,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('accepts on no route the session and the anti-forgery value of another zone', async () => {
+    it('rejects, on any route, session and anti-forgery token of another zone', async () => {
       for (const [place, route] of (await server.app.routes()).entries()) {
         const leftOut = leavesOutOf(place)
         const label = `${route.method} ${route.url}`
@@ -263,7 +263,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('knows no client, on any route, by the secret of its namesake', async () => {
+    it('rejects, on any route, the secret of the client of the same name in another zone', async () => {
       for (const route of (await server.app.routes()).filter(({ access }) => access.by === 'client')) {
         await unchanged('zone-b', route.url, async () => {
           for (const basic of [a.basic('app'), a.basic('root'), home.basic('root')]) {
@@ -273,7 +273,7 @@ for (const mode of MODES) {
                 const form = { grant_type: 'client_credentials', token }
                 const parameters = ['GET', 'HEAD'].includes(route.method) ? { query: form } : { form }
                 const answer = await asked(path, { method: route.method, ...way.request, ...parameters, basic })
-                // What the zone does not speak is an unknown path: in uaa it leads to the sign-in page.
+                // Disabled protocols are unknown paths: in uaa they redirect to the sign-in page.
                 const isUnknown = answer.status === 302 && answer.location().pathname.endsWith('/login')
                 const isNothing = isUnknown || /^\{"active":false\}$/.test(answer.text)
                 assert.ok(answer.status >= 400 || isNothing, `${path}: ${answer.status}`)
@@ -298,7 +298,7 @@ for (const mode of MODES) {
         { name: 'a refresh token', form: async () => ({ grant_type: 'refresh_token', refresh_token: a.refreshToken }) },
         { name: 'a passcode', form: async () => ({ grant_type: 'password', passcode: a.passcode }) },
         {
-          name: 'a token of a user, to be exchanged',
+          name: 'a user token',
           form: async () => ({
             grant_type: 'user_token',
             token: a.userToken,
@@ -307,7 +307,7 @@ for (const mode of MODES) {
           }),
         },
         {
-          name: 'a token of a user as an assertion',
+          name: 'a user token as an assertion',
           form: async () => ({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: a.userToken }),
           client: 'jwt',
         },
@@ -318,7 +318,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, form, client = 'app' } of grants) {
-        it(`gives nothing for ${name} of another one`, () =>
+        it(`rejects ${name} of another zone`, () =>
           unchanged('zone-b', name, async () => {
             for (const way of waysTo('zone-b')) {
               const request = { ...way.request, form: await form(), basic: b.basic(client) }
@@ -330,7 +330,7 @@ for (const mode of MODES) {
           }))
       }
 
-      it('knows no client by an assertion for another one, although the keys are the same', () =>
+      it('rejects a client assertion for another zone, even with the same key', () =>
         unchanged('zone-b', 'assertion', async () => {
           const form = async () => ({
             grant_type: 'client_credentials',
@@ -346,7 +346,7 @@ for (const mode of MODES) {
         }))
     })
 
-    it('says that tokens of another one are none, and revokes none of them', async () => {
+    it('reports tokens of another zone as inactive, and does not revoke them', async () => {
       for (const token of [a.userToken, a.opaqueToken, a.refreshToken, a.adminToken]) {
         const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }
         const reported = await asked('/introspect', request)
@@ -361,7 +361,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/introspect', own)).json()['active'], true)
     })
 
-    it('is left alone by revocations of a namesake and of its users', () =>
+    it('ignores revocations from other zones', () =>
       unchanged('zone-b', 'revocations', async () => {
         const paths = [`/oauth/token/revoke/user/${b.ids.user}`, `/oauth/token/revoke/${b.opaqueToken}`]
         for (const path of [...paths, `${paths[0]}/client/app`]) {
@@ -379,8 +379,8 @@ for (const mode of MODES) {
         assert.doesNotMatch(list.text, /"zid":"zone-b"/)
       }))
 
-    describe('with an administrator of another zone only', () => {
-      /** The rights that the administrator has, each alone and all at once. */
+    describe('against an administrator of another zone', () => {
+      /** A token with all rights of the administrator, and one with each alone. */
       async function administrators(): Promise<readonly string[]> {
         const all = await server.token({ grant_type: 'client_credentials' }, { basic: home.basic('admin-of-a') })
         const each = await Promise.all(
@@ -394,7 +394,7 @@ for (const mode of MODES) {
         return [all, ...each].map(answer => answer.json<{ access_token: string }>().access_token)
       }
 
-      it('authenticates no caller by a header, on any route', async () => {
+      it('rejects, on any route, a header that names the zone', async () => {
         const [all = ''] = await administrators()
         const routes = (await server.app.routes()).filter(({ access }) => access.by === 'bearer')
         for (const [place, route] of routes.entries()) {
@@ -404,7 +404,7 @@ for (const mode of MODES) {
             await unchanged(target, label, async () => {
               for (const path of pathsOf(route)) {
                 const sent = { method: route.method, ...bodyOf(route), bearer: all }
-                // Some routes are for every token of the zone, which this one is at home, also where it names that zone.
+                // Routes without scopes accept every token of its own zone, with or without the header.
                 const atHome = 'scopes' in route.access ? [{ 'x-identity-zone-id': 'svc' }, {}] : []
                 for (const more of target === 'svc' ? atHome : TO_B) {
                   if (leftOut()) continue
@@ -418,7 +418,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('authenticates no caller by what looks like an id', async () => {
+      it('rejects ids that resemble the zone id', async () => {
         const tokens = await administrators()
         const leftOut = createSkip(every)
         await unchanged('svc', 'look-alikes', () =>
@@ -442,7 +442,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('keeps the record of the zone from them, also from inside of theirs', async () => {
+      it('protects the zone record', async () => {
         const [all = ''] = await administrators()
         const body = JSON.stringify({ id: 'zone-b', subdomain: 'stolen', name: 'Stolen', active: false })
         await unchanged('svc', 'zones', () =>
@@ -481,7 +481,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('makes no copy of a provider there, and none of its own', () =>
+      it('rejects alias providers', () =>
         unchanged('svc', 'aliases', () =>
           unchanged('zone-b', 'aliases', async () => {
             const [all = ''] = await administrators()
@@ -514,7 +514,7 @@ for (const mode of MODES) {
         ))
     })
 
-    it('has not failed meanwhile, and all of its tokens are still good', async () => {
+    it('causes no faults and keeps tokens valid', async () => {
       assert.deepEqual(server.faults, [])
       for (const token of [b.userToken, b.opaqueToken]) {
         const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }

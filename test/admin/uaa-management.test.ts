@@ -1,4 +1,4 @@
-// What management answers in uaa beside what is stored, and what it takes from the configuration: row C13.
+// Management responses beyond stored records, and bootstrap clients, in uaa: row C13.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { KEYS, textOf } from '../support/keys.ts'
@@ -28,7 +28,7 @@ const bootstrap = {
 
 for (const mode of MODES) {
   const isUaa = mode === 'uaa'
-  describe(`management in ${mode}`, () => {
+  describe(`Management in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(async () => {
@@ -47,14 +47,14 @@ for (const mode of MODES) {
         .json<readonly { originKey: string; active: boolean; config: unknown }[]>()
         .map(({ originKey, active }) => `${originKey} ${active}`)
 
-    it('lists idle providers of the default zone in uaa, and no others', async () => {
+    it('lists built-in inactive providers in the default zone in uaa only', async () => {
       const active = [...(isUaa ? ['login-server true'] : []), 'svc true']
       assert.deepEqual(await origins(), [...(isUaa ? ['keystone false', 'ldap false'] : []), ...active])
       assert.deepEqual(await origins('?active_only=true'), active)
       assert.deepEqual(await origins('', 'z1.localhost:8080'), ['svc true'])
     })
 
-    it('reads the idle ones in uaa and deletes none, and a real one takes their place', async () => {
+    it('returns, but does not delete, built-in providers in uaa, and replaces them by created ones', async () => {
       for (const id of ['keystone', 'ldap', 'login-server']) {
         assert.equal((await call('GET', `/identity-providers/${id}`)).status, isUaa ? 200 : 404, id)
         assert.equal((await call('DELETE', `/identity-providers/${id}`)).status, 404, id)
@@ -73,7 +73,7 @@ for (const mode of MODES) {
       await call('DELETE', `/identity-providers/${String(made.json()['id'])}`)
     })
 
-    it('asks for the name of the key in a change of a zone with an issuer in uaa', async () => {
+    it('requires activeKeyId to update a zone with an issuer in uaa', async () => {
       const zone = { id: 'z1', subdomain: 'z1', name: 'Zone one' }
       const put = (config: object) => call('PUT', '/identity-zones/z1', { ...zone, config })
       const keys = { k1: { signingKey: textOf(KEYS.ES256) } }
@@ -95,13 +95,13 @@ for (const mode of MODES) {
         list.map(({ clientId }) => clientId),
         isUaa ? all : [],
       )
-      // cf-java-client reads no record without an icon.
+      // cf-java-client fails on a record without an icon.
       assert.ok(list.every(({ appIcon }) => appIcon === ''))
     })
   })
 
   // Partly covers configuration file: bootstrap.clients[]: signup_redirect_url; change_email_redirect_url
-  it(`takes bootstrap clients as UAA does, in ${mode}`, async () => {
+  it(`accepts bootstrap clients with unknown grant types in uaa only, in ${mode}`, async () => {
     const starting = startServer({ mode, config: { bootstrap: { ...defaultBootstrap, clients: [ODD] } } })
     if (!isUaa) return assert.rejects(starting, /magic is not an allowed grant type/)
     const server = await starting

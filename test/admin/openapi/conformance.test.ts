@@ -13,23 +13,23 @@ import { thinned } from '../../support/thinning.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Refusals of a valid request by a rule that a schema cannot say, beside the statuses below. */
+/** Errors for valid requests by rules that a schema cannot express, beside the statuses below. */
 const RULES: readonly RegExp[] = [
   /does not match the client id in the url|does not match URL path/, // the path and the body agree
-  /One of the (?:redirect_uri|post_logout_redirect_uris) is invalid/, // what a URL is, its parser says
+  /One of the (?:redirect_uri|post_logout_redirect_uris) is invalid/, // URL syntax
   /Client Secret must be|A new secret must be provided/, // the policy of the zone
-  /client secret is either empty or client/, // how many secrets there are
-  /Client secret is required for|Implicit grant should not have/, // what a grant needs
+  /client secret is either empty or client/, // the number of secrets
+  /Client secret is required for|Implicit grant should not have/, // requirements of grants
   /requires at least one redirect URL/,
-  /Client jwt configuration cannot be parsed|Invalid private_key_jwt|Invalid jwt configuration/, // JSON in a text
+  /Client jwt configuration cannot be parsed|Invalid private_key_jwt|Invalid jwt configuration/, // JSON in a string
   /Client jwt configuration with invalid URI/,
-  /Invalid federated jwt credentials/, // iss and sub go together
+  /Invalid federated jwt credentials/, // iss and sub depend on each other
   /only openid scope is allowed|authority is allowed|cannot be blank|only the internal IdP/, // §5.7
   /Invalid provider configuration|malformed_provider/, // the members of `config` depend on the type
-  /Client not found|invalid_filter|Invalid filter expression|Filter not supported|Invalid attributes/, // a text with a grammar of its own
+  /Client not found|invalid_filter|Invalid filter expression|Filter not supported|Invalid attributes/, // a string with its own grammar
   /appLaunchUrl must be a valid URL/,
   /(?:sector_identifier|initiate_login|frontchannel_logout|backchannel_logout)_uri must be an https URL/,
-  /tls_client_auth_\w+ needs token_endpoint_auth_method/, // another member
+  /tls_client_auth_\w+ needs token_endpoint_auth_method/, // depends on another member
   /frontchannel_logout_uri must have the scheme, host and port of a redirect URI/,
   /resources\[\d+\] must be an absolute URI|request_uris\[\d+\] must be an https URL/,
   /email must be provided|A (?:user)?name must be provided|Username must match|Invalid origin|alias|Password must/i, // of users
@@ -38,24 +38,24 @@ const RULES: readonly RegExp[] = [
   /Invalid attributes|Old password is incorrect|cannot be the same as the old/,
   /must be a date and time|has no scope|is not that of the path|another user|clientId is missing/, // approvals
   /enter a valid email address/,
-  /Error accessing user's approvals/, // the same, as UAA says it
+  /Error accessing user's approvals/, // the same in uaa
   /Invalid group member|does not exist|named twice|A group with displayName: .* already exists/, // of groups
   /expiresAt must be (?:in the future|within)/, // of /Codes
-  /secondFactor\.(?:groups|methods|origins):? (?:has no effect|must|there is no)/, // what there is in the zone
-  /A displayName must be provided/, // which a PATCH clears without sending another
+  /secondFactor\.(?:groups|methods|origins):? (?:has no effect|must|there is no)/, // depends on records of the zone
+  /A displayName must be provided/, // a PATCH clears it
 ]
 
 /** The same for SCIM. */
 const SCIM_RULES: readonly RegExp[] = [
-  /Unknown attribute|has no schema|schemas must be a list of strings/, // what `/scim/v2/Schemas` says
+  /Unknown attribute|has no schema|schemas must be a list of strings/, // defined by `/scim/v2/Schemas`
   /Username must match/, // of accounts of the internal provider
   /The filter is not valid|The order is not valid|The cursor does not belong|supports pages by index only/,
 ]
 
-/** What depends on the records that are there: none of that name, one already, a rule of one. */
+/** Statuses that depend on stored records: not found, duplicate, or against a rule. */
 const BY_RULE: ReadonlySet<number> = new Set([404, 409, 422])
 
-/** What a generated request cannot reach: a directory, or a client by its own token. */
+/** Operations that need more than a generated request, like an LDAP server or the token of a client itself. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
   '/identity-providers/test',
   '/password_change',
@@ -70,7 +70,7 @@ const root = {
   authorities: ['svc.admin', 'password.write', 'oauth.login'],
 }
 
-/** Whose user manages approvals. */
+/** A client whose users may manage approvals. */
 const personal = {
   client_id: 'personal',
   client_secret: 'personal-secret',
@@ -97,9 +97,9 @@ const passwordPolicy = {
 const LIST = /tx|modify/
 let count = 0
 
-/** A request that is accepted, made again for each that differs from it. */
+/** A request that is accepted, created anew for each variant. */
 interface Accepted {
-  /** Which its record has, and no other. */
+  /** Unique to its record. */
   readonly id: string
   readonly path: string
   readonly body: unknown
@@ -195,11 +195,11 @@ async function acceptedOfScim({ method, path, operation }: Place, send: Send): P
 
 type Send = (method: string, path: string, body?: unknown) => Promise<TestAnswer>
 
-/** Each member has 22 cases: this number has no divisor in common with it, so that every value has its turn. */
+/** Coprime to 22, the number of cases per member, so that every value is covered. */
 const EVERY = 13
 
 for (const [offset, mode] of MODES.entries()) {
-  describe(`the schemas of /openapi.json and what is accepted, ${mode}`, () => {
+  describe(`Schemas of /openapi.json and accepted requests in ${mode}`, () => {
     let server: TestServer
     let api: OpenApi
     let send: Send
@@ -235,7 +235,7 @@ for (const [offset, mode] of MODES.entries()) {
     })
     after(() => server.stop())
 
-    it('agree about JSON bodies', async () => {
+    it('agree on JSON bodies', async () => {
       const problems: string[] = []
       for (const place of placesOf(api)) {
         const content = place.operation.requestBody?.content['application/json']
@@ -260,11 +260,11 @@ for (const [offset, mode] of MODES.entries()) {
       assert.deepEqual(problems, [])
     })
 
-    it('agree about SCIM bodies', async () => {
+    it('agree on SCIM bodies', async () => {
       const problems: string[] = []
       for (const place of placesOf(api)) {
         const content = place.operation.requestBody?.content['application/scim+json']
-        if (!content || place.path === '/scim/v2/Me') continue // of a user, by no token of an administrator
+        if (!content || place.path === '/scim/v2/Me') continue // requires the token of a user
         const isValid = validatorOf(content.schema, api)
         const plain = await acceptedOfScim(place, send)
         for (const { label, body } of [
@@ -285,7 +285,7 @@ for (const [offset, mode] of MODES.entries()) {
       assert.deepEqual(problems, [])
     })
 
-    it('agree about messages of SCIM', async () => {
+    it('agree on SCIM messages', async () => {
       const user = await server.store.users.findByName('svc', 'svc', 'somebody')
       const patch = (operation: object) => ({
         schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
@@ -318,7 +318,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree about fields that are sent twice', async () => {
+    it('agree on repeated form fields', async () => {
       for (const path of [
         '/oauth/token',
         '/introspect',
@@ -340,7 +340,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree about what a request must say', async () => {
+    it('agree on required and invalid members', async () => {
       const issuers = { jwt_creds: [{ iss: 'https://x.example', sub: '' }] }
       const client = { client_id: 'must', client_secret: 's', authorized_grant_types: ['client_credentials'] }
       const zone = { subdomain: 'must', name: 'must' }
@@ -377,7 +377,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree that a required string is not empty', async () => {
+    it('agree that required strings must not be empty', async () => {
       for (const { method, path, operation } of placesOf(api)) {
         const form = operation.requestBody?.content['application/x-www-form-urlencoded']?.schema ?? {}
         const needed = [form['required'] ?? []].flat().map(String)
@@ -404,7 +404,7 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree about parameters of the query', async () => {
+    it('agree on query parameters', async () => {
       const problems: string[] = []
       const places = placesOf(api).filter(
         ({ method, path }) => method === 'GET' && /^\/(oauth\/clients|identity|info|approvals|Users|Groups)/.test(path),

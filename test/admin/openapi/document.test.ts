@@ -17,12 +17,12 @@ import { checkOf, errorsOf } from '../../support/openapi-checks.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-/** The schema that the OpenAPI Initiative publishes, without what it does not check: the schemas inside. */
+/** The schema of the OpenAPI Initiative; it does not check the schemas inside a document. */
 const OFFICIAL = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../support/openapi-3.1.schema.json'), 'utf8'),
 ) as Schema // a JSON Schema
 
-const laid = (routes: readonly RegisteredRoute[], mode: CompatibilityMode, queryString = false) => {
+const describedFrom = (routes: readonly RegisteredRoute[], mode: CompatibilityMode, queryString = false) => {
   const behaviour = behaviourOf(mode)
   return describeRoutes({
     routes,
@@ -90,7 +90,7 @@ const servers: readonly Kind[] = [
 ]
 
 for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of servers) {
-  describe(`the document of /openapi.json in ${title}`, () => {
+  describe(`/openapi.json in ${title}`, () => {
     let server: TestServer
     let document: OpenApi
     before(async () => {
@@ -100,12 +100,12 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
     after(() => server.stop())
 
     // Covers GET /openapi.json: 200 document
-    it('is OpenAPI 3.1 by the schema of its authors', () => {
+    it('is valid OpenAPI 3.1', () => {
       const check = checkOf(OFFICIAL)
       assert.ok(check(document), errorsOf(check))
     })
 
-    it('has one id for each operation, and refers to nothing that does not exist', () => {
+    it('has unique operation ids and no dangling references', () => {
       const ids = placesOf(document).map(({ operation }) => operation.operationId)
       assert.equal(new Set(ids).size, ids.length)
       const refs = new Set(refsIn(document))
@@ -113,7 +113,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       for (const ref of refs) assert.notEqual(memberAt(document, ref), undefined, ref)
     })
 
-    it('declares exactly the parameters of each path', () => {
+    it('declares exactly the path parameters', () => {
       for (const { method, path, operation } of placesOf(document)) {
         const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
         const declared = (operation.parameters ?? []).filter(each => each.in === 'path').map(each => each.name)
@@ -121,7 +121,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       }
     })
 
-    it('has schemas that compile, and examples that fit them', () => {
+    it('has valid schemas and matching examples', () => {
       type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>
       const compiled = new Set<unknown>()
       const compile = (schema: Schema) => {
@@ -144,7 +144,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       assert.ok(compiled.size > 20)
     })
 
-    it('has examples that fit a server with this service name', () => {
+    it('has examples with the service name of the server', () => {
       assert.doesNotMatch(
         JSON.stringify(document),
         /"(?:origin|originKey|zoneId)":"uaa"|"uaa\.(?:admin|user|resource)"/,
@@ -152,11 +152,11 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
     })
 
     // Covers GET /openapi.json: rule: every route and who may call it
-    it('has every route of the table but those that only refuse, and each with who may call it', async () => {
+    it('documents every route that can succeed, with its authorization', async () => {
       const documented = new Map(placesOf(document).map(place => [`${place.method} ${place.path}`, place.operation]))
       const served = (await server.app.routes()).filter(({ method, refuses }) => method !== 'HEAD' && !refuses)
       const below = (url: string) => (`${url}/`.startsWith(`${basePath}/`) ? url.slice(basePath.length) || '/' : url)
-      // A base path has some of them twice, here and at the origin.
+      // With a base path, some routes are also served at the root.
       assert.equal(documented.size, new Set(served.map(({ method, url }) => `${method} ${below(url)}`)).size)
       for (const { method, url, access } of served) {
         const path = below(url)
@@ -176,7 +176,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       }
     })
 
-    it('says which refusals have no body', () => {
+    it('documents errors without a body', () => {
       const answer = placesOf(document).find(({ method, path }) => method === 'PUT' && path === '/identity-zones/{id}')
       const { description, 'x-body-may-be-absent': isAbsent = false } = Object(
         answer?.operation.responses[404],
@@ -189,25 +189,25 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
       )
     })
 
-    it('describes every route in words', async () => {
-      const { undescribed } = laid(await server.app.routes(), mode, 'jwt' in config)
+    it('has a description of every route', async () => {
+      const { undescribed } = describedFrom(await server.app.routes(), mode, 'jwt' in config)
       if (basePath === '') assert.deepEqual(undescribed, [], 'add them to a file in src/admin/openapi/')
       for (const { method, path, operation } of placesOf(document)) {
         assert.ok(!operation.tags.includes('Other'), `${method} ${path} needs a description in src/admin/openapi/`)
       }
     })
 
-    it('describes nothing that is not served', {
+    it('describes only routes that are served', {
       skip: basePath !== '' && 'the routes begin with the path',
     }, async () => {
       assert.deepEqual(
-        laid(await server.app.routes(), mode, 'jwt' in config).unrouted,
+        describedFrom(await server.app.routes(), mode, 'jwt' in config).unrouted,
         [],
-        'take them out of src/admin/openapi/',
+        'remove them from src/admin/openapi/',
       )
     })
 
-    it('leaves out only what refuses', async () => {
+    it('omits only routes that always refuse', async () => {
       const refusing = (await server.app.routes()).filter(({ refuses }) => refuses)
       assert.ok(refusing.length > 20)
       const { access_token } = (
@@ -224,11 +224,11 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
   })
 }
 
-describe('a route without a description', () => {
-  it('is in the document with the facts of the table, and is reported', () => {
+describe('A route without a description', () => {
+  it('is documented from the route table and reported', () => {
     const access = { by: 'bearer', scopes: ['plants.read'] } as const
     const planted = { method: 'GET', url: '/planted/:id', access, audience: 'api' } as const
-    const { document, undescribed, unrouted } = laid([planted], 'standard')
+    const { document, undescribed, unrouted } = describedFrom([planted], 'standard')
     assert.deepEqual(undescribed, ['GET /planted/:id'])
     assert.ok(unrouted.includes('POST /oauth/token'))
     const operation = (document as unknown as OpenApi).paths['/planted/{id}']?.['get'] // as JSON it is one
@@ -237,7 +237,7 @@ describe('a route without a description', () => {
     assert.deepEqual(Object.keys(operation?.responses ?? {}), ['400', '401', '403', '404', '405', '414', '500', '503'])
   })
 
-  it('is left out when all that it does is to refuse', () => {
+  it('is omitted if it always refuses', () => {
     const refusal = {
       method: 'PUT',
       url: '/planted',
@@ -245,14 +245,14 @@ describe('a route without a description', () => {
       audience: 'api',
       refuses: true,
     } as const
-    assert.deepEqual(laid([refusal], 'standard').undescribed, [])
+    assert.deepEqual(describedFrom([refusal], 'standard').undescribed, [])
   })
 })
 
 describe('GET /openapi.json', () => {
   for (const mode of MODES) {
     // Covers GET /openapi.json: 304 not modified
-    it(`answers every caller, and a cache that revalidates, in ${mode}`, async () => {
+    it(`requires no authentication, and answers 304 to a matching ETag, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const answer = await server.send('/openapi.json', { host: 'nowhere.example' })
@@ -278,7 +278,7 @@ describe('GET /openapi.json', () => {
     })
   }
 
-  it('reveals nothing about accounts and zones', async () => {
+  it('reveals no accounts, secrets or keys', async () => {
     const server = await startServer()
     const { text } = await server.send('/openapi.json')
     await server.stop()
@@ -289,7 +289,7 @@ describe('GET /openapi.json', () => {
 describe('GET /docs', () => {
   for (const mode of MODES) {
     // Covers GET /docs: page: every operation by area
-    it(`shows every operation with who may call it, and scripts that are files, in ${mode}`, async () => {
+    it(`lists every operation with its authorization, without inline scripts, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const document = (await server.send('/openapi.json')).json<OpenApi>()
@@ -298,7 +298,7 @@ describe('GET /docs', () => {
         assert.match(String(page.headers['content-type']), /^text\/html/)
         assert.match(page.text, /<html lang="en"/)
         assert.equal(page.headers['content-language'], 'en')
-        assert.equal(page.text.match(/<script/g)?.length, 2, 'and the one of every page')
+        assert.equal(page.text.match(/<script/g)?.length, 2, 'its own and the script of every page')
         assert.match(
           page.text,
           /<script src="\/resources\/docs\.js\?v=[\w-]+" data-explorer="\/resources\/rapidoc\.js\?v=/,
@@ -320,7 +320,7 @@ describe('GET /docs', () => {
     })
   }
 
-  it('leads to the document of the zone where it is addressed by path', async () => {
+  it('links to /openapi.json of the zone in the path', async () => {
     const server = await startServer()
     try {
       const page = await server.send('/z/default/docs')

@@ -9,7 +9,7 @@ import { startServer } from '../../support/server.ts'
 
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex')
 
-describe('the explorer of the interface', () => {
+describe('API explorer script', () => {
   let server: TestServer
   let base: string
   before(async () => {
@@ -23,7 +23,7 @@ describe('the explorer of the interface', () => {
   const read = (headers: Readonly<Record<string, string>> = {}, method = 'GET') =>
     fetch(base + explorerUrl(''), { method, headers: { 'accept-encoding': 'identity', ...headers } })
 
-  it('is the file of the package', () => {
+  it('matches the recorded hash', () => {
     const file = readFileSync(EXPLORER_FILE)
     assert.equal(sha256(gunzipSync(file)), EXPLORER_SHA256, 'run node scripts/explorer.ts')
     assert.ok(file.length < 220_000)
@@ -37,7 +37,7 @@ describe('the explorer of the interface', () => {
     { encodings: 'identity', want: null },
     { encodings: 'x-gzip-not', want: null },
   ]) {
-    it(`is sent as ${String(want)} for ${encodings}, to be kept`, async () => {
+    it(`is served with content encoding ${String(want)} for ${encodings}, and cacheable`, async () => {
       const answer = await read({ 'accept-encoding': encodings })
       assert.equal(answer.status, 200)
       assert.equal(answer.headers.get('content-encoding'), want)
@@ -49,7 +49,7 @@ describe('the explorer of the interface', () => {
     })
   }
 
-  it('is not sent again to anyone who has it', async () => {
+  it('answers 304 to a matching If-None-Match', async () => {
     const etag = (await read({}, 'HEAD')).headers.get('etag') ?? ''
     assert.match(etag, /^"rapidoc-/)
     assert.equal((await read({ 'if-none-match': etag })).status, 304)
@@ -58,7 +58,7 @@ describe('the explorer of the interface', () => {
     await other.body?.cancel() // unread, it would keep the connection and so the server open for more than a minute
   })
 
-  it('is loaded by no other page', async () => {
+  it('is loaded only by /docs', async () => {
     for (const path of ['/login', '/error', '/nowhere']) {
       assert.doesNotMatch((await server.send(path)).text, /rapidoc|docs\.js/, path)
     }

@@ -1,5 +1,5 @@
-// Every operation of the document, asked in every way that the document calls right and in those that it calls wrong: each
-// answer must be one that it tells of, and none a fault.
+// Sends valid and invalid requests to every operation of the document: each response must be documented, and none a server
+// error.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -77,7 +77,7 @@ const bootstrap = {
   ],
 }
 
-/** What fields are filled with that must be something in particular. */
+/** Values of fields that need a certain one. */
 const FORM: Readonly<Record<string, string>> = {
   grant_type: 'client_credentials',
   username: 'joel',
@@ -91,16 +91,16 @@ const FORM: Readonly<Record<string, string>> = {
   filter: 'userName eq "joel"',
 }
 
-/** Optional fields without which nothing is done: others may stand in their place. */
+/** Optional fields that a successful request needs; others may replace them. */
 const ALSO: Readonly<Record<string, readonly string[]>> = {
   '/authenticate': ['password'],
   '/oauth/par': ['response_type', 'redirect_uri'],
 }
 
-/** Headers without which nothing is done. */
+/** Headers that a successful request needs. */
 const HEADERS: Readonly<Record<string, string>> = { 'If-Match': '*' }
 
-/** What is said of an operation that no generated request can succeed at: it needs what no document describes. */
+/** Operations that cannot succeed with a generated request, because they need the state in the comment. */
 const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'GET /.well-known/oauth-protected-resource', // in uaa a zone that has it
   'POST /connect/register', // a zone that lets clients register
@@ -140,16 +140,16 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'PUT /scim/v2/Me', // the very account, but for its name
 ])
 
-/** Of the requests that are wrong; where it begins moves on from operation to operation. */
+/** Every ninth invalid request is sent; the offset moves on with each operation. */
 const EVERY = 9
 
 /** A server with all users and clients of its document. */
 class World {
   readonly server: TestServer
   readonly api: OpenApi
-  /** Ids of what is there, by the name of the path parameter. */
+  /** Ids of existing records, by path parameter. */
   ids: Readonly<Record<string, string>> = {}
-  /** Ids that the server gave. */
+  /** Ids of created records. */
   made: Readonly<Record<string, string>> = {}
   readonly tokens: Readonly<
     Record<'owner' | 'finder' | 'root' | 'stranger' | 'person' | 'z1-admin' | 'spare' | 'doomed' | 'stored', string>
@@ -193,7 +193,7 @@ class World {
     return new World(server, api, tokens)
   }
 
-  /** Notes what of an answer the document does not say. */
+  /** Records how a response differs from the document. */
   judge({ method, path, operation }: Place, answer: TestAnswer, request: TestRequest, label: string): void {
     this.asked += 1
     const sent = (request.form ? JSON.stringify(request.form) : (request.body?.toString() ?? '')).slice(0, 200)
@@ -228,7 +228,7 @@ class World {
   }
 }
 
-/** The least that the document calls right. */
+/** A minimal valid request. */
 function draftOf({ method, path, operation }: Place, world: World, csrf: string): Draft {
   const values = Object.fromEntries(
     parametersIn(operation, 'path').map(({ name }) => [name, world.ids[name] ?? 'joel']),
@@ -257,13 +257,13 @@ function draftOf({ method, path, operation }: Place, world: World, csrf: string)
   }
 }
 
-/** Examples of members name users that do not exist. */
+/** Replaces the id of the examples by that of an existing user. */
 const withMembers = (example: unknown, { ids }: World): unknown =>
   example === undefined
     ? undefined
     : JSON.parse(JSON.stringify(example).replaceAll('6f0b1c1e-7a0f-4b58-9a55-0c8f3b1d2e90', ids['userId'] ?? ''))
 
-/** A group with a member and a mapping, and one of a zone, made again where an earlier request took them. */
+/** Creates a group with a member and a mapping, and one for a zone, unless they exist. */
 async function prepareGroups(
   { store, clock }: TestServer,
   { method, path }: Place,
@@ -289,7 +289,7 @@ async function prepareGroups(
   return { ...mapping, id, memberId: userId, userId, zoneId: 'gz', scope: 'admin' }
 }
 
-/** The code of a text that is kept for a minute. */
+/** The code of a text that is stored for a minute. */
 async function keptText({ store, clock }: TestServer): Promise<string> {
   const zone = (await store.zones.find('svc')) ?? assert.fail()
   const text = { data: '{}', expiresAt: new Date(clock.now().getTime() + 60_000) }
@@ -298,7 +298,7 @@ async function keptText({ store, clock }: TestServer): Promise<string> {
 
 const schemesOf = ({ security }: Operation): ReadonlySet<string> => new Set(security.flatMap(each => Object.keys(each)))
 
-/** All callers that the document allows, each as what is added to a request. */
+/** The credentials of all callers that the document allows. */
 function callersOf({ operation, path }: Place, world: World): readonly TestRequest[] {
   const schemes = schemesOf(operation)
   const { finder, owner, root, person } = world.tokens
@@ -321,14 +321,14 @@ async function openBrowser(world: World, place: Place): Promise<{ browser: Brows
   return { browser, csrf: browser.csrf }
 }
 
-/** What a POST makes, with its id in the answer. */
+/** Records that a POST creates, with their id in the response. */
 const MADE: Readonly<Record<string, string>> = {
   '/identity-providers': 'provider',
   '/scim/v2/Users': 'scimUser',
   '/scim/v2/Groups': 'scimGroup',
 }
 
-/** What the ids in the paths of SCIM stand for. */
+/** The records of the ids in SCIM paths. */
 const SCIM_KINDS: Readonly<Record<string, string>> = {
   '/scim/v2/Users/{id}': 'scimUser',
   '/scim/v2/Groups/{id}': 'scimGroup',
@@ -336,18 +336,17 @@ const SCIM_KINDS: Readonly<Record<string, string>> = {
   '/scim/v2/Schemas/{id}': 'scimSchema',
 }
 
-/** What is right. */
 async function sendValidRequests(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
   for (const request of callersOf(place, world)) {
-    const answer = await world.send(place, draft, { label: 'right', request, ...person })
+    const answer = await world.send(place, draft, { label: 'valid', request, ...person })
     const kind = MADE[place.path]
     if (answer.status === 201 && kind !== undefined) {
       world.made = { ...world.made, [kind]: answer.json<{ id: string }>().id }
     }
     await world.send(place, draft, {
-      label: 'right, as JSON',
+      label: 'valid, as JSON',
       request: { ...request, headers: { accept: 'application/json' } },
       ...person,
     })
@@ -359,38 +358,38 @@ const HUGE = 'x'.repeat(1_100_000)
 const JSON_TYPE = { 'content-type': 'application/json' }
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Requests that are wrong in what carries them. */
-const crooked = (draft: Draft): readonly (readonly [label: string, request: TestRequest])[] => [
+/** Requests with an invalid envelope: host, headers or body syntax. */
+const malformed = (draft: Draft): readonly (readonly [label: string, request: TestRequest])[] => [
   ['an unknown zone', { host: 'nowhere.localhost:8080' }],
-  ['a zone that is off', { host: 'off.localhost:8080' }],
+  ['an inactive zone', { host: 'off.localhost:8080' }],
   ['another zone', { host: 'z1.localhost:8080' }],
   ['into another zone', { headers: { 'x-identity-zone-id': 'z1' } }],
   ['into an unknown zone', { headers: { 'x-identity-zone-subdomain': 'nowhere' } }],
-  ['a page elsewhere', { headers: { origin: 'https://evil.example' } }],
+  ['a foreign origin', { headers: { origin: 'https://evil.example' } }],
   ['a browser', { headers: { accept: 'text/html' } }],
   ['a bad accept', { headers: { accept: ';;q=,' } }],
   ...(draft.method === 'GET'
     ? []
     : ([
         ['another type', { body: '<a/>', headers: { 'content-type': 'text/xml' } }],
-        ['half a JSON', { body: '{"a":', headers: JSON_TYPE }],
-        ['a JSON text', { body: '"x"', headers: JSON_TYPE }],
+        ['truncated JSON', { body: '{"a":', headers: JSON_TYPE }],
+        ['a JSON string', { body: '"x"', headers: JSON_TYPE }],
         ['a JSON null', { body: 'null', headers: JSON_TYPE }],
         ['a deep JSON', { body: '['.repeat(5000), headers: JSON_TYPE }],
         ['a prototype', { body: '{"__proto__":{"x":1}}', headers: JSON_TYPE }],
         ['an empty object', { body: '{}', headers: JSON_TYPE }],
         ['an empty list', { body: '[]', headers: JSON_TYPE }],
-        ['no UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]), headers: JSON_TYPE }],
+        ['invalid UTF-8', { body: Buffer.from([0x7b, 0xff, 0x7d]), headers: JSON_TYPE }],
         ['no body', { body: '', headers: JSON_TYPE }],
         ['a huge JSON', { body: `{"a":"${HUGE}"}`, headers: JSON_TYPE }],
         ['a huge form', { body: `a=${HUGE}`, headers: FORM_TYPE }],
         ['a bad form', { body: 'a=%zz', headers: FORM_TYPE }],
-        ['a doubled field', { body: 'client_id=app&client_id=app&token=x&token=y', headers: FORM_TYPE }],
+        ['a repeated field', { body: 'client_id=app&client_id=app&token=x&token=y', headers: FORM_TYPE }],
       ] as const)),
 ]
 
-/** Requests that are wrong in what they say. */
-function* wrong(draft: Draft, { operation }: Place): Generator<readonly [label: string, draft: Draft]> {
+/** Requests with invalid content. */
+function* invalid(draft: Draft, { operation }: Place): Generator<readonly [label: string, draft: Draft]> {
   for (const query of withoutEach(draft.query, Object.keys(draft.query))) {
     yield ['a parameter is missing', { ...draft, query: query as Draft['query'] }] // texts, as before
   }
@@ -430,7 +429,6 @@ function* wrong(draft: Draft, { operation }: Place): Generator<readonly [label: 
   if (isList) yield ['the same twice', { ...draft, json: [record, record] }]
 }
 
-/** What is wrong. */
 async function sendInvalidRequests(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
@@ -452,19 +450,19 @@ async function sendInvalidRequests(world: World, place: Place): Promise<void> {
     await world.send(place, draft, { label: 'a wrong client', request: { basic } })
   }
   await world.send(place, draft, { label: 'a broken header', request: { headers: { authorization: 'Basic %%%' } } })
-  for (const [label, request] of thinned(crooked(draft), EVERY, (world.turn += 1))) {
+  for (const [label, request] of thinned(malformed(draft), EVERY, (world.turn += 1))) {
     const { form: _, json: __, ...bodiless } = draft
     const base = request.body === undefined ? draft : bodiless
     await world.send(place, base, { label, request: { ...caller, ...request }, ...person })
     if (person) await world.send(place, base, { label: `${label}, signed out`, request })
   }
-  for (const [label, crookedDraft] of thinned(wrong(draft, place), EVERY, world.turn)) {
-    await world.send(place, crookedDraft, { label, request: caller, ...person })
+  for (const [label, invalidDraft] of thinned(invalid(draft, place), EVERY, world.turn)) {
+    await world.send(place, invalidDraft, { label, request: caller, ...person })
   }
 }
 
-/** What the document's schemas describe, by chance; the same each time. */
-async function askAtRandom(world: World, place: Place): Promise<void> {
+/** Sends random requests drawn from the schemas, with a fixed seed. */
+async function sendRandomRequests(world: World, place: Place): Promise<void> {
   const person = await openBrowser(world, place)
   const draft = draftOf(place, world, person?.csrf ?? '')
   const [request = {}] = callersOf(place, world)
@@ -479,7 +477,7 @@ async function askAtRandom(world: World, place: Place): Promise<void> {
   })
   for (const { query, body } of fc.sample(arbitrary, { numRuns: runs(12), seed: 2 })) {
     const texts = Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]))
-    const fields = draft.form ? Object.entries(Object(body) as Readonly<Record<string, string>>) : [] // a form's schema has texts
+    const fields = draft.form ? Object.entries(Object(body) as Readonly<Record<string, string>>) : [] // a form's schema has strings
     const form = Object.fromEntries(fields)
     const drawn = {
       ...draft,
@@ -487,15 +485,15 @@ async function askAtRandom(world: World, place: Place): Promise<void> {
       ...(draft.form && { form: { ...draft.form, ...form, ...(person && onlyCsrf(draft.form)) } }),
       ...(draft.json !== undefined && { json: body }),
     }
-    await world.send(place, drawn, { label: 'by chance', request, ...person })
+    await world.send(place, drawn, { label: 'random', request, ...person })
   }
 }
 
-/** Most of what forms of pages say is looked at only behind the anti-forgery value. */
+/** Most fields of page forms are validated only after the anti-forgery token. */
 const onlyCsrf = (form: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name.endsWith('Csrf')))
 
-/** Gives the user one of everything, and tells the id of the passkey. */
+/** Adds one factor of each kind to the user, and returns the id of the passkey. */
 async function prepareFactors(server: TestServer, userId = ''): Promise<string> {
   const { factors } = server.store
   await giveFactor(server, userId, 'totp')
@@ -506,7 +504,7 @@ async function prepareFactors(server: TestServer, userId = ''): Promise<string> 
   return userId
 }
 
-/** The order in which nothing is taken away before it was asked for. */
+/** Deletes come last. */
 const ORDER = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE']
 const byOrder = (a: Place, b: Place): number =>
   ORDER.indexOf(a.method) - ORDER.indexOf(b.method) || (isEnd(a) && isEnd(b) ? b.path.length - a.path.length : 0)
@@ -531,7 +529,7 @@ const servers = [
 ] as const
 
 for (const { name: title, mode, config, paths } of servers) {
-  describe(`the operations of /openapi.json in ${title}`, () => {
+  describe(`Operations of /openapi.json in ${title}`, () => {
     let world: World
     let known: Readonly<Record<string, string>>
     before(async () => {
@@ -556,7 +554,7 @@ for (const { name: title, mode, config, paths } of servers) {
     })
     after(() => world.server.stop())
 
-    /** The same names stand for different things in different places. */
+    /** Sets the ids for the path, because the same parameter names different records. */
     async function at(place: Place): Promise<Place> {
       const { path } = place
       const kind = path.startsWith('/identity-zones') ? 'zone' : path.endsWith('/status') ? 'internal' : 'provider'
@@ -573,14 +571,14 @@ for (const { name: title, mode, config, paths } of servers) {
     }
 
     // Covers GET /openapi.json: rule: statuses and bodies are those that are answered
-    it('answer as documented, to valid and invalid requests, and never with a server error', async () => {
+    it('answer valid and invalid requests as documented, never with a server error', async () => {
       const places = placesOf(world.api).toSorted(byOrder)
       const wanted = places.filter(({ path }) => paths.test(path))
       assert.ok(wanted.length > 10)
       for (const place of wanted.filter(each => !isEnd(each))) await sendValidRequests(world, await at(place))
       for (const place of wanted) {
         await sendInvalidRequests(world, await at(place))
-        await askAtRandom(world, await at(place))
+        await sendRandomRequests(world, await at(place))
       }
       for (const place of wanted.filter(isEnd)) {
         await sendValidRequests(world, await at(place))

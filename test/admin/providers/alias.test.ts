@@ -33,7 +33,7 @@ const bootstrap = {
 }
 
 for (const mode of MODES) {
-  describe(`copies of providers in another zone, in ${mode}`, () => {
+  describe(`Alias providers in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -63,7 +63,7 @@ for (const mode of MODES) {
       // Covers configuration file: login.aliasEntitiesEnabled
       // Covers Identity provider record: aliasId; aliasZid
       // Covers alias providers: create
-      it(`are made with their record of type ${String(make('x')['type'])}, like it, and reported`, async () => {
+      it(`are created as copies of a ${String(make('x')['type'])} provider, each with an audit event`, async () => {
         const events = created().length
         const record = await api.create(aliased(make('corp')))
         assert.equal(record.aliasZid, 'z1')
@@ -85,14 +85,14 @@ for (const mode of MODES) {
       })
     }
 
-    it('have the secret too, sealed for where they are', async () => {
+    it('include the secret, encrypted for their own zone', async () => {
       await api.create(aliased(oidc('corp')))
       const copy = await server.store.providers.findByOrigin('z1', 'corp')
       assert.ok(copy)
       assert.equal(openProviderSecrets(copy, vault).config['relyingPartySecret'], `${SECRET_MARK} of corp`)
     })
 
-    it('can be made later, and from the other zone', async () => {
+    it('can be created later, and from the other zone', async () => {
       const record = await api.create(oidc('corp'))
       const later = (await put(record, { aliasZid: 'z1' })).json<ProviderAnswer>()
       assert.equal((await api.read(String(later.aliasId), Z1)).aliasId, record.id)
@@ -101,7 +101,7 @@ for (const mode of MODES) {
     })
 
     // Covers alias providers: update
-    it('change with their record, and it with them, secrets included', async () => {
+    it('are updated with the original, including secrets, in both directions', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const changed = await put(record, { name: 'Renamed', active: false })
       assert.equal(changed.status, 200, changed.text)
@@ -116,13 +116,17 @@ for (const mode of MODES) {
       assert.equal(openProviderSecrets(stored, vault).config['relyingPartySecret'], `${SECRET_MARK} 2`)
     })
 
-    it('are made again where they were lost', async () => {
+    it('are recreated if missing', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const copy = await server.store.providers.findForChange('z1', String(record.aliasId))
       assert.ok(copy)
       await server.store.providers.apply('z1', { kind: 'delete', ...copy })
       await addChief('corp')
-      assert.equal((await put(record, { name: 'Renamed' }, { as: 'writer' })).status, 403, 'who may not make one')
+      assert.equal(
+        (await put(record, { name: 'Renamed' }, { as: 'writer' })).status,
+        403,
+        'a caller who may not create it',
+      )
       const changed = await put(record, { name: 'Renamed' })
       assert.equal(changed.status, 200, changed.text)
       const { aliasId } = changed.json<ProviderAnswer>()
@@ -132,7 +136,7 @@ for (const mode of MODES) {
     })
 
     // Covers alias providers: delete
-    it('go with their record, and the accounts of both', async () => {
+    it('are deleted with the original and the accounts of both', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
       for (const zoneId of ['svc', 'z1']) {
@@ -156,23 +160,31 @@ for (const mode of MODES) {
       // Covers alias providers: error: rule violated
       { name: 'in a zone that does not exist', json: aliased(oidc('corp'), 'nowhere') },
       { name: 'in a zone that is not active', json: aliased(oidc('corp'), 'z2') },
-      { name: 'in the same zone', json: aliased(oidc('corp'), 'svc') },
-      { name: 'in the same other zone', json: aliased(oidc('corp'), 'z1'), call: Z1 },
+      { name: 'in the zone of the provider', json: aliased(oidc('corp'), 'svc') },
+      {
+        name: 'in the zone of the provider, if it is not the default zone',
+        json: aliased(oidc('corp'), 'z1'),
+        call: Z1,
+      },
       { name: 'between two other zones', json: aliased(oidc('corp'), 'z3'), call: Z1 },
-      { name: 'of a directory', json: aliased(ldap()) },
+      { name: 'of an LDAP provider', json: aliased(ldap()) },
       { name: 'of an unknown type', json: aliased({ type: 'x', originKey: 'x', name: 'x' }) },
-      { name: 'with an id that was made up', json: { ...aliased(oidc('corp')), aliasId: 'mine' } },
-      { name: 'with an id and no zone', json: { ...oidc('corp'), aliasId: 'mine' } },
+      { name: 'with an invented aliasId', json: { ...aliased(oidc('corp')), aliasId: 'mine' } },
+      { name: 'with aliasId but without aliasZid', json: { ...oidc('corp'), aliasId: 'mine' } },
       // A right to add providers to the default zone is a right to decide who its users are.
       {
-        name: 'of an administrator of the other zone only',
+        name: 'by an administrator of only the other zone',
         json: aliased(oidc('corp'), 'svc'),
         call: { ...Z1, as: 'z1-admin' },
       },
-      { name: 'of the other zone’s own administrator', json: aliased(oidc('corp'), 'svc'), call: { host: HOST_OF_Z1 } },
+      {
+        name: 'by an administrator inside the other zone',
+        json: aliased(oidc('corp'), 'svc'),
+        call: { host: HOST_OF_Z1 },
+      },
     ]
     for (const { name, json, call = {} } of refused) {
-      it(`are refused ${name}, and nothing is made`, async () => {
+      it(`are rejected ${name}`, async () => {
         const answer = await api.call({ method: 'POST', json, ...call })
         assert.equal(answer.status, 422, answer.text)
         assert.equal(answer.json()['originKey'], json['originKey'])
@@ -181,7 +193,7 @@ for (const mode of MODES) {
     }
 
     // Covers alias providers: error: origin taken in the alias zone
-    it('are refused where the origin, or the issuer, is taken', async () => {
+    it('are rejected if the origin or the issuer is taken', async () => {
       await api.create(oidc('corp'), Z1)
       assert.equal((await api.call({ method: 'POST', json: aliased(oidc('corp')) })).status, 409)
       const twin = aliased(oidc('other', { issuer: 'https://corp.example' }))
@@ -189,7 +201,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.providers.list('svc')).length, 1)
     })
 
-    it('stay where they are', async () => {
+    it('cannot be moved, removed or given another type', async () => {
       const record = await api.create(aliased(oidc('corp')))
       for (const change of [
         { aliasId: null },
@@ -205,7 +217,7 @@ for (const mode of MODES) {
       assert.equal((await api.read(record.id)).name, record.name)
     })
 
-    it('are changed and deleted from the other zone by the administrator of the server only', async () => {
+    it('can be changed and deleted from the other zone only by an administrator of the default zone', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const copy = await api.read(String(record.aliasId), Z1)
       for (const call of [{ ...Z1, as: 'z1-admin' }, { ...Z1, as: 'z1-writer' }, { host: HOST_OF_Z1 }]) {
@@ -216,7 +228,7 @@ for (const mode of MODES) {
       assert.equal((await api.read(record.id)).name, record.name)
     })
 
-    /** An account of the origin in the other zone, which may change providers there. */
+    /** Adds an account of the origin to the other zone, with the right to change providers there. */
     async function addChief(origin: string): Promise<void> {
       const { store } = server
       const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
@@ -227,7 +239,7 @@ for (const mode of MODES) {
       await store.groups.insertMember('z1', { groupId, memberId: id, memberType: 'USER', origin: 'svc' })
     }
 
-    it('keep what they trust where their users administer the other zone and the caller does not', async () => {
+    it('keep their endpoints if their users administer the other zone and the caller does not', async () => {
       await addChief('corp')
       const record = await api.create(aliased(oidc('corp')))
       const config = { ...record.config, tokenKeyUrl: 'https://evil.example/keys' }
@@ -240,7 +252,7 @@ for (const mode of MODES) {
       assert.equal((await put(plain, { config })).status, 200)
     })
 
-    it('are not made for an origin whose users administer the other zone, by who does not', async () => {
+    it('are not created by a caller with fewer rights in the other zone than users of the origin', async () => {
       await addChief('partner')
       const answer = await api.call({ method: 'POST', json: aliased(oidc('partner')), as: 'writer' })
       assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
@@ -249,7 +261,7 @@ for (const mode of MODES) {
       assert.equal((await put(record, { aliasZid: 'z1' })).status, 200)
     })
 
-    it('of which one was changed meanwhile lose nothing', async () => {
+    it('are not overwritten after a concurrent change', async () => {
       const record = await api.create(aliased(oidc('corp')))
       const stored = await server.store.providers.findForChange('svc', record.id)
       const copy = await server.store.providers.findForChange('z1', String(record.aliasId))
@@ -263,7 +275,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`a provider with a copy while there may be none, in ${mode}`, () => {
+  describe(`A provider with an alias while aliases are disabled in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -272,7 +284,7 @@ for (const mode of MODES) {
     after(() => server.stop())
 
     // Covers DELETE /identity-providers/{id}: error: alias while disabled
-    it('is neither changed nor deleted, and no copy is made', async () => {
+    it('cannot be changed or deleted, and no alias can be created', async () => {
       const record = await api.create(oidc('corp'))
       const stored = await server.store.providers.findForChange('svc', record.id)
       assert.ok(stored)

@@ -42,10 +42,10 @@ const matrix: readonly Row[] = [
   { as: 'admin', where: { ...IN_Z1, ...Z1 }, read: 403, write: 403 },
 ]
 const placeOf = ({ host, headers }: ProviderCall = {}): string =>
-  [host ?? 'the default zone', ...Object.values(headers ?? {}).map(zone => `with a header for ${zone}`)].join(' ')
+  [host ?? 'the default zone', ...Object.values(headers ?? {}).map(zone => `with the zone header ${zone}`)].join(' ')
 
 for (const mode of MODES) {
-  describe(`who may change identity providers, in ${mode}`, () => {
+  describe(`Authorization of /identity-providers in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -59,7 +59,7 @@ for (const mode of MODES) {
     const zoneOf = ({ host, headers }: ProviderCall = {}): string => ((host ?? headers) ? 'z1' : 'svc')
 
     for (const { as, where = {}, read, write } of matrix) {
-      it(`${as} in ${placeOf(where)}: reading ${read}, writing ${write}`, async () => {
+      it(`answers ${as} in ${placeOf(where)} with ${read} to reads and ${write} to writes`, async () => {
         const zone = zoneOf(where)
         assert.equal((await api.call({ as, ...where })).status, read)
         const internal = await server.store.providers.findByOrigin(zone, 'svc')
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('reveals nothing without a token, and reads no body', async () => {
+    it('requires a token before reading the body', async () => {
       for (const [method, path] of [
         ['GET', ''],
         ['POST', ''],
@@ -108,7 +108,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('says what would have been enough', async () => {
+    it('names the required scopes', async () => {
       const answer = await api.call({ as: 'stranger' })
       assert.deepEqual(
         [answer.json()['error'], answer.json()['scope']],
@@ -116,7 +116,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('shows and changes in one zone nothing of another', async () => {
+    it('answers 404 for providers of another zone', async () => {
       const here = await api.create(oidc('here'))
       const there = await api.create(oidc('there'), Z1)
       assert.equal((await api.call({ path: `/${there.id}` })).status, 404)

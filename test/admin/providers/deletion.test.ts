@@ -21,7 +21,7 @@ const policy = {
 const internal = (config: Members): Members => ({ type: 'svc', originKey: 'svc', name: 'Inside', config })
 
 for (const mode of MODES) {
-  describe(`deleting an identity provider, in ${mode}`, () => {
+  describe(`DELETE /identity-providers/{id} in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -33,7 +33,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** An account of the origin with a membership, a decision, a token and a session. */
+    /** Creates an account of the origin with a group membership, an approval, a token and a session. */
     async function settle(origin: string, userName: string): Promise<User> {
       const now = server.clock.now()
       const expiresAt = addSeconds(now, 600)
@@ -84,7 +84,7 @@ for (const mode of MODES) {
 
     // Partly covers audit trail: EntityDeletedEvent
     // Covers DELETE /identity-providers/{id}: rawConfig; response: deleted record; rule: users of the origin go
-    it('answers the record, and takes the accounts of its origin along, with all that is theirs', async () => {
+    it('returns the provider, and deletes the users of its origin with their data', async () => {
       const { id } = await api.create(oidc('leaving'))
       await api.create(oidc('staying'))
       const gone = [await settle('leaving', 'ann'), await settle('leaving', 'bob')]
@@ -103,7 +103,7 @@ for (const mode of MODES) {
       assert.deepEqual([type, principal, origin], ['EntityDeletedEvent', id, 'leaving'])
     })
 
-    it('makes the origin free, for accounts of its own', async () => {
+    it('frees the origin', async () => {
       const { id } = await api.create(oidc('leaving'))
       assert.equal((await api.call({ method: 'DELETE', path: `/${id}`, query: {} })).status, 200)
       const left = (await api.call({ path: '', query: {} })).json<readonly Members[]>()
@@ -111,7 +111,7 @@ for (const mode of MODES) {
       await api.create(oidc('leaving'))
     })
 
-    it('keeps the internal one and its accounts, and answers as if it were deleted', async () => {
+    it('answers 200 for the internal provider, but keeps it', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(provider)
       const events = () => server.events.filter(({ type }) => type === 'EntityDeletedEvent').length
@@ -124,7 +124,7 @@ for (const mode of MODES) {
       assert.equal(events(), before)
     })
 
-    it('happens once when it is asked for twice at the same moment', async () => {
+    it('succeeds once if requests are concurrent', async () => {
       const { id } = await api.create(oidc('twice'))
       const form = { grant_type: 'client_credentials' }
       const { access_token: bearer } = (await server.token(form, { basic: ['admin', 'admin-secret'] })).json<{
@@ -138,7 +138,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`demanding new passwords, in ${mode}`, () => {
+  describe(`PATCH /identity-providers/{id}/status in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -156,12 +156,12 @@ for (const mode of MODES) {
       assert.ok(provider)
       return provider.id
     }
-    const demand = (id: string, json: unknown = { requirePasswordChange: true }) =>
+    const setStatus = (id: string, json: unknown = { requirePasswordChange: true }) =>
       api.call({ method: 'PATCH', path: `/${id}/status`, json })
 
-    it('needs a password policy of the provider’s own', async () => {
+    it('requires a password policy of the provider', async () => {
       const id = await idOf('svc')
-      const answer = await demand(id)
+      const answer = await setStatus(id)
       assert.equal(answer.status, 422)
       const reason = { error: 'invalid_request', error_description: 'the provider has no password policy of its own' }
       assert.deepEqual(answer.json(), { requirePasswordChange: true, ...(mode === 'standard' && reason) })
@@ -169,7 +169,7 @@ for (const mode of MODES) {
 
     // Covers config of type uaa: passwordPolicy.passwordNewerThan
     // Covers PATCH /identity-providers/{id}/status: requirePasswordChange
-    it('requires a new password of every user whose password is older, before anything else', async () => {
+    it('requires users with an older password to change it', async () => {
       const id = await idOf('svc')
       const json = internal({ passwordPolicy: policy })
       assert.equal((await api.call({ method: 'PUT', path: `/${id}`, json })).status, 200)
@@ -177,7 +177,7 @@ for (const mode of MODES) {
       const { access_token } = await passwordTokens(server)
       server.clock.advance(60)
       const before = await api.read(id)
-      const answer = await demand(id)
+      const answer = await setStatus(id)
       assert.equal(answer.status, 200, answer.text)
       assert.deepEqual(answer.json(), { requirePasswordChange: true })
       const after = await api.read(id)
@@ -210,8 +210,8 @@ for (const mode of MODES) {
     })
 
     for (const body of [{ requirePasswordChange: false }, { requirePasswordChange: null }, {}, { other: true }]) {
-      it(`refuses ${JSON.stringify(body)} with what was sent`, async () => {
-        const answer = await demand(await idOf('svc'), body)
+      it(`rejects ${JSON.stringify(body)} with 422, repeating the body`, async () => {
+        const answer = await setStatus(await idOf('svc'), body)
         assert.equal(answer.status, 422)
         const sent = { requirePasswordChange: Reflect.get(body, 'requirePasswordChange') ?? null }
         const reason = { error: 'invalid_request', error_description: 'requirePasswordChange must be true' }
@@ -220,17 +220,17 @@ for (const mode of MODES) {
     }
 
     for (const json of ['{', '[]', '{"requirePasswordChange":"true"}', '{"requirePasswordChange":1}']) {
-      it(`refuses ${json} with 400`, async () => {
-        assert.equal((await demand(await idOf('svc'), json)).status, 400)
+      it(`rejects ${json} with 400`, async () => {
+        assert.equal((await setStatus(await idOf('svc'), json)).status, 400)
       })
     }
 
     // Covers PATCH /identity-providers/{id}/status: error: not possible; not found
-    it('refuses a provider that keeps no passwords, and one that does not exist', async () => {
+    it('rejects a provider without passwords and an unknown provider', async () => {
       const { id } = await api.create(oidc('elsewhere'))
-      assert.equal((await demand(id)).status, 422)
+      assert.equal((await setStatus(id)).status, 422)
       for (const body of [{ requirePasswordChange: true }, { requirePasswordChange: false }]) {
-        const answer = await demand('nowhere', body)
+        const answer = await setStatus('nowhere', body)
         assert.equal(answer.status, 404)
         assert.equal(answer.text, 'Provider not found.')
       }

@@ -1,4 +1,4 @@
-// `POST /identity-providers/test` with a real directory behind it.
+// `POST /identity-providers/test` with a real LDAP server.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -42,7 +42,11 @@ const ldap = (config: Members = {}, more: Members = {}): Members => ({
 })
 const MARISSA = { username: 'marissa', password: PASSWORD }
 const NO_ANSWER = 'The directory cannot be reached, or its response cannot be parsed.'
-const told = ({ status, text, headers }: TestAnswer) => [status, String(headers['content-type']).split(';')[0], text]
+const summaryOf = ({ status, text, headers }: TestAnswer) => [
+  status,
+  String(headers['content-type']).split(';')[0],
+  text,
+]
 
 for (const mode of MODES) {
   describe(`POST /identity-providers/test in ${mode} mode`, () => {
@@ -59,7 +63,7 @@ for (const mode of MODES) {
       assert.deepEqual(
         kept.map(({ provider }) => provider.type).filter(type => type === 'ldap'),
         [],
-        'nothing is written',
+        'the provider is not stored',
       )
     })
     const ask = (provider: unknown, credentials: unknown = MARISSA, call: Parameters<typeof api.call>[0] = {}) =>
@@ -67,13 +71,14 @@ for (const mode of MODES) {
 
     // Covers ldap config: ldapProfileFile
     // Covers POST /identity-providers/test: answer: ok
-    it('says ok to the right password, in every profile', async () => {
+    it('returns ok for the correct password, in every profile', async () => {
       const profiles = [
         {},
         { ldapProfileFile: 'ldap/ldap-search-and-compare.xml' },
         { ldapProfileFile: 'ldap/ldap-simple-bind.xml', userDNPattern: `cn={0},${PEOPLE}` },
       ]
-      for (const config of profiles) assert.deepEqual(told(await ask(ldap(config))), [200, 'application/json', '"ok"'])
+      for (const config of profiles)
+        assert.deepEqual(summaryOf(await ask(ldap(config))), [200, 'application/json', '"ok"'])
       const text = { ...ldap(), config: JSON.stringify(ldap()['config']) }
       assert.equal((await ask(text)).text, '"ok"')
       assert.equal((await ask(ldap(), { ...MARISSA, username: 'MARISSA' })).text, '"ok"')
@@ -81,7 +86,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /identity-providers/test: answer: bad credentials
-    it('refuses a wrong password, an empty one, an unknown name and a wildcard alike', async () => {
+    it('returns the same error for wrong or empty passwords, unknown names and wildcards', async () => {
       const wrong = [
         { ...MARISSA, password: `${SECRET_MARK} wrong` },
         { ...MARISSA, password: '' },
@@ -93,11 +98,11 @@ for (const mode of MODES) {
         { ...MARISSA, username: 'a\0b' },
       ]
       for (const credentials of wrong) {
-        assert.deepEqual(told(await ask(ldap(), credentials)), [417, 'application/json', '"bad credentials"'])
+        assert.deepEqual(summaryOf(await ask(ldap(), credentials)), [417, 'application/json', '"bad credentials"'])
       }
     })
 
-    it('says in a sentence what is wrong with the record', async () => {
+    it('describes invalid settings', async () => {
       const mistakes: readonly (readonly [config: Members, text: string])[] = [
         [{ baseUrl: null }, 'baseUrl must be given'],
         [{ baseUrl: '' }, 'baseUrl must be given'],
@@ -114,12 +119,16 @@ for (const mode of MODES) {
         [{ mailSubstitute: 'a@example.org' }, 'mailSubstitute must contain {0}'],
       ]
       for (const [config, text] of mistakes) {
-        assert.deepEqual(told(await ask(ldap(config))), [400, 'text/plain', `The directory cannot be used: ${text}`])
+        assert.deepEqual(summaryOf(await ask(ldap(config))), [
+          400,
+          'text/plain',
+          `The directory cannot be used: ${text}`,
+        ])
       }
     })
 
     // Covers POST /identity-providers/test: answer: connection problem
-    it('says no more of a network than that there is no answer', async () => {
+    it('does not reveal why a connection failed', async () => {
       const http = await startFakeDirectory(socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
       const urls = [
         `ldap://localhost:${await freePort()}`,
@@ -133,19 +142,19 @@ for (const mode of MODES) {
       ]
       try {
         for (const baseUrl of urls) {
-          assert.deepEqual(told(await ask(ldap({ baseUrl }))), [400, 'text/plain', NO_ANSWER], baseUrl)
+          assert.deepEqual(summaryOf(await ask(ldap({ baseUrl }))), [400, 'text/plain', NO_ANSWER], baseUrl)
         }
       } finally {
         await http.stop()
       }
     })
 
-    it('trusts a certificate of a trusted authority, and for its name only', async () => {
+    it('requires a trusted certificate that matches the host', async () => {
       const untrusted = [400, 'text/plain', 'The certificate of the directory is not trusted.']
       const ldaps = { baseUrl: slapd.tlsUrl }
       const startTls = { tlsConfiguration: 'simple' }
-      assert.deepEqual(told(await ask(ldap(ldaps))), untrusted)
-      assert.deepEqual(told(await ask(ldap(startTls))), untrusted)
+      assert.deepEqual(summaryOf(await ask(ldap(ldaps))), untrusted)
+      assert.deepEqual(summaryOf(await ask(ldap(startTls))), untrusted)
       assert.equal((await ask(ldap({ ...ldaps, skipSSLVerification: true }))).text, '"ok"')
       const usual = getCACertificates('default')
       setDefaultCACertificates([...usual, slapd.certificate])
@@ -153,14 +162,14 @@ for (const mode of MODES) {
         assert.equal((await ask(ldap(ldaps))).text, '"ok"')
         assert.equal((await ask(ldap(startTls))).text, '"ok"')
         const byAddress = { baseUrl: `ldaps://127.0.0.1:${slapd.tlsPort}` }
-        assert.deepEqual(told(await ask(ldap(byAddress))), untrusted)
+        assert.deepEqual(summaryOf(await ask(ldap(byAddress))), untrusted)
       } finally {
         setDefaultCACertificates(usual)
       }
     })
 
     // Covers POST /identity-providers/test: provider
-    it('refuses a record that could not be made, as making it would be refused', async () => {
+    it('rejects an invalid provider like POST /identity-providers', async () => {
       const bad: readonly (readonly [provider: Members, status: number])[] = [
         [ldap({ ldapProfileFile: 'ldap/other.xml' }), 400],
         [ldap({ tlsConfiguration: 'yes' }), 400],
@@ -173,13 +182,13 @@ for (const mode of MODES) {
       ]
       for (const [provider, status] of bad) {
         const [tested, made] = [await ask(provider), await api.call({ method: 'POST', json: provider })]
-        assert.deepEqual(told(tested), told(made))
+        assert.deepEqual(summaryOf(tested), summaryOf(made))
         assert.equal(tested.status, status)
       }
     })
 
     // Covers POST /identity-providers/test: credentials
-    it('refuses a body that is not what it should be', async () => {
+    it('rejects a malformed body', async () => {
       const bodies: readonly unknown[] = [
         {},
         { provider: ldap() },
@@ -213,7 +222,7 @@ for (const mode of MODES) {
       assert.equal((await ask(ldap(), MARISSA, { query: { rawConfig: 'maybe' } })).status, 400)
     })
 
-    it('is for anyone who may write providers of the zone', async () => {
+    it('requires the right to write providers of the zone', async () => {
       const z1 = { headers: { 'x-identity-zone-id': 'z1' } }
       for (const as of ['admin', 'writer', 'zone-admin']) assert.equal((await ask(ldap(), MARISSA, { as })).status, 200)
       for (const as of ['reader', 'stranger', 'z1-admin', 'z1-writer']) {
@@ -230,7 +239,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/identity-providers/test', { method: 'POST' })).status, 401)
     })
 
-    it('refuses to open many connections to one directory', async () => {
+    it('limits concurrent connections to one directory', async () => {
       let arrived: () => void = () => {}
       const four = new Promise<void>(resolve => (arrived = resolve))
       const silent = await startFakeDirectory(() => {
@@ -240,15 +249,15 @@ for (const mode of MODES) {
       const running = Array.from({ length: 4 }, () => ask(provider))
       await four
       const answer = await ask(provider)
-      assert.deepEqual(told(answer), [503, 'text/plain', 'Too many connections are open. Try again.'])
+      assert.deepEqual(summaryOf(answer), [503, 'text/plain', 'Too many connections are open. Try again.'])
       await silent.stop()
       for (const each of await Promise.all(running)) assert.equal(each.text, NO_ANSWER)
     })
   })
 }
 
-describe('the stored password of a directory’s account', () => {
-  it('is never used for a record that is only tested', async () => {
+describe('The stored bind password', () => {
+  it('is never used for a test', async () => {
     const server = await startServer({ config: { bootstrap: providerBootstrap } })
     const thief = await startFakeDirectory(socket => socket.destroy())
     const api = providerApi(() => server)
@@ -261,13 +270,16 @@ describe('the stored password of a directory’s account', () => {
       for (const config of [without, { ...without, bindPassword: null }, { ...without, bindPassword: '' }]) {
         for (const baseUrl of [slapd.url, thief.url, `${thief.url} ${slapd.url}`]) {
           for (const id of [undefined, kept.id]) {
-            assert.deepEqual(told(await ask({ ...ldap(), id, config: { ...config, baseUrl } })), needed)
+            assert.deepEqual(summaryOf(await ask({ ...ldap(), id, config: { ...config, baseUrl } })), needed)
           }
         }
       }
-      // Nor that of another zone, by its administrators.
+      // Nor from another zone.
       const elsewhere = { ...ldap(), config: { ...without, baseUrl: thief.url } }
-      assert.deepEqual(told(await ask(elsewhere, { as: 'z1-writer', headers: { 'x-identity-zone-id': 'z1' } })), needed)
+      assert.deepEqual(
+        summaryOf(await ask(elsewhere, { as: 'z1-writer', headers: { 'x-identity-zone-id': 'z1' } })),
+        needed,
+      )
       assert.equal(thief.connections.length, 0)
       api.assertNoSecrets()
     } finally {
@@ -277,8 +289,8 @@ describe('the stored password of a directory’s account', () => {
   })
 })
 
-describe('a server that others reach, though it listens on loopback', () => {
-  it('asks no directory on its own machine, unless the operator allows private networks', async () => {
+describe('POST /identity-providers/test on a server with a public base_url', () => {
+  it('connects to loopback only if outbound.allow_private is set', async () => {
     const others = { base_url: 'https://id.example' }
     const cases = [
       [others, 400],
@@ -299,7 +311,7 @@ describe('a server that others reach, though it listens on loopback', () => {
   })
 })
 
-describe('what goes wrong on our side', () => {
+describe('POST /identity-providers/test on an internal error', () => {
   const answerOf = async (thrown: Error) => {
     const faults: unknown[] = []
     const app = fastify({ routerOptions: { querystringParser: text => parseQuery(text) as never } })
@@ -317,14 +329,14 @@ describe('what goes wrong on our side', () => {
   }
 
   // Covers POST /identity-providers/test: answer: check server logs
-  it('is in the log, to which the answer refers', async () => {
+  it('logs the error and refers to the log', async () => {
     const fault = new TypeError('x is not a function')
     assert.deepEqual(await answerOf(fault), { statusCode: 500, body: '"check server logs"', faults: [fault] })
   })
 
-  it('is no fault when there is too much to hash', async () => {
+  it('does not log overload as a fault', async () => {
     const { body, faults } = await answerOf(new TooManyHashes())
     assert.deepEqual(faults, [])
-    assert.ok(!body.includes('check server logs'), 'but left to the table of all errors')
+    assert.ok(!body.includes('check server logs'), 'the common error handler answers')
   })
 })

@@ -12,7 +12,7 @@ import type { ProviderAnswer } from '../../support/provider-api.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-/** A server on loopback that publishes documents by their path. */
+/** Starts a server on loopback that serves documents by path. */
 async function publish(
   documents: ReadonlyMap<string, string | Buffer | number>,
 ): Promise<{ url: string; server: Server; asked: string[] }> {
@@ -45,7 +45,7 @@ const documents = new Map<string, string | Buffer | number>([
 ])
 
 for (const mode of MODES) {
-  describe(`the metadata of a SAML provider, in ${mode}`, () => {
+  describe(`SAML provider metadata in ${mode}`, () => {
     let server: TestServer
     let site: Awaited<ReturnType<typeof publish>>
     const api = providerApi(() => server)
@@ -65,7 +65,7 @@ for (const mode of MODES) {
       (await server.store.providers.findByOrigin('svc', originKey))?.externalKey
 
     // Covers saml provider config: idpEntityAlias; zoneId
-    it('names the provider, as text', async () => {
+    it('sets the entity id from inline XML', async () => {
       const record = await api.create(saml('inline'))
       assert.equal(await keyOf('inline'), 'https://inline.example/saml')
       assert.deepEqual(
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       ['marked', 'https://marked.example'],
       ['large', 'https://large.example'],
     ] as const) {
-      it(`names the provider, from its address: ${path}`, async () => {
+      it(`sets the entity id from a URL: ${path}`, async () => {
         const record = await api.create(saml(path, { metaDataLocation: `${site.url}/${path}` }))
         assert.equal(record.config['metaDataLocation'], `${site.url}/${path}`)
         assert.equal(await keyOf(path), want)
@@ -87,7 +87,7 @@ for (const mode of MODES) {
     }
 
     // Covers saml provider config: error: duplicate entity id
-    it('names one provider only, wherever it is', async () => {
+    it('rejects an entity id of another provider, inline or from a URL', async () => {
       const answer = await post(metadata('https://fetched.example'), 'another')
       assert.deepEqual([answer.status, answer.text], [409, 'Duplicate entity ID:https://fetched.example'])
       const { id } = await api.create(saml('replaced'))
@@ -111,7 +111,7 @@ for (const mode of MODES) {
       'x'.repeat(500),
     ]
     for (const location of types) {
-      it(`is refused as ${JSON.stringify(location)?.slice(0, 40) ?? 'nothing'}`, async () => {
+      it(`rejects ${JSON.stringify(location)?.slice(0, 40) ?? 'undefined'} as metaDataLocation`, async () => {
         const answer = await post(location)
         assert.equal(answer.status, 400, answer.text)
         assert.match(answer.text, /^Invalid metadata type for alias\[federation\]:.{0,100}$/)
@@ -125,9 +125,9 @@ for (const mode of MODES) {
         'with a document type',
         `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY y SYSTEM "file:///etc/passwd">]>${metadata('x')}`,
       ],
-      ['that is cut off', metadata('https://x.example').slice(0, -2)],
+      ['that is truncated', metadata('https://x.example').slice(0, -2)],
     ] as const) {
-      it(`is refused ${name}, and not repeated`, async () => {
+      it(`rejects XML ${name}, without repeating it`, async () => {
         const answer = await post(text)
         assert.equal(answer.status, 400)
         assert.match(answer.text, /^Invalid metadata for alias\[federation\]: [\w ,:()-]{5,80}$/)
@@ -136,7 +136,7 @@ for (const mode of MODES) {
 
     for (const [name, text, problem] of [
       [
-        'that is of a service provider',
+        'of a service provider',
         metadata('https://x.example').replaceAll('IDPSSO', 'SPSSO'),
         /no SAML 2.0 identity provider/,
       ],
@@ -146,12 +146,12 @@ for (const mode of MODES) {
         /no certificate/,
       ],
       [
-        'that is no longer valid',
+        'that has expired',
         metadata('https://x.example').replace(' entityID=', ' validUntil="2020-01-01T00:00:00Z" entityID='),
         /validUntil/,
       ],
     ] as const) {
-      it(`is refused ${name}: no user could sign in`, async () => {
+      it(`rejects metadata ${name}`, async () => {
         const answer = await post(text)
         assert.equal(answer.status, 400)
         assert.match(answer.text, problem)
@@ -169,7 +169,7 @@ for (const mode of MODES) {
         })
 
       // Covers saml provider config: metadataTrustCheck
-      it('must be signed', async () => {
+      it('requires a valid signature of a configured certificate', async () => {
         for (const text of [idp.metadata(), signed.replace('idp.example/sso', 'evil.example/sso')]) {
           const answer = await write(text)
           assert.deepEqual(
@@ -185,7 +185,7 @@ for (const mode of MODES) {
         assert.equal(await keyOf('trusted'), idp.entityId)
       })
 
-      it('must say who signs it where it is fetched, before it is fetched', async () => {
+      it('requires metadataCertificates before fetching', async () => {
         const before = site.asked.length
         const answer = await write(`${site.url}/good`, undefined, 'fetched')
         assert.equal(answer.status, 400)
@@ -198,7 +198,7 @@ for (const mode of MODES) {
       })
 
       for (const certificates of ['x', key.privateKey, `${key.certificate}${key.privateKey}`, 7]) {
-        it(`takes certificates only: ${String(certificates).slice(0, 20)}`, async () => {
+        it(`rejects metadataCertificates other than certificates: ${String(certificates).slice(0, 20)}`, async () => {
           const answer = await write(signed, certificates, 'other')
           assert.ok(answer.status === 422 || answer.status === 400, answer.text)
         })
@@ -206,20 +206,20 @@ for (const mode of MODES) {
     })
 
     for (const path of ['html', 'dtd']) {
-      it(`is refused from an address: ${path}`, async () => {
+      it(`rejects an invalid document from a URL: ${path}`, async () => {
         assert.match((await post(`${site.url}/${path}`)).text, /^Invalid metadata for alias/)
       })
     }
 
     for (const path of ['missing', 'moved', 'broken', 'huge', 'latin']) {
       // Covers saml provider config: error: unusable metadata
-      it(`is refused where it cannot be fetched: ${path}`, async () => {
+      it(`rejects a URL that cannot be fetched: ${path}`, async () => {
         const answer = await post(`${site.url}/${path}`)
         assert.deepEqual([answer.status, answer.text], [400, 'The metadata for alias[federation] cannot be fetched'])
       })
     }
 
-    it('is asked for only by who may write, and only for a record that can be kept', async () => {
+    it('is fetched only for authorized callers and valid providers', async () => {
       const before = site.asked.length
       const metaDataLocation = `${site.url}/good`
       const json = saml('federation', { metaDataLocation })
@@ -230,7 +230,7 @@ for (const mode of MODES) {
       assert.equal(site.asked.length, before)
     })
 
-    it('has its entity id kept through a change of the rest', async () => {
+    it('keeps the entity id if other settings change', async () => {
       const record = await api.create(saml('steady'))
       const answer = await api.call({ method: 'PUT', path: `/${record.id}`, json: { ...record, name: 'Steadier' } })
       assert.equal(answer.json<ProviderAnswer>().name, 'Steadier')
@@ -238,8 +238,8 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`the address of metadata for a server that others reach, in ${mode}`, () => {
-    it('leads nowhere inside the network, and the answer does not reveal what is there', async () => {
+  describe(`SAML metadata URLs on a server with a public base_url in ${mode}`, () => {
+    it('rejects private addresses with a uniform error', async () => {
       const site = await publish(documents)
       const config = { bootstrap: providerBootstrap, base_url: 'https://id.example' }
       const server = await startServer({ mode, config })

@@ -13,7 +13,7 @@ import { startServer } from '../../support/server.ts'
 const vault = createVault(Buffer.alloc(32, 7), createRandom())
 
 for (const mode of MODES) {
-  describe(`identity providers, in ${mode}`, () => {
+  describe(`/identity-providers in ${mode}`, () => {
     let server: TestServer
     const api = providerApi(() => server)
     before(async () => {
@@ -25,7 +25,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** The settings as they are kept, with their secrets. */
+    /** The stored settings, with decrypted secrets. */
     async function kept(originKey: string, zoneId = 'svc'): Promise<Members> {
       const provider = await server.store.providers.findByOrigin(zoneId, originKey)
       assert.ok(provider, `there is no provider ${originKey}`)
@@ -34,11 +34,11 @@ for (const mode of MODES) {
     const put = (id: string, json: unknown): Promise<TestAnswer> => api.call({ method: 'PUT', path: `/${id}`, json })
     const last = () => server.events.findLast(({ type }) => /^(?:IdentityProvider|Entity)/.test(type))
 
-    describe('creating', () => {
+    describe('POST', () => {
       // Covers audit trail: IdentityProviderCreatedEvent
       // Covers Identity provider record: id
       // Covers POST /identity-providers: body
-      it('answers 201 with the whole record, in its order, and keeps it', async () => {
+      it('stores the provider, and returns 201 with all members in the order of UAA', async () => {
         const answer = await api.call({ method: 'POST', json: oidc('whole', {}, { version: 7 }) })
         assert.equal(answer.status, 201, answer.text)
         assert.match(String(answer.headers['content-type']), /^application\/json/)
@@ -88,7 +88,7 @@ for (const mode of MODES) {
       })
 
       // Covers Identity provider record: created; identityZoneId
-      it('ignores what only the server says', async () => {
+      it('ignores read-only and unknown members', async () => {
         const said = { id: 'mine', created: 1, last_modified: 2, identityZoneId: 'z1', unknown: 3 }
         const record = await api.create(oidc('modest', {}, said))
         assert.notEqual(record.id, 'mine')
@@ -100,7 +100,7 @@ for (const mode of MODES) {
       // Covers POST /identity-providers: rawConfig
       // Covers GET /identity-providers: rawConfig
       // Covers GET /identity-providers/{id}: rawConfig
-      it('takes and gives config as JSON text, unless it is asked for raw', async () => {
+      it('accepts and returns config as a JSON string unless rawConfig is true', async () => {
         const { config, ...rest } = oidc('texts')
         const answer = await api.call({
           method: 'POST',
@@ -120,7 +120,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('counts null as absent', async () => {
+      it('treats null as absent', async () => {
         const nothing = { id: null, version: null, active: null, aliasId: null, aliasZid: null, created: null }
         const { version, active } = await api.create(oidc('nulls', { issuer: null, scopes: null }, nothing))
         assert.deepEqual([version, active], [0, true])
@@ -128,7 +128,7 @@ for (const mode of MODES) {
 
       if (mode === 'standard') {
         for (const type of ['oidc', 'oauth2', undefined]) {
-          it(`refuses the type ${type} (M15)`, async () => {
+          it(`rejects the type ${type} (M15)`, async () => {
             const answer = await api.call({ method: 'POST', json: { ...oidc('mistyped'), type } })
             assert.equal(answer.status, 422, answer.text)
             assert.match(
@@ -140,10 +140,10 @@ for (const mode of MODES) {
       }
 
       // Covers Identity provider record: type
-      it('keeps an unknown type as it is', async () => {
+      it('keeps the config of an unknown type, and hides its secrets', async () => {
         const config = { anything: { goes: [1, null] } }
         const provider = { type: 'carrier-pigeon', originKey: 'pigeon', name: 'Pigeon', config }
-        // In standard only a server in the other mode has taken it.
+        // In standard, only a server in uaa mode can have stored it.
         if (mode === 'standard') {
           const now = server.clock.now()
           const rest = { id: 'pigeon', zoneId: 'svc', active: true, version: 0, createdAt: now, updatedAt: now }
@@ -163,7 +163,7 @@ for (const mode of MODES) {
 
       // Covers error body families: E6 echo
       // Covers POST /identity-providers: error: origin taken
-      it('refuses an origin that is taken, and repeats the record without its secrets', async () => {
+      it('rejects a taken origin, returning the record without its secrets', async () => {
         await api.create(oidc('taken'))
         const again = oidc('taken', { issuer: 'https://another.example' })
         const answer = await api.call({ method: 'POST', json: again })
@@ -176,18 +176,18 @@ for (const mode of MODES) {
         assert.deepEqual(asText.json(), { ...again, config: text, ...(mode === 'standard' && reason) })
       })
 
-      it('refuses an issuer that another provider of the type has', async () => {
+      it('rejects the issuer of another provider of the same type', async () => {
         await api.create(oidc('issuer-one', { issuer: 'https://shared.example' }))
         const twin = oidc('issuer-two', { issuer: 'https://shared.example' })
         assert.equal((await api.call({ method: 'POST', json: twin })).status, 409)
-        // Of another type it is another provider, and without any there is nothing to share.
+        // Allowed: the same issuer with another type, and providers without an issuer.
         await api.create({ ...twin, type: 'oauth2.0' })
         await api.create(oidc('nameless-one', { issuer: undefined }))
         await api.create(oidc('nameless-two', { issuer: undefined }))
       })
 
       // Covers POST /identity-providers: error: duplicate entity id
-      it('refuses an entity id that another SAML provider has, in a sentence', async () => {
+      it('rejects the entity id of another SAML provider', async () => {
         const { metaDataLocation } = Object(saml('entity')['config']) as Members
         await api.create(saml('entity'))
         const answer = await api.call({ method: 'POST', json: saml('entity-too', { metaDataLocation }) })
@@ -197,31 +197,31 @@ for (const mode of MODES) {
       })
 
       const malformed: readonly { name: string; json: unknown }[] = [
-        { name: 'no JSON', json: '{' },
+        { name: 'invalid JSON', json: '{' },
         { name: 'an array', json: [] },
         { name: 'null', json: 'null' },
         { name: 'a name that is a number', json: oidc('x', {}, { name: 5 }) },
         { name: 'an origin that is a list', json: oidc('x', {}, { originKey: ['x'] }) },
         { name: 'an origin with a NUL', json: oidc('x', {}, { originKey: 'a\0b' }) },
-        { name: 'half a surrogate pair', json: oidc('x', {}, { name: '\ud800' }) },
+        { name: 'a lone surrogate', json: oidc('x', {}, { name: '\ud800' }) },
         { name: 'a type that is an object', json: oidc('x', {}, { type: {} }) },
-        { name: 'active as a text', json: oidc('x', {}, { active: 'yes' }) },
+        { name: 'a string for active', json: oidc('x', {}, { active: 'yes' }) },
         { name: 'a version that is not a number', json: oidc('x', {}, { version: '1' }) },
-        { name: 'a version below nothing', json: oidc('x', {}, { version: -1 }) },
-        { name: 'a version of which there is no next', json: oidc('x', {}, { version: 2 ** 31 - 1 }) },
-        { name: 'half a version', json: oidc('x', {}, { version: 0.5 }) },
+        { name: 'a negative version', json: oidc('x', {}, { version: -1 }) },
+        { name: 'the highest version', json: oidc('x', {}, { version: 2 ** 31 - 1 }) },
+        { name: 'a fractional version', json: oidc('x', {}, { version: 0.5 }) },
         { name: 'an alias zone that is a number', json: oidc('x', {}, { aliasZid: 1 }) },
-        { name: 'a member that reaches into a prototype', json: '{"__proto__":{"x":1}}' },
+        { name: '__proto__', json: '{"__proto__":{"x":1}}' },
       ]
       for (const { name, json } of malformed) {
-        it(`refuses ${name} with 400`, async () => {
+        it(`rejects ${name} with 400`, async () => {
           const answer = await api.call({ method: 'POST', json })
           assert.equal(answer.status, 400, answer.text)
           assert.equal(answer.json()['error'], 'invalid_request')
         })
       }
 
-      it('refuses another content type, no body, and a huge one', async () => {
+      it('rejects another content type, a missing body and a body that is too large', async () => {
         const form = await api.call({ method: 'POST', form: { name: 'x' } })
         assert.equal(form.status, 400)
         assert.equal((await api.call({ method: 'POST' })).status, 400)
@@ -231,21 +231,21 @@ for (const mode of MODES) {
 
       const unreadable: readonly { name: string; config: unknown }[] = [
         // Covers POST /identity-providers: error: bad config
-        { name: 'text that is not JSON', config: '{' },
-        { name: 'text of a list', config: '[]' },
+        { name: 'invalid JSON', config: '{' },
+        { name: 'a JSON array', config: '[]' },
         { name: 'a list', config: [] },
         { name: 'a number', config: 1 },
         { name: 'true', config: true },
-        { name: 'text of a number', config: '7' },
+        { name: 'a JSON number', config: '7' },
         {
-          name: 'text that is nested too deeply',
+          name: 'JSON that is nested too deeply',
           config: `{"additionalConfiguration":${'{"a":'.repeat(40)}1${'}'.repeat(41)}`,
         },
-        { name: 'text with a prototype', config: '{"__proto__":{}}' },
+        { name: 'JSON with __proto__', config: '{"__proto__":{}}' },
         { name: 'a member of another type', config: { ...Object(oidc('x')['config']), scopes: 'openid' } },
       ]
       for (const { name, config } of unreadable) {
-        it(`refuses as config ${name}, in a sentence`, async () => {
+        it(`rejects ${name} as config`, async () => {
           const answer = await api.call({ method: 'POST', json: { ...oidc('x'), config } })
           assert.equal(answer.status, 400, answer.text)
           const [sentence, reason] = answer.text.split(/(?<=^[^.]*\.)/)
@@ -255,7 +255,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('names the member that is wrong, and repeats no value', async () => {
+      it('does not repeat invalid values in errors', async () => {
         const answer = await api.call({ method: 'POST', json: oidc('x', { relyingPartySecret: [SECRET_MARK] }) })
         const reason = mode === 'uaa' ? '' : ' config.relyingPartySecret must be a string.'
         assert.deepEqual([answer.status, answer.text], [400, `Invalid provider configuration.${reason}`])
@@ -272,18 +272,18 @@ for (const mode of MODES) {
           name: `with the origin ${JSON.stringify(origin)}, which fits in no URL`,
           json: oidc('x', {}, { originKey: origin }),
         })),
-        { name: 'of the internal type elsewhere', json: { type: 'svc', originKey: 'more', name: 'x' } },
-        { name: 'of the origin of the internal accounts', json: oidc('svc') },
-        { name: 'of SAML at the origin of the directory', json: saml('ldap') },
-        { name: 'of a directory elsewhere', json: ldap({}, { originKey: 'directory' }) },
+        { name: 'of the internal type at another origin', json: { type: 'svc', originKey: 'more', name: 'x' } },
+        { name: 'of OpenID Connect at the internal origin', json: oidc('svc') },
+        { name: 'of SAML at the origin ldap', json: saml('ldap') },
+        { name: 'of LDAP at another origin', json: ldap({}, { originKey: 'directory' }) },
         // Covers POST /identity-providers: error: validation 422
         { name: 'of OpenID Connect without config', json: oidc('x', {}, { config: null }) },
         { name: 'of OpenID Connect with empty config', json: oidc('x', {}, { config: '' }) },
         { name: 'of SAML without config', json: saml('x', {}, { config: undefined }) },
-        { name: 'that wants an alias while there are none', json: oidc('x', {}, { aliasZid: 'z1' }) },
+        { name: 'with an alias while aliases are disabled', json: oidc('x', {}, { aliasZid: 'z1' }) },
       ]
       for (const { name, json } of invalid) {
-        it(`refuses one ${name} with the record, and keeps nothing`, async () => {
+        it(`rejects a provider ${name}, repeating it`, async () => {
           const count = async () => (await server.store.providers.list('svc')).length
           const before = await count()
           const answer = await api.call({ method: 'POST', json })
@@ -295,7 +295,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('repeats no secret of a refused record, wherever it stands', async () => {
+      it('removes secrets from a rejected record, wherever they are', async () => {
         const secret = `${SECRET_MARK} misplaced`
         const wrong: Members = {
           ...oidc('svc', {
@@ -316,7 +316,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('lets one of several at once have an origin, and refuses the others', async () => {
+      it('creates one of several concurrent providers of the same origin', async () => {
         const bearer = (
           await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })
         ).json<{ access_token: string }>().access_token
@@ -328,11 +328,11 @@ for (const mode of MODES) {
       })
     })
 
-    describe('the providers that UAA has from the start', () => {
+    describe('built-in providers of UAA', () => {
       const rows = async () => (await api.call({})).json<readonly ProviderAnswer[]>()
       const record = ldap()
 
-      it('have no row in standard, and can be read and set up in uaa', async () => {
+      it('are absent in standard, and can be read and configured in uaa', async () => {
         const row = (await rows()).find(({ originKey }) => originKey === 'ldap')
         const filled = await put('ldap', record)
         if (mode === 'standard') {
@@ -351,7 +351,7 @@ for (const mode of MODES) {
       })
 
       const inUaa = { skip: mode === 'standard' && 'it has none of these' }
-      it('are set up only as what they are, by callers who may create providers', inUaa, async () => {
+      it('keep type and origin, and require the right to create providers', inUaa, async () => {
         const keystone = await api.call({ path: '/keystone' })
         assert.deepEqual([keystone.status, keystone.json<ProviderAnswer>().active], [200, false])
         for (const wrong of [
@@ -366,10 +366,10 @@ for (const mode of MODES) {
       })
     })
 
-    describe('reading', () => {
+    describe('GET', () => {
       // Covers Identity provider record: active
       // Covers GET /identity-providers: active_only
-      it('lists every provider of the zone, and only the active ones when asked', async () => {
+      it('lists all providers of the zone, or only active ones with active_only', async () => {
         await api.create(oidc('sleeping', {}, { active: false }))
         const origins = async (query: Readonly<Record<string, string>>) =>
           (await api.call({ query: { rawConfig: 'true', ...query } }))
@@ -387,7 +387,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /identity-providers: originKey; error: not found
-      it('finds the one that is active by its origin', async () => {
+      it('finds an active provider by originKey', async () => {
         await api.create(oidc('found'))
         const [one, more] = (await api.call({ query: { originKey: 'found', rawConfig: 'true' } })).json<
           readonly ProviderAnswer[]
@@ -407,7 +407,7 @@ for (const mode of MODES) {
         // Covers GET /identity-providers/{id}: error: not found
         // Covers PUT /identity-providers/{id}: error: not found
         // Covers DELETE /identity-providers/{id}: error: not found
-        it(`answers ${method} of a provider that is not there, or in another zone, with 404`, async () => {
+        it(`answers 404 to ${method} of unknown providers and those of another zone`, async () => {
           const elsewhere = await server.store.providers.findByOrigin('z1', 'svc')
           assert.ok(elsewhere)
           for (const id of ['nothing', elsewhere.id, '%00', 'svc']) {
@@ -420,11 +420,11 @@ for (const mode of MODES) {
       }
     })
 
-    describe('replacing', () => {
+    describe('PUT', () => {
       // Covers audit trail: IdentityProviderModifiedEvent
       // Covers Identity provider record: name; version; last_modified
       // Covers PUT /identity-providers/{id}: body
-      it('answers the new record with the next version, and takes effect at once', async () => {
+      it('replaces the provider and increments the version', async () => {
         const { id, created } = await api.create(oidc('changing', { emailDomain: ['old.example'], pkce: false }))
         server.clock.advance(5)
         const answer = await put(id, oidc('changing', { emailDomain: ['new.example'] }, { name: 'New', version: 3 }))
@@ -435,7 +435,7 @@ for (const mode of MODES) {
         assert.equal(record.created, created)
         assert.equal(record.last_modified, created + 5000)
         assert.deepEqual(record.config['emailDomain'], ['new.example'])
-        assert.equal(record.config['pkce'], true) // not said any more, so the usual
+        assert.equal(record.config['pkce'], true) // absent from the body, so the default
         assert.deepEqual(await api.read(id), record)
         assert.equal((await server.store.providers.findByOrigin('svc', 'changing'))?.name, 'New')
         assert.equal(last()?.type, 'IdentityProviderModifiedEvent')
@@ -443,7 +443,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /identity-providers/{id}: rawConfig
-      it('takes back what it answered', async () => {
+      it('accepts a record as returned by GET, and keeps its secrets', async () => {
         for (const json of [oidc('again'), saml('again-too'), ldap()]) {
           const { id } = await api.create(json)
           const before = await api.read(id)
@@ -460,7 +460,7 @@ for (const mode of MODES) {
       })
 
       // Covers Identity provider record: originKey
-      it('keeps the origin, regardless of the body, and lets SAML leave it out', async () => {
+      it('ignores a changed originKey, and requires one except for SAML', async () => {
         const { id } = await api.create(oidc('stays'))
         assert.equal(
           (await put(id, { ...oidc('stays'), originKey: 'moves' })).json<ProviderAnswer>().originKey,
@@ -473,7 +473,7 @@ for (const mode of MODES) {
         assert.equal(answer.json<ProviderAnswer>().originKey, 'stays-too')
       })
 
-      it('does not make of the internal provider another one', async () => {
+      it('rejects another type for the internal provider', async () => {
         const internal = await server.store.providers.findByOrigin('svc', 'svc')
         assert.ok(internal)
         assert.equal((await put(internal.id, oidc('svc'))).status, 422)
@@ -502,10 +502,10 @@ for (const mode of MODES) {
             acrMapping: { strong: 'phr' },
           },
         },
-        { name: 'a directory', make: ldap, more: { linkByEmail: false, caCertificates: certificate } },
+        { name: 'an LDAP provider', make: ldap, more: { linkByEmail: false, caCertificates: certificate } },
       ]
       for (const { name, make, more } of beyondUaa) {
-        it(`keeps the settings of ${name} that UAA does not have until they are null`, async t => {
+        it(`keeps omitted settings of ${name} unknown to UAA until they are null`, async t => {
           const { id, originKey } = await api.create(make(more))
           t.after(() => api.call({ method: 'DELETE', path: `/${id}` }))
           const settings = async (): Promise<Members> => {
@@ -523,7 +523,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('keeps the rules of a password policy that UAA does not have until they are null', async () => {
+      it('keeps omitted password rules unknown to UAA until they are null', async () => {
         const internal = await server.store.providers.findByOrigin('z1', 'svc')
         assert.ok(internal)
         const numbers = {
@@ -551,7 +551,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /identity-providers/{id}: error: issuer taken
-      it('refuses the issuer of another provider with 409, but not its own', async () => {
+      it('rejects the issuer of another provider with 409, but accepts its own', async () => {
         await api.create(oidc('first'))
         const { id } = await api.create(oidc('second'))
         const taken = await put(id, oidc('second', { issuer: 'https://first.example' }))
@@ -561,7 +561,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /identity-providers/{id}: error: validation 422
-      it('refuses what it would refuse to create', async () => {
+      it('validates like POST', async () => {
         const { id } = await api.create(oidc('strict'))
         const before = await api.read(id)
         assert.equal((await put(id, oidc('strict', { tokenUrl: null }))).status, 422)
@@ -572,7 +572,7 @@ for (const mode of MODES) {
         assert.deepEqual(await api.read(id), before)
       })
 
-      it('lets one of several at once win, and refuses the others', async () => {
+      it('rejects conflicting concurrent changes with 409', async () => {
         const { id } = await api.create(oidc('contested'))
         const bearer = (
           await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] })
@@ -590,29 +590,33 @@ for (const mode of MODES) {
       })
     })
 
-    describe('the secrets of a record', () => {
+    describe('PUT of a provider with a secret', () => {
       const secret = `${SECRET_MARK} of kept`
       const cases: readonly { name: string; change: Members; want: string | undefined }[] = [
         // Covers PUT /identity-providers/{id}: rule: secrets are kept
-        { name: 'stays when it is not named', change: {}, want: secret },
-        { name: 'stays when it is null', change: { relyingPartySecret: null }, want: secret },
-        { name: 'stays for client_secret_basic', change: { authMethod: 'client_secret_basic' }, want: secret },
-        { name: 'stays for client_secret_post', change: { authMethod: 'client_secret_post' }, want: secret },
-        { name: 'goes when none is needed', change: { authMethod: 'none' }, want: undefined },
+        { name: 'keeps an omitted secret', change: {}, want: secret },
+        { name: 'keeps the secret if null is sent', change: { relyingPartySecret: null }, want: secret },
         {
-          name: 'goes for a key',
+          name: 'keeps the secret for client_secret_basic',
+          change: { authMethod: 'client_secret_basic' },
+          want: secret,
+        },
+        { name: 'keeps the secret for client_secret_post', change: { authMethod: 'client_secret_post' }, want: secret },
+        { name: 'deletes the secret for authMethod none', change: { authMethod: 'none' }, want: undefined },
+        {
+          name: 'deletes the secret for private_key_jwt',
           change: { authMethod: 'private_key_jwt', jwtClientAuthentication: true },
           want: undefined,
         },
-        { name: 'goes when it is empty', change: { relyingPartySecret: '' }, want: undefined },
+        { name: 'deletes the secret if an empty one is sent', change: { relyingPartySecret: '' }, want: undefined },
         {
-          name: 'is replaced by another',
+          name: 'replaces the secret',
           change: { relyingPartySecret: `${SECRET_MARK} 2` },
           want: `${SECRET_MARK} 2`,
         },
       ]
       for (const { name, change, want } of cases) {
-        it(`${name}: the relying party’s`, async () => {
+        it(`${name} (relyingPartySecret)`, async () => {
           const { id } = await api.create(oidc('kept'))
           const answer = await put(id, oidc('kept', { relyingPartySecret: undefined, ...change }))
           assert.equal(answer.status, 200, answer.text)
@@ -621,23 +625,35 @@ for (const mode of MODES) {
         })
       }
 
-      describe('of a caller who may change providers alone', () => {
+      describe('by a caller with idps.write only', () => {
         const unnamed = { relyingPartySecret: undefined, bindPassword: undefined }
         const elsewhere = 'https://evil.example/token'
         const moved: readonly { name: string; before: Members; after: Members }[] = [
           { name: 'another token endpoint', before: oidc('kept'), after: oidc('kept', { tokenUrl: elsewhere }) },
           { name: 'another port', before: oidc('kept'), after: oidc('kept', { tokenUrl: 'https://kept.example:1/' }) },
-          { name: 'another discovery', before: oidc('kept'), after: oidc('kept', { discoveryUrl: elsewhere }) },
           {
-            name: 'a further directory',
+            name: 'another discovery endpoint',
+            before: oidc('kept'),
+            after: oidc('kept', { discoveryUrl: elsewhere }),
+          },
+          {
+            name: 'an additional LDAP server',
             before: ldap(),
             after: ldap({ baseUrl: 'ldap://directory.example ldap://e' }),
           },
-          { name: 'no TLS', before: ldap({ tlsConfiguration: 'simple' }), after: ldap({ tlsConfiguration: 'none' }) },
-          { name: 'any certificate', before: ldap(), after: ldap({ skipSSLVerification: true }) },
+          {
+            name: 'an LDAP server without TLS',
+            before: ldap({ tlsConfiguration: 'simple' }),
+            after: ldap({ tlsConfiguration: 'none' }),
+          },
+          {
+            name: 'an LDAP server with an unverified certificate',
+            before: ldap(),
+            after: ldap({ skipSSLVerification: true }),
+          },
         ]
         for (const { name, before, after } of moved) {
-          it(`is not sent on to ${name}`, async () => {
+          it(`requires the secret to be sent again for ${name}`, async () => {
             const record = await api.create(before)
             const config = { ...Object(after['config']), ...unnamed }
             const path = `/${record.id}`
@@ -652,7 +668,7 @@ for (const mode of MODES) {
         }
 
         for (const make of [() => oidc('kept'), ldap]) {
-          it(`stays with the record as it was read: ${String(make()['type'])}`, async () => {
+          it(`keeps the secret of an unchanged record: ${String(make()['type'])}`, async () => {
             const record = await api.read((await api.create(make())).id)
             const path = `/${record.id}`
             assert.equal((await api.call({ method: 'PUT', path, json: record, as: 'writer' })).status, 200)
@@ -660,7 +676,7 @@ for (const mode of MODES) {
           })
         }
 
-        it('stays where only the path differs, or what it has nothing to do with', async () => {
+        it('keeps the secret if only the token path or an unrelated setting changes', async () => {
           const { id } = await api.create(oidc('kept'))
           const changed = { ...unnamed, tokenUrl: 'https://kept.example/2', authUrl: 'https://login.kept.example/' }
           const path = `/${id}`
@@ -671,7 +687,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('stays when it is not named: the directory’s', async () => {
+      it('keeps an omitted secret (bindPassword)', async () => {
         const { id } = await api.create(ldap())
         await put(id, ldap({ bindPassword: undefined, baseUrl: 'ldap://other.example' }))
         assert.equal((await kept('ldap'))['bindPassword'], `${SECRET_MARK} of the directory`)
@@ -682,7 +698,7 @@ for (const mode of MODES) {
         await api.call({ method: 'DELETE', path: `/${id}` })
       })
 
-      it('stays with the key of its name, and goes when it is said so: the signing key', async () => {
+      it('keeps an omitted signing key for the same kid only, and deletes it on null', async () => {
         const key = `${SECRET_MARK} key`
         const withKey = (jwtClientAuthentication: unknown): Members =>
           oidc('signing', { relyingPartySecret: undefined, jwtClientAuthentication })
@@ -700,7 +716,7 @@ for (const mode of MODES) {
         assert.deepEqual(await after({ kid: 'another' }), { kid: 'another' })
       })
 
-      it('is also a verification key that is not a public key', async () => {
+      it('treats a symmetric verification key as a secret', async () => {
         const tokenKey = `${SECRET_MARK} shared`
         const { id, config } = await api.create(oidc('symmetric', { tokenKey }))
         assert.equal(config['tokenKey'], undefined)
@@ -708,13 +724,13 @@ for (const mode of MODES) {
         assert.equal((await kept('symmetric'))['tokenKey'], tokenKey)
       })
 
-      it('is nothing that the database could read', async () => {
+      it('stores secrets encrypted', async () => {
         for (const { provider } of await server.store.providers.list('svc')) {
           assert.ok(!JSON.stringify(provider).includes(SECRET_MARK), provider.originKey)
         }
       })
 
-      it('does not pass to another type', async () => {
+      it('deletes the secret if the type changes', async () => {
         const { id } = await api.create(oidc('turning'))
         await put(id, { ...saml('turning'), originKey: 'turning' })
         assert.deepEqual(Object.keys(await kept('turning')), ['metaDataLocation'])

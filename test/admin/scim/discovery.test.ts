@@ -14,7 +14,7 @@ interface List<T> {
   readonly Resources: readonly T[]
 }
 
-describe('what SCIM reports about itself', () => {
+describe('SCIM discovery', () => {
   let scim: ScimServer
   before(async () => {
     scim = await startScimServer()
@@ -25,7 +25,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2/ServiceProviderConfig: rule: RFC 7643 §5
-  it('is what it supports, with its limits', async () => {
+  it('returns supported features and limits', async () => {
     const config = (await scim.send('GET', '/ServiceProviderConfig')).json<Record<string, { supported: boolean }>>()
     for (const feature of ['patch', 'bulk', 'filter', 'changePassword', 'sort', 'etag']) {
       assert.equal(config[feature]?.supported, true, feature)
@@ -43,7 +43,7 @@ describe('what SCIM reports about itself', () => {
   // Covers /scim/v2/Schemas/{id}: rule: RFC 7643 §7
   // Covers /scim/v2/ResourceTypes: rule: RFC 7643 §6
   // Covers /scim/v2/ResourceTypes/{id}: rule: RFC 7643 §6
-  it('has each schema and type alone and in a list, with the address of the zone', async () => {
+  it('returns schemas and resource types singly and as lists, with URLs of the zone', async () => {
     for (const path of ['/Schemas', '/ResourceTypes']) {
       const { totalResults, Resources } = (await scim.send('GET', path)).json<List<Described>>()
       assert.equal(totalResults, Resources.length)
@@ -60,7 +60,7 @@ describe('what SCIM reports about itself', () => {
     assert.equal(meta.location, 'http://z1.localhost:8080/scim/v2/ServiceProviderConfig')
   })
 
-  it('has every attribute of a user but those that only administrators may send', async () => {
+  it('omits passwordHash from the schema of users', async () => {
     const core = (await scim.send('GET', `/Schemas/${USER_SCHEMA}`)).json<Described>()
     assert.deepEqual(core.attributes.map(({ name }) => name).slice(0, 3), ['userName', 'name', 'displayName'])
     const own = (await scim.send('GET', `/Schemas/${OWN}`)).json<Described>()
@@ -68,7 +68,7 @@ describe('what SCIM reports about itself', () => {
     assert.ok(!own.attributes.some(({ name }) => name === 'passwordHash'))
   })
 
-  it('finds resources by every attribute but those that docs/scim.md names', async () => {
+  it('supports filters by every attribute except those in docs/scim.md', async () => {
     const without = new Map<ResourceType, readonly string[]>([
       [
         USER,
@@ -108,7 +108,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2: rule: RFC 7644 §3.12, refusals
-  it('refuses other methods and paths in its own form', async () => {
+  it('rejects unknown methods and paths with a SCIM error', async () => {
     for (const [method, path, status] of [
       ['POST', '/Schemas', 405],
       ['DELETE', '/ServiceProviderConfig', 405],
@@ -138,7 +138,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2: rule: RFC 7644 §3.12, URLs
-  it('refuses invalid URLs in its own form', async () => {
+  it('rejects invalid URLs with a SCIM error', async () => {
     for (const path of ['/Users/%zz', '/Groups/%ff', '/%']) {
       const answer = await scim.send('GET', path)
       assert.deepEqual([answer.status, answer.json()['schemas']], [400, [ERROR_SCHEMA]], path)
@@ -147,7 +147,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2: rule: RFC 7644 §3.12, before routing
-  it('refuses TRACE and calls of pages in its own form', async () => {
+  it('rejects TRACE and invalid CORS preflights with a SCIM error', async () => {
     const origin = 'https://spa.example'
     const asking = { origin, 'access-control-request-headers': 'authorization' }
     for (const path of ['/Users', '/Groups/x', '/Nothing', '']) {
@@ -171,7 +171,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2: rule: RFC 7644 §3.12, origins and limits
-  it('refuses origins and too many requests in its own form', async () => {
+  it('rejects foreign origins and rate-limits with a SCIM error', async () => {
     const limited = await startScimServer('standard', {
       config: {
         cors: { default: { allowed: { origins: ['^https://spa\\.example$'] } } },
@@ -193,7 +193,7 @@ describe('what SCIM reports about itself', () => {
   })
 
   // Covers /scim/v2: rule: RFC 9110 §15.5.16
-  it('refuses bodies of another type with 415', async () => {
+  it('rejects other content types with 415', async () => {
     for (const [method, path] of [
       ['POST', '/Users'],
       ['PUT', '/Groups/x'],
@@ -208,7 +208,7 @@ describe('what SCIM reports about itself', () => {
     }
   })
 
-  it('refuses who has no right in its own form, with a challenge', async () => {
+  it('rejects unauthorized callers with a SCIM error and a challenge', async () => {
     for (const [bearer, status] of [
       ['x', 401],
       [await scim.tokenOf('stranger'), 403],

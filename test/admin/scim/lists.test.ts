@@ -19,7 +19,7 @@ interface Page {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`lists of SCIM on ${kind}`, () => {
+  describe(`SCIM lists on ${kind}`, () => {
     let scim: ScimServer
     let database: TestDatabase
     before(async () => {
@@ -93,7 +93,7 @@ for (const kind of DATABASE_KINDS) {
     ]
     for (const [filter, want] of filters) {
       // Covers /scim/v2/Users/.search: filter; sortBy
-      it(`find ${want.length} by ${filter}`, async () => {
+      it(`find ${want.length} users by ${filter}`, async () => {
         const page = await list({ filter, sortBy: 'userName' })
         assert.deepEqual(namesIn(page), want)
         assert.deepEqual([page.schemas, page.totalResults, page.startIndex], [[LIST], want.length, 1])
@@ -111,30 +111,30 @@ for (const kind of DATABASE_KINDS) {
       ['a password', { filter: 'password sw "a"' }, 'invalidFilter'],
       ['a hash', { filter: `${OWN}:passwordHash pr` }, 'invalidFilter'],
       ['an attribute without a column', { filter: 'roles.value eq "guide"' }, 'invalidFilter'],
-      ['half a filter', { filter: 'userName eq' }, 'invalidFilter'],
+      ['an incomplete filter', { filter: 'userName eq' }, 'invalidFilter'],
       ['single quotes', { filter: "userName eq 'x'" }, 'invalidFilter'],
-      ['another type', { filter: 'active eq "maybe"' }, 'invalidFilter'],
+      ['a value of another type', { filter: 'active eq "maybe"' }, 'invalidFilter'],
       ['SQL', { filter: 'userName eq "x"; drop table users' }, 'invalidFilter'],
       ['a NUL', { filter: 'userName eq "\\u0000"' }, 'invalidFilter'],
       ['an unknown order', { sortBy: 'age' }, 'invalidFilter'],
-      ['no order', { sortOrder: 'sideways' }, 'invalidValue'],
+      ['an invalid sortOrder', { sortOrder: 'sideways' }, 'invalidValue'],
       ['a start that is not a number', { startIndex: 'x' }, 'invalidValue'],
       ['a count that is not a number', { count: 'many' }, 'invalidCount'],
-      ['a count of nothing with a cursor', { cursor: '', count: '0' }, 'invalidCount'],
-      ['a cursor of somebody', { cursor: 'v1.AAAA' }, 'invalidCursor'],
+      ['a count of 0 with a cursor', { cursor: '', count: '0' }, 'invalidCount'],
+      ['a forged cursor', { cursor: 'v1.AAAA' }, 'invalidCursor'],
       ['a long cursor', { cursor: 'x'.repeat(5000) }, 'invalidCursor'],
       ['a cursor and a start', { cursor: '', startIndex: '1' }, 'invalidValue'],
-      ['both selections', { attributes: 'userName', excludedAttributes: 'emails' }, 'invalidValue'],
+      ['attributes with excludedAttributes', { attributes: 'userName', excludedAttributes: 'emails' }, 'invalidValue'],
     ]
     for (const [name, query, scimType] of refusals) {
-      it(`refuse ${name}`, async () => {
+      it(`reject ${name}`, async () => {
         const answer = await scim.send('GET', '/Users', { query })
         assert.equal(answer.status, 400, answer.text)
         assert.deepEqual([answer.json()['schemas'], answer.json()['scimType']], [[ERROR_SCHEMA], scimType])
       })
     }
 
-    it('refuse a parameter that is repeated, and a filter nested 10,000 deep or of 100 kB', async () => {
+    it('reject a repeated parameter, a deeply nested filter and a filter of 100 kB', async () => {
       const body = (filter: string) => ({ body: { schemas: [SEARCH], filter } })
       assert.equal((await scim.send('GET', '/Users?count=1&count=2')).json()['scimType'], 'invalidValue')
       for (const filter of [
@@ -145,7 +145,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('refuse a search that has a cursor and a start, unless one is null', async () => {
+    it('reject a search with both cursor and startIndex unless one is null', async () => {
       const search = async (more: object) =>
         scim.send('POST', '/Users/.search', { body: { schemas: [SEARCH], sortBy: 'userName', count: 1, ...more } })
       assert.equal((await search({ cursor: '', startIndex: 2 })).json()['scimType'], 'invalidValue')
@@ -154,7 +154,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers /scim/v2/Users: rule: RFC 7644 §3.4.2.4, pages by index
-    it('have pages by number', async () => {
+    it('paginate by index', async () => {
       const first = await list({ sortBy: 'userName', count: '4' })
       assert.deepEqual(
         [first.totalResults, first.itemsPerPage, namesIn(first)],
@@ -167,7 +167,7 @@ for (const kind of DATABASE_KINDS) {
       assert.equal((await list({ count: '99999', startIndex: '99' })).Resources.length, 0)
     })
 
-    it('have pages by cursor, forwards and back', async () => {
+    it('paginate by cursor, forwards and backwards', async () => {
       const query = { sortBy: 'userName', count: '2', filter: 'userName pr' }
       const first = await list({ ...query, cursor: '' })
       assert.deepEqual(
@@ -188,7 +188,7 @@ for (const kind of DATABASE_KINDS) {
       for (const cursor of [first.nextCursor, third.previousCursor]) assert.match(String(cursor), /^[\w.~-]+$/) // RFC 9865 §2
     })
 
-    it('take a cursor for its own list and zone only, and unchanged', async () => {
+    it('accept only an unmodified cursor of the same query and zone', async () => {
       const query = { sortBy: 'userName', count: '2' }
       const { nextCursor: cursor = '' } = await list({ ...query, cursor: '' })
       const changed = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`
@@ -206,7 +206,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers /scim/v2/Users: rule: RFC 9865, pages by cursor
-    it('neither lose nor repeat a user while others are created and deleted', async () => {
+    it('return every user exactly once while others are created', async () => {
       const seen: string[] = []
       let cursor: string | undefined = ''
       for (let round = 0; cursor !== undefined; round += 1) {
@@ -224,7 +224,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers /scim/v2/Users: rule: RFC 7644 §3.9, attributes of an answer
-    it('show the attributes that are asked for', async () => {
+    it('return the requested attributes', async () => {
       const one = async (query: Readonly<Record<string, string>>) =>
         (await list({ ...query, filter: 'userName eq "anna@x.example"' })).Resources[0] ?? {}
       const keys = async (query: Readonly<Record<string, string>>) => Object.keys(await one(query)).toSorted()
@@ -250,7 +250,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(emails['emails' as keyof typeof emails], [{ value: 'anna@x.example' }])
     })
 
-    it('find the members of a group by a filter of its values', async () => {
+    it('find group members by a value filter', async () => {
       const anna = (await list({ filter: 'userName eq "anna@x.example"' })).Resources[0]?.id
       const made = await scim.send('POST', '/Groups', {
         body: { schemas: [GROUP_SCHEMA], displayName: 'Guides', members: [{ value: anna }] },
@@ -268,7 +268,7 @@ for (const kind of DATABASE_KINDS) {
       await scim.send('DELETE', `/Groups/${id}`)
     })
 
-    it('find every user by a default group', async () => {
+    it('find users by default groups', async () => {
       const anna = (await list({ filter: 'userName eq "anna@x.example"' })).Resources[0]
       const shown = anna?.['groups'] as readonly { readonly value: string; readonly display: string }[]
       const openid = shown.find(({ display }) => display === 'openid')?.value

@@ -18,7 +18,7 @@ describe('SCIM /Me', () => {
   })
 
   // Covers /scim/v2/Me: rule: RFC 7644 §3.11
-  it('is the account of the token, at its own address', async () => {
+  it('returns the user of the token, with its location', async () => {
     const answer = await scim.send('GET', '/Me', { bearer })
     assert.deepEqual([answer.status, answer.json()['id']], [200, user.id])
     assert.equal(answer.headers['location'], user.meta.location)
@@ -54,8 +54,8 @@ describe('SCIM /Me', () => {
 
   const refused: readonly (readonly [name: string, operation: unknown])[] = [
     ['user name', { op: 'replace', path: 'userName', value: 'root' }],
-    ['addresses', { op: 'add', path: 'emails', value: [{ value: 'root@example.org', primary: true }] }],
-    ['telephone numbers', { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] }],
+    ['emails', { op: 'add', path: 'emails', value: [{ value: 'root@example.org', primary: true }] }],
+    ['phone numbers', { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] }],
     ['password', { op: 'replace', path: 'password', value: 'correct horse 2' }],
     ['external id', { op: 'add', path: 'externalId', value: 'x' }],
     ['state', { op: 'replace', path: 'active', value: false }],
@@ -76,7 +76,7 @@ describe('SCIM /Me', () => {
     })
   }
 
-  it('does not let users change what a PUT leaves out, or their groups', async () => {
+  it('rejects a PUT that removes other attributes, and changes of groups', async () => {
     const put = await scim.send('PUT', '/Me', {
       bearer,
       body: { schemas: [USER_SCHEMA], userName: 'me@example.org', active: false },
@@ -89,7 +89,7 @@ describe('SCIM /Me', () => {
     assert.equal(groups.json()['scimType'], 'mutability')
   })
 
-  it('is not for clients, nor through a zone header, nor for POST and DELETE', async () => {
+  it('rejects clients, zone headers, POST and DELETE', async () => {
     assert.equal((await scim.send('GET', '/Me', { by: 'root' })).status, 403)
     assert.equal((await scim.send('GET', '/Me', { bearer, headers: TO_Z1 })).status, 403)
     for (const method of ['POST', 'DELETE']) {
@@ -98,7 +98,7 @@ describe('SCIM /Me', () => {
     }
   })
 
-  it('is read only for users of other providers', async () => {
+  it('rejects changes by users of other origins', async () => {
     const config = {
       bootstrap: {
         clients: [

@@ -1,4 +1,4 @@
-// What provisioning services send from the first test of the connection to the removal of a user, in their order and form.
+// Requests of provisioning services in their order and form, from the connection test to the deletion of a user.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Resource, ScimServer } from './support.ts'
@@ -19,9 +19,9 @@ async function run(steps: (scim: ScimServer) => Promise<void>): Promise<void> {
   await scim.stop()
 }
 
-describe('provisioning by Entra ID', () => {
+describe('Provisioning by Entra ID', () => {
   // Covers later standards: SCIM 2.0
-  it('finds no user, creates, changes, groups, disables and deletes one', () =>
+  it('searches, creates, changes, disables and deletes a user with a group', () =>
     run(async scim => {
       const send = (method: string, path: string, body?: unknown) =>
         scim.send(method, path, { body, headers: SCIM_UTF8 })
@@ -88,8 +88,8 @@ describe('provisioning by Entra ID', () => {
     }))
 })
 
-describe('provisioning by Okta', () => {
-  it('imports, creates, replaces, pushes groups, deactivates and reactivates', () =>
+describe('Provisioning by Okta', () => {
+  it('lists, creates, replaces, deactivates and reactivates users, and pushes groups', () =>
     run(async scim => {
       const send = (method: string, path: string, body?: unknown) =>
         scim.send(method, path, { body, headers: SCIM_UTF8 })

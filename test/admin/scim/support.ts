@@ -1,4 +1,4 @@
-// What the tests of SCIM share: callers with one right each in two zones, and requests as they make them.
+// Shared by the SCIM tests: callers with one right each in two zones, and their requests.
 import type { CompatibilityMode } from '../../../src/model/compatibility.ts'
 import { clientTokens } from '../../support/client-tokens.ts'
 import type { TestAnswer, TestServer } from '../../support/server.ts'
@@ -28,7 +28,7 @@ export type Caller = keyof typeof CALLERS
 
 /** A Host header of the other zone. */
 export const HOST_OF_Z1 = 'z1.localhost:8080'
-/** The header that leads an administrator there. */
+/** The header with which an administrator addresses it. */
 export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
 
 const bootstrap = {
@@ -88,9 +88,9 @@ export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
 /** The enterprise extension. */
 export const ENTERPRISE = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
-/** The own extension of users. */
+/** The Latchkey extension of users. */
 export const OWN = 'urn:ietf:params:scim:schemas:extension:latchkey:2.0:User'
-/** The schema of refusals. */
+/** The schema of errors. */
 export const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
 /** The schema of a PATCH body. */
 export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'

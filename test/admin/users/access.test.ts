@@ -7,7 +7,7 @@ import type { UserApi, UserCallerId } from '../../support/users.ts'
 const CALLERS = Object.keys(USER_CALLERS) as UserCallerId[] // the keys of that very object
 const ADMINISTRATORS: ReadonlySet<UserCallerId> = new Set(['admin', 'root', 'admin-here'])
 
-/** Requests with those who may make them (§0.1), and the scopes that a refusal names. */
+/** Requests, the callers that may make them (§0.1), and the scopes that a refusal names. */
 const ENDPOINTS: readonly {
   readonly method: string
   readonly path: string
@@ -33,7 +33,7 @@ const ENDPOINTS: readonly {
 ]
 
 for (const mode of MODES) {
-  describe(`who may call /Users (${mode})`, () => {
+  describe(`Authorization of /Users (${mode})`, () => {
     let api: UserApi
     let id = ''
     before(async () => {
@@ -47,7 +47,7 @@ for (const mode of MODES) {
 
     for (const { method, path, body, may, scope } of ENDPOINTS) {
       // Covers SCIM requests: rule: `scim.read`; `scim.write`; `scim.create`
-      it(`${method} ${path}: ${may.join(', ')} and administrators`, async () => {
+      it(`allows ${method} ${path} to ${may.join(', ')} and administrators`, async () => {
         for (const by of CALLERS) {
           const answer = await api.send(method, path.replace('{id}', id), body, { by })
           const isAllowed = may.includes(by) || ADMINISTRATORS.has(by)
@@ -67,7 +67,7 @@ for (const mode of MODES) {
         }
       })
 
-      it(`${method} ${path}: refused without a token`, async () => {
+      it(`rejects ${method} ${path} without a valid token`, async () => {
         for (const request of [{}, { basic: ['admin', 'admin-secret'] as const }]) {
           const answer = await api.send(method, path, body, { by: null, ...request })
           assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '401 unauthorized')
@@ -78,7 +78,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is refused before anything of the body is read', async () => {
+    it('authorizes before reading the body', async () => {
       const answer = await api.send('POST', '/Users', '{bad', { by: 'reader' })
       assert.equal(answer.status, 403)
     })
@@ -106,7 +106,7 @@ for (const mode of MODES) {
     }
 
     // Covers SCIM requests: rule: zone admin
-    it('is only who has a right in the zone of the header', async () => {
+    it('requires scopes for the zone of X-Identity-Zone-Id', async () => {
       const of = async (by: UserCallerId, zone: string, method = 'GET', body?: unknown) =>
         (await api.send(method, '/Users', body, { by, headers: { 'x-identity-zone-id': zone } })).status
       assert.deepEqual(

@@ -9,10 +9,10 @@ const IN_Z1_ANY = { headers: { ...IN_Z1.headers, ...ANY.headers } }
 const INVALID = { status: 400, error: 'scim', message: "The fields 'aliasId' and/or 'aliasZid' are invalid." }
 const INVALID_NEW = { status: 400, error: 'scim', message: 'Alias ID and/or alias ZID are invalid.' }
 
-/** A user with a copy, as answers show it. */
+/** A user with an alias, as in responses. */
 type Aliased = UserAnswer & { readonly aliasId?: string; readonly aliasZid?: string }
 
-/** The provider `corp` in both zones, each the copy of the other, and one here that has none. */
+/** Adds `corp` to both zones, each the alias of the other, and `alone` without an alias. */
 async function addProviders({ server }: UserApi): Promise<void> {
   const { providers } = server.store
   const internal = await providers.findByOrigin('svc', 'svc')
@@ -26,7 +26,7 @@ async function addProviders({ server }: UserApi): Promise<void> {
 }
 
 for (const mode of MODES) {
-  describe(`copies of users in another zone (${mode})`, () => {
+  describe(`Alias users (${mode})`, () => {
     let api: UserApi
     let count = 0
     before(async () => {
@@ -53,7 +53,7 @@ for (const mode of MODES) {
 
     // Covers User resource: aliasId; aliasZid
     // Covers alias users: create by POST
-    it('are made with them, alike, and each names the other', async () => {
+    it('are created with the user, as copies that reference each other', async () => {
       const user = await create({ phoneNumbers: [{ value: '1' }], active: false, verified: false })
       assert.deepEqual([user.aliasZid, user.meta.version], ['z1', 1])
       const copy = await copyOf(user)
@@ -76,7 +76,7 @@ for (const mode of MODES) {
 
     // Covers PATCH /Users/{id}: aliasZid
     // Covers alias users: create by PUT or PATCH
-    it('are made for users who are there already', async () => {
+    it('are created for existing users', async () => {
       const user = await create({ aliasZid: undefined })
       const answer = await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY)
       assert.equal(answer.status, 200, answer.text)
@@ -87,7 +87,7 @@ for (const mode of MODES) {
     })
 
     // Covers alias users: changes are copied
-    it('follow every change of the other, from either zone', async () => {
+    it('are updated with the original, in both directions', async () => {
       const user = await create()
       const put = await api.send('PUT', `/Users/${user.id}`, bodyOf(user, { name: { givenName: 'New' } }), ANY)
       assert.equal(put.status, 200, put.text)
@@ -105,7 +105,7 @@ for (const mode of MODES) {
     })
 
     // Covers alias users: dangling alias is renewed
-    it('are made again where they were lost', async () => {
+    it('are recreated if missing', async () => {
       const user = await create()
       await api.server.store.users.delete('z1', user.aliasId ?? '')
       const answer = await api.send('PATCH', `/Users/${user.id}`, {}, ANY)
@@ -117,7 +117,7 @@ for (const mode of MODES) {
 
     // The right of the caller, `scim.write`, is not that of the other zone.
     for (const right of ['svc.admin', 'scim.write']) {
-      it(`keep what their owner signs in by where they have ${right} and the caller does not`, async () => {
+      it(`keep email, userName and externalId if they have ${right} and the caller does not`, async () => {
         const user = await create()
         const { store } = api.server
         const group = { displayName: right, members: [{ value: user.aliasId, origin: 'corp' }] }
@@ -136,7 +136,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are not verified or activated by a caller who lacks their rights', async () => {
+    it('are not verified by a caller with fewer rights', async () => {
       const user = await create({ verified: false })
       const { store } = api.server
       await api.send('POST', '/Groups', { displayName: 'svc.admin' }, IN_Z1) // unless it is there
@@ -152,7 +152,7 @@ for (const mode of MODES) {
     })
 
     // Covers alias users: delete removes both
-    it('are deleted with the other', async () => {
+    it('are deleted with the original', async () => {
       const user = await create()
       assert.equal((await api.send('DELETE', `/Users/${user.id}`)).status, 200)
       assert.equal(await api.server.store.users.find('z1', user.aliasId ?? ''), undefined)
@@ -162,7 +162,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /Users: error: alias fields
-    it('are refused where a zone or the origin cannot have them', async () => {
+    it('are rejected for other zones and for origins without an alias provider', async () => {
       for (const more of [
         { aliasZid: 'nowhere' },
         { aliasZid: 'svc' },
@@ -180,7 +180,7 @@ for (const mode of MODES) {
     // Covers PUT /Users/{id}: error: alias fields
     // Covers PATCH /Users/{id}: aliasId
     // Covers alias users: changed alias fields are refused
-    it('stay where they are, and cannot be left out of a PUT', async () => {
+    it('cannot be moved, or removed by a PUT', async () => {
       const user = await create()
       for (const more of [
         { aliasId: 'x' },
@@ -199,7 +199,7 @@ for (const mode of MODES) {
     // Covers POST /Users: error: alias creation
     // Covers PUT /Users/{id}: error: alias failure
     // Covers alias users: name taken in the alias zone
-    it('leave everything as it is where the other zone has the name', async () => {
+    it('are rejected, without a change, if the name is taken in the other zone', async () => {
       const taken = { status: 409, error: 'scim', message: /^Could not create alias for user\. A user with the same/ }
       await api.create('known', { origin: 'corp' }, IN_Z1)
       assertRefused(await api.send('POST', '/Users', newUserBody('KNOWN', { origin: 'corp', aliasZid: 'z1' })), taken)
@@ -209,7 +209,7 @@ for (const mode of MODES) {
       assert.deepEqual(await api.read(user.id), user)
     })
 
-    it('follow changes by SCIM 2.0, and are deleted with the other by it, from either zone', async () => {
+    it('are updated and deleted with the original by SCIM 2.0', async () => {
       const scim = (method: string, id: string, request: object, body?: unknown) =>
         api.send(method, `/scim/v2/Users/${id}`, body, request)
       const rename = (givenName: string) => ({
@@ -234,7 +234,7 @@ for (const mode of MODES) {
       assert.equal(await api.server.store.users.find('svc', user.id), undefined)
     })
 
-    it('are not for administrators of the other zone alone', async () => {
+    it('cannot be created, changed or deleted by an administrator of only the other zone', async () => {
       const byZone = { by: 'admin-of-z1', ...IN_Z1_ANY } as const
       const body = newUserBody('from-z1', { origin: 'corp', aliasZid: 'svc' })
       assertRefused(await api.send('POST', '/Users', body, byZone), INVALID_NEW)
@@ -250,7 +250,7 @@ for (const mode of MODES) {
 
   // Covers DELETE /Users/{id}: error: alias while disabled
   // Covers alias users: feature off; login.aliasEntitiesEnabled
-  it(`stay as they are where copies are switched off (${mode})`, async () => {
+  it(`Alias users cannot be created, changed or deleted if aliases are disabled (${mode})`, async () => {
     const api = await startUserServer(mode)
     await addProviders(api)
     const plain = await api.create('plain', { origin: 'corp' })

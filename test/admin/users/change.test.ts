@@ -9,7 +9,7 @@ const SELF_EDIT =
 const DISABLED = 'Internal User Creation is currently disabled. External User Store is in use.'
 const ANY = { headers: { 'if-match': '*' } }
 
-/** The body of a PUT that changes nothing but what is given. */
+/** The body of a PUT that changes only the given members. */
 const bodyOf = (
   { userName, name, emails, phoneNumbers, externalId, active, verified }: UserAnswer,
   more: object = {},
@@ -25,7 +25,7 @@ const bodyOf = (
 })
 
 for (const mode of MODES) {
-  describe(`one user (${mode})`, () => {
+  describe(`/Users/{id} (${mode})`, () => {
     let api: UserApi
     let count = 0
     const fresh = (more: object = {}): Promise<UserAnswer> => api.create(`user${(count += 1)}`, more)
@@ -47,7 +47,7 @@ for (const mode of MODES) {
     describe('GET /Users/{id}', () => {
       // Covers User resource: groups
       // Covers GET /Users/{id}: id; header: ETag
-      it('answers the user with an ETag, with groups in which they are through others', async () => {
+      it('returns the user with an ETag and with direct and indirect groups', async () => {
         const user = await fresh()
         const { groups } = api.server.store
         const now = api.server.clock.now()
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       })
 
       // Covers User resource: lastLogonTime; previousLogonTime
-      it('reports the last sign-in, and the one before', async () => {
+      it('returns the times of the last two sign-ins', async () => {
         const user = await fresh()
         assert.equal(user.lastLogonTime, undefined)
         await api.tokenOfUser(user.userName)
@@ -96,7 +96,7 @@ for (const mode of MODES) {
 
       // Covers SCIM errors: error: scim_resource_not_found
       // Covers GET /Users/{id}: error: not found
-      it('refuses an unknown id', async () => {
+      it('answers 404 for unknown ids and users of other zones', async () => {
         const there = await api.create('elsewhere', {}, IN_Z1)
         for (const id of ['no-such-id', 'a%00b', '%27', there.id]) {
           const answer = await api.send('GET', `/Users/${id}`)
@@ -109,7 +109,7 @@ for (const mode of MODES) {
         assert.equal((await api.send('GET', `/Users/${there.id}`, undefined, IN_Z1)).status, 200)
       })
 
-      it('ignores conditions', async () => {
+      it('ignores If-Match and If-None-Match', async () => {
         const { id } = await fresh()
         const answer = await api.send('GET', `/Users/${id}`, undefined, {
           headers: { 'if-none-match': '"0"', 'if-match': '"9"' },
@@ -120,7 +120,7 @@ for (const mode of MODES) {
 
     describe('PUT /Users/{id}', () => {
       // Covers PUT /Users/{id}: body
-      it('replaces the user and counts the version', async () => {
+      it('replaces the user and increments the version', async () => {
         const user = await fresh({ externalId: 'x', phoneNumbers: [{ value: '1' }], verified: false })
         api.server.clock.advance(5)
         const answer = await change(
@@ -144,7 +144,7 @@ for (const mode of MODES) {
         assert.deepEqual(await api.read(user.id), after)
       })
 
-      it('ignores a password, groups, approvals, the zone and a version in the body', async () => {
+      it('ignores password, groups, approvals, zoneId, id and meta in the body', async () => {
         const user = await fresh()
         await changed(
           'PUT',
@@ -163,13 +163,13 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Users/{id}: If-Match
-      it('accepts a version in quotes, and any with a star', async () => {
+      it('accepts a quoted version and * in If-Match', async () => {
         const user = await fresh()
         await changed('PUT', user, bodyOf(user), { headers: { 'if-match': '"0"' } })
         assert.equal((await changed('PUT', user, bodyOf(user))).meta.version, 2)
       })
 
-      it('keeps whether the address is the primary one, until a request says otherwise or the address changes', async () => {
+      it('keeps the primary flag of an email unless the request sets it or changes the address', async () => {
         const user = await fresh({ emails: [{ value: 'p@test.org', primary: true }] })
         const after = async (email: object) => (await changed('PUT', user, bodyOf(user, { emails: [email] }))).emails
         assert.deepEqual(await after({ value: 'p@test.org' }), [{ value: 'p@test.org', primary: true }])
@@ -180,7 +180,7 @@ for (const mode of MODES) {
         assert.deepEqual(await after({ value: 'r@test.org' }), [{ value: 'r@test.org', primary: false }])
       })
 
-      it('keeps a salt that the body leaves out, so that what was revoked stays so', async () => {
+      it('keeps a salt omitted from the body, so that revoked tokens stay revoked', async () => {
         const user = await fresh()
         const token = await api.tokenOfUser(user.userName)
         await api.server.store.users.setSalt('svc', user.id, 'revoked')
@@ -194,7 +194,7 @@ for (const mode of MODES) {
         ['email', { emails: [{ value: 'moved@test.org' }] }],
         ['salt', { salt: 'salted' }],
       ] as const) {
-        it(`ends tokens with another ${member}, and not with another name`, async () => {
+        it(`revokes tokens if ${member} changes, but not if the name does`, async () => {
           const user = await fresh()
           const bearer = await api.tokenOfUser(user.userName)
           const asUser = () => api.send('GET', `/Users/${user.id}`, undefined, { bearer })
@@ -205,7 +205,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('ends sessions and tokens of a user who becomes inactive, also when they are active again', async () => {
+      it('permanently ends sessions and tokens of a deactivated user', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         const browser = api.server.browser()
@@ -233,7 +233,7 @@ for (const mode of MODES) {
       ]
       for (const { name, header, message } of versions) {
         // Covers PATCH /Users/{id}: If-Match
-        it(`refuses ${name}, as PATCH does`, async () => {
+        it(`rejects ${name}, like PATCH`, async () => {
           const user = await fresh()
           const request = header === undefined ? {} : { headers: { 'if-match': header } }
           for (const [method, body] of [
@@ -248,7 +248,7 @@ for (const mode of MODES) {
 
       // Covers SCIM errors: error: scim_resource_conflict
       // Covers PUT /Users/{id}: error: stale version
-      it('refuses a stale version, and lets one of two changes at once win', async () => {
+      it('rejects a stale version, and applies one of several concurrent changes', async () => {
         const user = await fresh()
         const with0 = { headers: { 'if-match': '0' } }
         const answers = await Promise.all(
@@ -262,7 +262,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('makes all changes of any version that come at once', async () => {
+      it('applies all concurrent changes with If-Match: *', async () => {
         const user = await fresh()
         const answers = await Promise.all(
           ['a', 'b', 'c'].map(givenName => change('PATCH', user, { name: { givenName } })),
@@ -274,7 +274,7 @@ for (const mode of MODES) {
         assert.equal((await api.read(user.id)).meta.version, 3)
       })
 
-      it('changes an account that an import gave a name of other characters, but not to another such name', async () => {
+      it('keeps an imported user name that breaks the pattern, but rejects a new one', async () => {
         const user = await fresh()
         const { users } = api.server.store
         const stored = await users.find('svc', user.id)
@@ -288,7 +288,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Users/{id}: error: user name taken
-      it('refuses a name that is taken, at the same origin only', async () => {
+      it('rejects the user name of another user of the same origin', async () => {
         const [user, other] = [await fresh(), await fresh()]
         const body = bodyOf(user, { userName: other.userName.toUpperCase() })
         const message = 'The user name or the external id is already in use'
@@ -326,7 +326,7 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /Users/{id}: error: not found
-      it('refuses an alias, an unknown member, and an unknown id', async () => {
+      it('rejects alias members, unknown members and unknown ids', async () => {
         const user = await fresh()
         const message = "The fields 'aliasId' and/or 'aliasZid' are invalid."
         for (const alias of [{ aliasId: 'x' }, { aliasZid: 'z1' }]) {
@@ -351,7 +351,7 @@ for (const mode of MODES) {
       })
 
       // Covers audit trail: UserModifiedEvent
-      it('records in the audit trail who changed whom', async () => {
+      it('records the caller and the changed user in the audit log', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         await changed('PUT', user, bodyOf(user, { name: { givenName: 'Me' } }), { ...ANY, bearer })
@@ -365,7 +365,7 @@ for (const mode of MODES) {
     })
 
     describe('PATCH /Users/{id}', () => {
-      it('deactivates a user whom an import brought without an e-mail address', async () => {
+      it('deactivates an imported user without an email address', async () => {
         const { id } = await api.create('unaddressed')
         const { users } = api.server.store
         await users.update('svc', { ...((await users.find('svc', id)) ?? assert.fail()), email: '' })
@@ -383,54 +383,54 @@ for (const mode of MODES) {
           sent: { name: { givenName: 'P' } },
           want: { name: { givenName: 'P', familyName: 'B' } },
         },
-        { name: 'nothing', sent: {}, want: {} },
+        { name: 'only the version for an empty body', sent: {}, want: {} },
         { name: 'active', sent: { active: true }, want: { active: true } },
         { name: 'verified', sent: { verified: true }, want: { verified: true } },
         // Covers PATCH /Users/{id}: userName
         { name: 'the userName', sent: { userName: 'patched' }, want: { userName: 'patched' } },
         // Covers PATCH /Users/{id}: emails
         {
-          name: 'a primary address',
+          name: 'the email to a primary one',
           sent: { emails: [{ value: 'n@test.org', primary: true }] },
           want: { emails: [{ value: 'n@test.org', primary: true }] },
         },
-        { name: 'no address that is not primary', sent: { emails: [{ value: 'n@test.org' }] }, want: {} },
+        { name: 'nothing for an email that is not primary', sent: { emails: [{ value: 'n@test.org' }] }, want: {} },
         {
-          name: 'an address in the place of one that is cleared',
+          name: 'a cleared email to the one sent',
           sent: { emails: [{ value: 'n@test.org' }], meta: { attributes: ['emails'] } },
           want: { emails: [{ value: 'n@test.org', primary: false }] },
         },
         // Covers PATCH /Users/{id}: phoneNumbers
         {
-          name: 'the first telephone number',
+          name: 'the phone number to the first one sent',
           sent: { phoneNumbers: [{ value: '7' }, { value: '8' }] },
           want: { phoneNumbers: [{ value: '7' }] },
         },
         // Covers PATCH /Users/{id}: meta.attributes
         {
-          name: 'no telephone number',
+          name: 'the phone number by clearing it',
           sent: { meta: { attributes: ['PhoneNumbers', 'title'] } },
           want: { phoneNumbers: undefined },
         },
         {
-          name: 'no given name',
+          name: 'the name by clearing the given name',
           sent: { meta: { attributes: ['name.givenName'] } },
           want: { name: { familyName: 'B' } },
         },
-        { name: 'no name', sent: { meta: { attributes: ['name'] } }, want: { name: {} } },
+        { name: 'the name by clearing it', sent: { meta: { attributes: ['name'] } }, want: { name: {} } },
         {
-          name: 'another name',
+          name: 'a cleared name to the one sent',
           sent: { name: { givenName: 'X' }, meta: { attributes: ['NAME'] } },
           want: { name: { givenName: 'X' } },
         },
         {
-          name: 'a userName that is cleared and sent',
+          name: 'a cleared userName to the one sent',
           sent: { userName: 'patched2', meta: { attributes: ['userName'] } },
           want: { userName: 'patched2' },
         },
         // Covers PATCH /Users/{id}: origin
         {
-          name: 'nothing that is not merged',
+          name: 'nothing for externalId, salt, password, groups and origin',
           sent: { externalId: 'e', salt: 's', password: 'another-password', groups: [], origin: 'svc' },
           want: {},
         },
@@ -468,12 +468,12 @@ for (const mode of MODES) {
       const refusals = [
         // Covers PATCH /Users/{id}: error: attribute cannot be removed
         {
-          name: 'clearing what cannot be',
+          name: 'clearing externalId',
           sent: { meta: { attributes: ['externalId'] } },
           message: 'Attribute externalId cannot be removed using "Meta.attributes"',
         },
         {
-          name: 'clearing what is unknown',
+          name: 'clearing __proto__',
           sent: { meta: { attributes: ['__proto__'] } },
           message: 'Attribute __proto__ cannot be removed using "Meta.attributes"',
         },
@@ -483,7 +483,7 @@ for (const mode of MODES) {
           message: 'Can not drop username, field is required.',
         },
         {
-          name: 'clearing the address',
+          name: 'clearing the email',
           sent: { meta: { attributes: ['emails'] } },
           message: 'Exactly one email must be provided.',
         },
@@ -499,7 +499,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses the operations of SCIM 2.0, unknown members, a stale version and an unknown id', async () => {
+      it('rejects SCIM 2.0 operations, invalid members, a stale version and an unknown id', async () => {
         const user = await fresh()
         const operations = {
           schemas: ['urn:ietf:params:scim:api:messages:2.0:PatchOp'],
@@ -526,7 +526,7 @@ for (const mode of MODES) {
           const message = `The value of ${member} must have at most ${most} characters`
           assertRefused(await change('PATCH', user, { [member]: 'x'.repeat(most + 1) }), scim(message))
         }
-        const address = { value: `${'x'.repeat(250)}@x.org` } // not the one that it would set
+        const address = { value: `${'x'.repeat(250)}@x.org` } // not the primary one, which would be stored
         const emails = [{ ...user.emails[0], primary: true }, address]
         assertRefused(
           await change('PATCH', user, { emails }),
@@ -551,9 +551,9 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a user', () => {
+    describe('Self-service', () => {
       // Covers SCIM requests: rule: self
-      it('reads themselves, and changes their names', async () => {
+      it('lets users read themselves and change their name', async () => {
         const user = await fresh({ externalId: 'me', phoneNumbers: [{ value: '1' }] })
         const bearer = await api.tokenOfUser(user.userName)
         const asUser = { ...ANY, bearer }
@@ -568,20 +568,20 @@ for (const mode of MODES) {
       })
 
       const others = [
-        { name: 'the e-mail address', more: { emails: [{ value: 'other@test.org' }] } },
-        { name: 'the userName', more: { userName: 'somebody' } },
-        { name: 'active', more: { active: false } },
-        { name: 'verified', more: { verified: false } },
-        { name: 'the salt', more: { salt: 'x' } },
-        { name: 'the externalId', more: { externalId: 'other' } },
-        { name: 'the telephone number', more: { phoneNumbers: [{ value: '2' }] } },
-        { name: 'the displayName', more: { displayName: 'x' } },
-        { name: 'no e-mail address', more: { emails: [] } },
+        { name: 'another email', more: { emails: [{ value: 'other@test.org' }] } },
+        { name: 'another userName', more: { userName: 'somebody' } },
+        { name: 'active: false', more: { active: false } },
+        { name: 'verified: false', more: { verified: false } },
+        { name: 'another salt', more: { salt: 'x' } },
+        { name: 'another externalId', more: { externalId: 'other' } },
+        { name: 'another phone number', more: { phoneNumbers: [{ value: '2' }] } },
+        { name: 'a displayName', more: { displayName: 'x' } },
+        { name: 'no email', more: { emails: [] } },
       ]
       for (const { name, more } of others) {
         // Covers SCIM errors: error: invalid_self_edit
         // Covers PUT /Users/{id}: error: self edit beyond names
-        it(`does not change ${name}`, async () => {
+        it(`rejects ${name}`, async () => {
           const user = await fresh({ externalId: `${name}-self`, phoneNumbers: [{ value: '1' }] })
           const bearer = await api.tokenOfUser(user.userName)
           const before = await api.read(user.id)
@@ -594,7 +594,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('does not reach others, nor delete or verify themselves', async () => {
+      it('rejects access to other users, and deleting, unlocking or verifying oneself', async () => {
         const [user, other] = [await fresh(), await fresh()]
         const bearer = await api.tokenOfUser(user.userName)
         for (const [method, path, body] of [
@@ -620,7 +620,7 @@ for (const mode of MODES) {
     describe('DELETE /Users/{id}', () => {
       // Covers audit trail: UserDeletedEvent
       // Covers DELETE /Users/{id}: response: deleted user; error: not found
-      it('deletes the user with everything of theirs, and answers the last state', async () => {
+      it('deletes the user with tokens and approvals, and returns the deleted user', async () => {
         const user = await fresh({ approvals: [{ clientId: 'app', scope: 'openid', status: 'APPROVED' }] })
         const bearer = await api.tokenOfUser(user.userName)
         const before = await api.read(user.id)
@@ -640,7 +640,7 @@ for (const mode of MODES) {
 
       // Covers SCIM errors: error: stale version 422
       // Covers DELETE /Users/{id}: If-Match; error: stale version
-      it('keeps the version that is expected', async () => {
+      it('rejects a stale or invalid If-Match', async () => {
         const user = await fresh()
         assertRefused(await api.send('DELETE', `/Users/${user.id}`, undefined, { headers: { 'if-match': '99' } }), {
           status: 422,
@@ -658,14 +658,14 @@ for (const mode of MODES) {
         )
       })
 
-      it('does not reach another zone', async () => {
+      it('answers 404 for users of other zones', async () => {
         const there = await api.create('there', {}, IN_Z1)
         assert.equal((await api.send('DELETE', `/Users/${there.id}`)).status, 404)
         assert.equal((await api.send('DELETE', `/Users/${there.id}`, undefined, IN_Z1)).status, 200)
       })
     })
 
-    describe('where internal users are kept elsewhere', () => {
+    describe('Disabled internal user management', () => {
       before(async () => {
         const { providers } = api.server.store
         const internal = await providers.findByOrigin('z2', 'svc')
@@ -678,7 +678,7 @@ for (const mode of MODES) {
 
       // Covers internal user management disabled: 403 of changes to internal users
       // Covers PUT /Users/{id}: error: internal management disabled
-      it('they are read and not changed, and those of other origins are changed', async () => {
+      it('makes internal users read-only, but allows changes to users of other origins', async () => {
         const headers = { 'x-identity-zone-id': 'z2', 'if-match': '*' }
         const kept = await api.server.store.users.findByName('z2', 'svc', 'kept')
         assert.ok(kept)

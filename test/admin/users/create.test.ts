@@ -47,7 +47,7 @@ for (const mode of MODES) {
     // Covers SCIM requests: header: ETag
     // Covers User resource: schemas; passwordLastModified
     // Covers POST /Users: header: ETag
-    it('answers the user as stored, in the order of UAA, with an ETag', async () => {
+    it('returns the stored user with an ETag, its members in the order of UAA', async () => {
       const answer = await api.send('POST', '/Users', newUserBody('u1'))
       const user = answer.json<UserAnswer & Record<string, unknown>>()
       assert.equal(answer.status, 201)
@@ -86,7 +86,7 @@ for (const mode of MODES) {
     // Covers User resource: meta; displayName; nickName; profileUrl; title; userType; preferredLanguage; locale
     // Covers User resource: timezone
     // Covers POST /Users: body
-    it('keeps what can be kept of every member, and ignores the rest', async () => {
+    it('stores supported members and ignores the others', async () => {
       const answer = await api.send(
         'POST',
         '/Users',
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       assert.ok(!groups?.some(({ display }) => display === 'svc.admin'))
     })
 
-    it('reads names of members without case, words for booleans, and null as nothing', async () => {
+    it('accepts member names in any case, booleans as strings, and null as absent', async () => {
       const body = {
         USERNAME: 'upper',
         Emails: [{ VALUE: 'upper@test.org' }],
@@ -160,13 +160,13 @@ for (const mode of MODES) {
       )
     })
 
-    it('needs no name, and no form of an e-mail address', async () => {
+    it('accepts a missing name and a malformed email address', async () => {
       const { name } = await api.create('u-noname', { name: undefined, emails: [{ value: 'nonsense' }] })
       assert.deepEqual(name, {})
     })
 
     // Covers User resource: approvals
-    it('stores decisions of the new user', async () => {
+    it('stores approvals, and rejects one of an unknown client', async () => {
       const approvals = [
         { clientId: 'app', scope: 'openid', status: 'APPROVED', expiresAt: '2040-01-01T00:00:00.000Z' },
         { clientId: 'app', scope: 'profile', status: 'DENIED' },
@@ -187,7 +187,7 @@ for (const mode of MODES) {
     })
 
     // Covers User resource: origin
-    it('makes accounts of other providers, without a password', async () => {
+    it('creates users of other origins without a password', async () => {
       const answer = await api.create('u corp', {
         origin: 'corp',
         externalId: 'cn=u',
@@ -204,7 +204,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('takes the same name at another origin, and the same address twice', async () => {
+    it('accepts the same name at another origin, and the same email twice', async () => {
       await api.create('same')
       await api.create('same', { origin: 'corp' })
       await api.create('same2', { emails: [{ value: 'same@test.org' }] })
@@ -212,21 +212,21 @@ for (const mode of MODES) {
       await api.create('woken', { emails: [{ value: 'woken@asleep.example' }] })
     })
 
-    it('gives the name of a deleted user to another one', async () => {
+    it('accepts the name of a deleted user', async () => {
       const first = await api.create('phoenix')
       assert.equal((await api.send('DELETE', `/Users/${first.id}`)).status, 200)
       assert.notEqual((await api.create('phoenix')).id, first.id)
     })
 
     // Covers User resource: userName
-    it('makes one of two users whose names differ in case or width, also at once', async () => {
+    it('treats names that differ in case or width as duplicates, even concurrently', async () => {
       const answers = await Promise.all(
         ['Twin', 'tWIN', 'ＴＷＩＮ', 'twin'].map(name => api.send('POST', '/Users', newUserBody(name))),
       )
       assert.deepEqual(statusesOf(answers), [201, 409, 409, 409])
     })
 
-    it('leaves no user to the next provider of an origin whose provider is deleted at that instant', async () => {
+    it('creates no user if the provider is concurrently replaced', async () => {
       const { providers, users } = api.server.store
       const internal = (await providers.findByOrigin('svc', 'svc')) ?? assert.fail()
       const brief = { ...internal, id: 'brief', originKey: 'brief', type: 'oidc1.0', config: {} }
@@ -256,9 +256,9 @@ for (const mode of MODES) {
       { name: 'an empty userName', more: { userName: '' }, message: 'A username must be provided.' },
       { name: 'a blank userName', more: { userName: ' \t' }, message: 'A username must be provided.' },
       // Covers POST /Users: error: user name pattern
-      { name: 'forbidden characters', more: { userName: 'u3<b>' }, message: PATTERN },
-      { name: 'a blank in the userName', more: { userName: "a b'c" }, message: PATTERN },
-      { name: 'a line break behind the userName', more: { userName: 'u3\n' }, message: PATTERN },
+      { name: 'forbidden characters in the userName', more: { userName: 'u3<b>' }, message: PATTERN },
+      { name: 'a space in the userName', more: { userName: "a b'c" }, message: PATTERN },
+      { name: 'a trailing line break in the userName', more: { userName: 'u3\n' }, message: PATTERN },
       { name: 'no emails', more: { emails: undefined }, message: 'Exactly one email must be provided.' },
       { name: 'an empty list of emails', more: { emails: [] }, message: 'Exactly one email must be provided.' },
       // Covers POST /Users: error: not one e-mail
@@ -288,30 +288,34 @@ for (const mode of MODES) {
     const malformed = [
       // Covers User resource: error: unknown top-level field
       { name: 'an unknown member', more: { foo: 'bar' }, message: 'Unrecognized field "foo"' },
-      { name: 'a member twice', more: { USERNAME: 'x' }, message: 'The member USERNAME occurs twice' },
+      { name: 'a duplicate member', more: { USERNAME: 'x' }, message: 'The member USERNAME occurs twice' },
       {
         name: 'another schema',
         more: { schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'] },
         message: "Only schema 'urn:scim:schemas:core:1.0' is currently supported",
       },
-      { name: 'a word for active', more: { active: 'maybe' }, message: 'The value of active must be a boolean' },
+      {
+        name: 'an unknown string for active',
+        more: { active: 'maybe' },
+        message: 'The value of active must be a boolean',
+      },
       { name: 'a number for active', more: { active: 1 }, message: 'The value of active must be a boolean' },
       { name: 'a number for userName', more: { userName: 5 }, message: 'The value of userName must be a string' },
       { name: 'a list for password', more: { password: ['x'] }, message: 'The value of password must be a string' },
-      { name: 'a text for name', more: { name: 'A B' }, message: 'The value of name must be an object' },
+      { name: 'a string for name', more: { name: 'A B' }, message: 'The value of name must be an object' },
       {
         name: 'a number in name',
         more: { name: { givenName: 1 } },
         message: 'The value of name.givenName must be a string',
       },
-      { name: 'a text for emails', more: { emails: 'a@b.c' }, message: 'The value of emails must be a list' },
+      { name: 'a string for emails', more: { emails: 'a@b.c' }, message: 'The value of emails must be a list' },
       {
-        name: 'texts as emails',
+        name: 'a list of strings for emails',
         more: { emails: ['a@b.c'] },
         message: 'The value of emails must be a list of objects',
       },
       {
-        name: 'a text as primary',
+        name: 'a string for emails.primary',
         more: { emails: [{ value: 'a', primary: 'x' }] },
         message: 'The value of emails.primary must be a boolean',
       },
@@ -320,14 +324,14 @@ for (const mode of MODES) {
         more: { phoneNumbers: {} },
         message: 'The value of phoneNumbers must be a list',
       },
-      { name: 'a text for meta', more: { meta: '1' }, message: 'The value of meta must be an object' },
+      { name: 'a string for meta', more: { meta: '1' }, message: 'The value of meta must be an object' },
       {
         name: 'a negative version',
         more: { meta: { version: -1 } },
         message: 'The value of meta.version must be a version number',
       },
       {
-        name: 'a fraction of a version',
+        name: 'a fractional version',
         more: { meta: { version: 1.5 } },
         message: 'The value of meta.version must be a version number',
       },
@@ -337,7 +341,7 @@ for (const mode of MODES) {
         message: 'The value of name.givenName contains characters that cannot be stored',
       },
       {
-        name: 'half a surrogate pair',
+        name: 'a lone surrogate',
         more: { externalId: '\ud800' },
         message: 'The value of externalId contains characters that cannot be stored',
       },
@@ -367,25 +371,25 @@ for (const mode of MODES) {
         message: 'An approval must have clientId, scope and a status of APPROVED or DENIED',
       },
       {
-        name: 'an approval of no date',
+        name: 'an approval whose expiresAt is not a date',
         more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: 'soon' }] },
         message: 'The value of approvals.expiresAt must be a date',
       },
       {
-        name: 'an approval of a date without a time zone',
+        name: 'an approval whose expiresAt has no time zone',
         more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: '2030-01-01T00:00:00' }] },
         message: 'The value of approvals.expiresAt must be a date',
       },
       {
-        name: 'an approval of a number after a word',
+        name: 'an approval whose expiresAt is a word and a number',
         more: { approvals: [{ clientId: 'app', scope: 'openid', status: 'DENIED', expiresAt: 'in 7' }] },
         message: 'The value of approvals.expiresAt must be a date',
       },
-      { name: 'an alias', more: { aliasZid: 'z1' }, message: 'Alias ID and/or alias ZID are invalid.' },
-      { name: 'the id of an alias', more: { aliasId: 'x' }, message: 'Alias ID and/or alias ZID are invalid.' },
+      { name: 'aliasZid', more: { aliasZid: 'z1' }, message: 'Alias ID and/or alias ZID are invalid.' },
+      { name: 'aliasId', more: { aliasId: 'x' }, message: 'Alias ID and/or alias ZID are invalid.' },
       // Covers POST /Users: error: domain of another provider
       {
-        name: 'the e-mail domain of other providers',
+        name: 'the email domain of other providers',
         more: { emails: [{ value: 'u3@Corp.Example' }] },
         message: 'The user account is set up for single sign-on. Please use one of these origin(s) : [corp, corp2]',
       },
@@ -400,7 +404,7 @@ for (const mode of MODES) {
     const bodies = [
       // Covers SCIM errors: error: scim
       // Covers POST /Users: error: unreadable JSON
-      { name: 'what is not JSON', body: '{bad', message: 'The request body is not valid JSON' },
+      { name: 'invalid JSON', body: '{bad', message: 'The request body is not valid JSON' },
       { name: 'a list', body: '[]', message: 'The request body must be a JSON object' },
       { name: 'null', body: 'null', message: 'The request body must be a JSON object' },
       { name: '__proto__', body: '{"__proto__":{"active":true}}', message: 'The request body is not valid JSON' },
@@ -412,7 +416,7 @@ for (const mode of MODES) {
         message: 'The request body is nested too deeply',
       },
       {
-        name: 'bytes that are no UTF-8',
+        name: 'invalid UTF-8',
         body: Buffer.from([0x7b, 0xff, 0x7d]),
         message: 'The request body is not UTF-8',
       },
@@ -425,7 +429,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses no body, other content types, and what is too large', async () => {
+    it('rejects a missing body, other content types and a body that is too large', async () => {
       const headers = { 'content-type': 'application/json' }
       assertRefused(await api.send('POST', '/Users', undefined, { headers }), {
         status: 400,
@@ -472,7 +476,7 @@ for (const mode of MODES) {
     })
 
     // Covers User resource: password
-    it('takes a hash for a password like any other', async () => {
+    it('hashes a password that looks like a bcrypt hash', async () => {
       const password = '$2a$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
       const { id } = await api.create('hashed', { password })
       assert.notEqual((await api.server.store.users.find('svc', id))?.passwordHash, password)
@@ -481,7 +485,7 @@ for (const mode of MODES) {
 
     // Covers SCIM errors: error: scim_resource_already_exists
     // Covers POST /Users: error: already exists
-    it('refuses a name that is taken, in any case, and names the origin', async () => {
+    it('rejects a taken name in any case, and returns its origin', async () => {
       await api.create('taken')
       const answer = await api.send('POST', '/Users', newUserBody('TAKEN'))
       assertRefused(answer, {
@@ -494,7 +498,7 @@ for (const mode of MODES) {
 
     // Covers POST /Users: error: `maxUsers`
     // Covers Zone config in effect: userConfig.maxUsers
-    it('refuses more users than the zone may have, also at once', async () => {
+    it('enforces maxUsers, even concurrently', async () => {
       const headers = { 'x-identity-zone-id': 'small' }
       const answers = await Promise.all(
         ['a', 'b', 'c', 'd'].map(name => api.send('POST', '/Users', newUserBody(name), { headers })),
@@ -509,7 +513,7 @@ for (const mode of MODES) {
 
     // Covers SCIM errors: error: internal_user_management_disabled
     // Covers POST /Users: error: internal management disabled
-    it('is refused for internal users where they are kept elsewhere', async () => {
+    it('rejects internal users if internal user management is disabled', async () => {
       const { providers } = api.server.store
       const internal = await providers.findByOrigin('z1', 'svc')
       assert.ok(internal)
@@ -522,7 +526,7 @@ for (const mode of MODES) {
     })
 
     // Covers audit trail: UserCreatedEvent
-    it('reports who made whom', async () => {
+    it('records the caller and the new user in the audit log', async () => {
       const { id } = await api.create('reported')
       const event = api.server.events.findLast(({ type }) => type === 'UserCreatedEvent')
       assert.deepEqual(event, {

@@ -49,7 +49,7 @@ const config = {
   },
 }
 
-/** Every change, by method and path below `/mfa`. */
+/** Method and path below `/mfa` of every write operation. */
 const CHANGES = [
   ['DELETE', ''],
   ['DELETE', '/passkeys/some'],
@@ -94,7 +94,7 @@ for (const mode of MODES) {
       const request = { basic: ['manager', 'manager-secret'] as const, ...(host !== undefined && { host }) }
       return tokensOf(await server.token(form, request)).access_token
     }
-    /** The events of second factors since the last call. */
+    /** MFA events since the last call. */
     let heard = 0
     const events = (): readonly string[] => {
       const all = server.events.filter(({ type }) => type.startsWith('MfaFactor'))
@@ -105,7 +105,7 @@ for (const mode of MODES) {
     const methods = async () => (await server.store.users.find('svc', user.id))?.factors?.methods ?? []
 
     // Covers GET /Users/{id}/mfa: rule: no secret in the answer
-    it('reports what there is, and nothing that could be used to sign in', async () => {
+    it('lists factors without secrets', async () => {
       assert.deepEqual((await ask('GET', '', 'reader')).json(), {
         required: false,
         methods: [],
@@ -138,7 +138,7 @@ for (const mode of MODES) {
     // Covers DELETE /Users/{id}/mfa/passkeys/{passkey}: passkey
     // Covers DELETE /Users/{id}/mfa/totp: rule: audit trail
     // Covers DELETE /Users/{id}/mfa/recovery-codes: rule: audit trail
-    it('removes one factor after the other, with an event that names who did it', async () => {
+    it('removes single factors and records who removed them', async () => {
       events()
       const [passkey] = await server.store.factors.passkeysOf('svc', user.id)
       const removals = [
@@ -151,13 +151,13 @@ for (const mode of MODES) {
         assert.deepEqual([answer.status, answer.text], [204, ''])
         assert.deepEqual(events(), [event])
         assert.deepEqual(await methods(), left)
-        assert.equal((await ask('DELETE', path, 'root')).status, 404, 'it is gone')
+        assert.equal((await ask('DELETE', path, 'root')).status, 404, 'already removed')
         assert.deepEqual(events(), [])
       }
     })
 
     // Covers DELETE /Users/{id}/mfa: rule: removes every factor
-    it('resets everything, and changes nothing where there is nothing', async () => {
+    it('removes all factors at once, and is idempotent', async () => {
       for (const method of ['passkey', 'totp'] as const) await giveFactor(server, user.id, method)
       await ask('POST', '/bypass', 'root')
       events()
@@ -170,7 +170,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('notifies the user by mail, without the code', async () => {
+    it('notifies the user by email, without the code', async () => {
       const before = (await server.mails()).length
       const { code } = (await ask('POST', '/bypass', 'root')).json<{ code: string }>()
       await ask('DELETE', '', 'root')
@@ -183,7 +183,7 @@ for (const mode of MODES) {
       assert.ok(!JSON.stringify(mails).includes(code))
     })
 
-    it('lets a user set up a new factor after a reset, where the policy requires one', async () => {
+    it('lets the user set up a new factor after a reset', async () => {
       await setPolicy(server, { requirement: 'required' })
       const browser = server.browser()
       await browser.signIn('marissa', 'koala')
@@ -191,7 +191,11 @@ for (const mode of MODES) {
       assert.equal((await ask('DELETE', '', 'root')).status, 204)
       const again = server.browser()
       await again.signIn('marissa', 'koala')
-      assert.equal((await prove(again, { way: 'recovery', code: codes[0] ?? '' })).status, 422, 'the codes went along')
+      assert.equal(
+        (await prove(again, { way: 'recovery', code: codes[0] ?? '' })).status,
+        422,
+        'the reset removed the recovery codes',
+      )
       assert.equal((await enrolApp(server, again)).codes.length, 10)
       await ask('DELETE', '', 'root')
       await setPolicy(server, { requirement: 'optional' })
@@ -199,7 +203,7 @@ for (const mode of MODES) {
 
     // Covers POST /Users/{id}/mfa/bypass: rule: stands in for a factor once
     // Covers DELETE /Users/{id}/mfa/bypass: rule: takes the code back
-    it('gives a code that stands in for a factor once, until it expires or is taken back', async () => {
+    it('issues a single-use bypass code that expires and can be revoked', async () => {
       await giveFactor(server, user.id)
       events()
       const given = await ask('POST', '/bypass', 'admin-here', { body: { expires_in: 60 } })
@@ -218,14 +222,14 @@ for (const mode of MODES) {
         return (await prove(browser, { way: 'recovery', code: entered })).status
       }
       assert.equal(await enter(code), 302)
-      assert.equal(await enter(code), 422, 'once')
+      assert.equal(await enter(code), 422, 'already used')
       assert.equal((await ask('DELETE', '/bypass', 'root')).status, 404)
       const codeOf = async (body: object) =>
         (await ask('POST', '/bypass', 'root', { body })).json<{ code: string }>().code
       const [first, second] = [await codeOf({}), await codeOf({})]
-      assert.equal(await enter(first), 422, 'the next one took its place')
+      assert.equal(await enter(first), 422, 'replaced by the next code')
       assert.equal((await ask('DELETE', '/bypass', 'root')).status, 204)
-      assert.equal(await enter(second), 422, 'taken back')
+      assert.equal(await enter(second), 422, 'revoked')
       const late = await codeOf({ expires_in: 60 })
       server.clock.advance(61)
       assert.equal(await enter(late), 422, 'expired')
@@ -248,7 +252,7 @@ for (const mode of MODES) {
       { expiresIn: 60 },
       { expires_in: 60, code: '0000-0000-0000' },
     ]) {
-      it(`gives no code for ${JSON.stringify(body)}`, async () => {
+      it(`rejects a bypass request with ${JSON.stringify(body)}`, async () => {
         const answer = await ask('POST', '/bypass', 'root', { body })
         assert.deepEqual([answer.status, answer.json()['error']], [400, 'scim'])
         assert.equal((await ask('GET', '', 'root')).json()['bypass'], undefined)
@@ -256,13 +260,13 @@ for (const mode of MODES) {
     }
 
     // Covers POST /Users/{id}/mfa/bypass: error: bad request
-    it('gives no code for a body that is not an object', async () => {
+    it('rejects a bypass request whose body is not an object', async () => {
       for (const body of ['', '[]', '"60"', '{', 'null']) {
         assert.equal((await ask('POST', '/bypass', 'root', { body })).status, 400, body)
       }
     })
 
-    it('gives no code where the zone asks no user, or not this one', async () => {
+    it('rejects a bypass request if the policy does not apply to the user', async () => {
       for (const policy of [{ requirement: 'off' }, { requirement: 'required', origins: ['ldap'] }] as const) {
         await setPolicy(server, policy)
         assert.equal((await ask('POST', '/bypass', 'root')).status, 400)
@@ -271,7 +275,7 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'optional' })
     })
 
-    it('reports whether a user is asked because of a group, until the group is gone', async () => {
+    it('reports required for members of a policy group, until the group is deleted', async () => {
       const isAsked = async (): Promise<unknown> => (await ask('GET', '', 'reader')).json()['required']
       await setPolicy(server, { requirement: 'groups', groups: ['CLOUD.read'] })
       assert.equal(await isAsked(), true)
@@ -279,11 +283,11 @@ for (const mode of MODES) {
       const group = await server.store.groups.findByName('svc', 'cloud.read')
       assert.ok(group)
       await server.store.groups.delete('svc', group.id, group.version)
-      assert.equal(await isAsked(), false, 'there are no members')
+      assert.equal(await isAsked(), false, 'the group was deleted')
       await setPolicy(server, { requirement: 'optional' })
     })
 
-    it('is open to administrators, and to scim.read for reading', async () => {
+    it('requires an administrator, or scim.read to read', async () => {
       await giveFactor(server, user.id)
       const { access_token: own } = tokensOf(
         await server.token(
@@ -304,11 +308,11 @@ for (const mode of MODES) {
       }
       assert.deepEqual(await methods(), ['totp'])
       for (const [method, path] of [['PUT', ''] as const, ['PATCH', '/totp'] as const, ['GET', '/bypass'] as const]) {
-        assert.equal((await ask(method, path, 'root')).status, 403, 'what is not served below /Users is denied')
+        assert.equal((await ask(method, path, 'root')).status, 403, 'unknown routes below /Users are denied')
       }
     })
 
-    it('lets administrators change nothing of their own account, and nothing of one with more rights', async () => {
+    it('rejects administrators who change their own factors or those of a more privileged user', async () => {
       const [boss, deputy] = [await bootstrapped('boss'), await bootstrapped('deputy')]
       const [asBoss, asDeputy] = [await userToken('boss'), await userToken('deputy')]
       await giveFactor(server, boss)
@@ -327,10 +331,10 @@ for (const mode of MODES) {
       assert.deepEqual((await server.store.users.find('svc', boss))?.factors?.methods, ['totp'])
       assert.equal((await ask('GET', '', '', { bearer: asBoss, of: boss })).status, 200)
       assert.equal((await ask('DELETE', '', '', { bearer: asBoss, of: deputy })).status, 204)
-      assert.equal((await ask('DELETE', '', 'root', { of: boss })).status, 204, 'a client that acts for itself')
+      assert.equal((await ask('DELETE', '', 'root', { of: boss })).status, 204, 'a client without a user')
     })
 
-    it('answers 404 for unknown ids, and for users of other zones', async () => {
+    it('answers 404 for unknown ids and users of other zones', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const before = await methods()
       for (const [method, path] of [['GET', ''] as const, ...CHANGES]) {
@@ -345,15 +349,19 @@ for (const mode of MODES) {
         assert.equal(
           (await ask(method, path, 'root', { host: HOST_OF_Z1 })).status,
           404,
-          'the same, by its own administrator',
+          'the same, with an administrator of z1',
         )
         const fromThere = await tokenOf(server, 'root', HOST_OF_Z1)
-        assert.equal((await ask(method, path, '', { bearer: fromThere })).status, 401, 'a token of the tenant here')
+        assert.equal(
+          (await ask(method, path, '', { bearer: fromThere })).status,
+          401,
+          'a token of z1 in the default zone',
+        )
       }
       assert.deepEqual(await methods(), before)
     })
 
-    it('goes with the user, with the provider, and with the zone', async () => {
+    it('deletes factors with their user, provider or zone', async () => {
       const { factors, users } = server.store
       const bearer = await tokenOf(server, 'root')
       const call = async (method: string, path: string, body?: object): Promise<TestAnswer> => {
@@ -419,7 +427,7 @@ for (const mode of MODES) {
       assert.deepEqual(await left('gone', theirs), nothing)
     })
 
-    it('is open to the administrators of another zone, for its users', async () => {
+    it('lets zone administrators manage users of their zone', async () => {
       const theirs = await bootstrapped('marissa', 'z1')
       const zone = await server.store.zones.find('z1')
       assert.ok(zone)

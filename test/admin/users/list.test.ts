@@ -12,8 +12,8 @@ interface List {
   readonly schemas: readonly string[]
 }
 
-describe('a page of more users than are written in one go', () => {
-  it('has each of them once, as it is', async () => {
+describe('GET /Users for a page longer than one batch', () => {
+  it('returns every user once', async () => {
     const api = await startUserServer('standard')
     for (let place = 1; place <= 60; place += 1) await api.create(`many${place}`)
     for (const sortOrder of ['ascending', 'descending']) {
@@ -33,10 +33,10 @@ describe('a page of more users than are written in one go', () => {
   })
 })
 
-describe('a list in the order of several attributes', () => {
+describe('sortBy with several attributes', () => {
   // Covers SCIM list: sortBy
   // Covers GET /Users: sortBy
-  it('orders by the next one what those before leave equal, whatever the page', async () => {
+  it('breaks ties by the next attribute, on every page', async () => {
     const api = await startUserServer('standard')
     for (const [name, familyName, givenName] of [
       ['order1', 'B', 'B'],
@@ -65,9 +65,9 @@ describe('a list in the order of several attributes', () => {
   })
 })
 
-describe('a page of a list', () => {
+describe('Page size', () => {
   // Covers SCIM list: userMaxCount; groupMaxCount
-  it('has as many at most as the configuration says', async () => {
+  it('is limited by clientMaxCount, userMaxCount and groupMaxCount', async () => {
     const config = { clientMaxCount: 1, userMaxCount: 2, groupMaxCount: 3 }
     const api = await startUserServer('standard', { config })
     const lengths = []
@@ -117,7 +117,7 @@ for (const mode of MODES) {
     })
 
     // Covers SCIM list: response: resources; schemas
-    it('answers whole users with groups and approvals, oldest first', async () => {
+    it('returns complete users, oldest first', async () => {
       const { resources, ...envelope } = await list()
       assert.deepEqual(envelope, {
         startIndex: 1,
@@ -144,7 +144,7 @@ for (const mode of MODES) {
     ]
     for (const { query, names: expected, ...envelope } of pages) {
       // Covers SCIM list: response: startIndex; itemsPerPage; totalResults
-      it(`answers the page ${JSON.stringify(query)}`, async () => {
+      it(`paginates by ${JSON.stringify(query)}`, async () => {
         const page = await list(query)
         const { startIndex, itemsPerPage, totalResults } = page
         assert.deepEqual(names(page), expected)
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('puts at most 500 on a page', async () => {
+    it('limits a page to 500 users', async () => {
       assert.equal((await list({ count: '100000' })).itemsPerPage, 500)
     })
 
@@ -168,7 +168,7 @@ for (const mode of MODES) {
       { query: { sortBy: 'meta.created' }, names: ['list1', 'list2', 'list3', 'list4'] },
     ]
     for (const { query, names: expected } of orders) {
-      it(`sorts: ${JSON.stringify(query)}`, async () => {
+      it(`sorts by ${JSON.stringify(query)}`, async () => {
         assert.deepEqual(names(await list({ filter: ofLists, ...query })), expected)
       })
     }
@@ -199,7 +199,7 @@ for (const mode of MODES) {
     for (const { attributes, want } of choices) {
       // Covers SCIM list: attributes
       // Covers GET /Users: attributes
-      it(`reduces users to ${attributes}`, async () => {
+      it(`returns only the attributes ${attributes}`, async () => {
         assert.deepEqual((await list({ filter: 'userName eq "list1"', attributes })).resources, [want])
       })
     }
@@ -334,7 +334,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a query that is not properly encoded, and a filter that is too long or too deep', async () => {
+    it('rejects an improperly encoded query, and a filter that is too long or too deeply nested', async () => {
       const scim = (message: string | RegExp) => ({ status: 400, error: 'scim', message })
       for (const query of ['filter=%ff', 'filter=%zz', 'filter=a%00']) {
         assertRefused(await api.send('GET', `/Users?${query}`, undefined, { by: 'reader' }), scim(/parameter/))
@@ -346,7 +346,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('keeps zones apart', async () => {
+    it('returns only users of the zone', async () => {
       await api.create('zu', {}, IN_Z1)
       assert.deepEqual(names(await list({}, { by: 'admin', ...IN_Z1 })), ['zu'])
       const bySubdomain = { headers: { 'x-identity-zone-subdomain': 'one' } }

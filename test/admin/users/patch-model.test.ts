@@ -1,4 +1,4 @@
-// PATCH and PUT of a user against a model of a few lines, which knows the rules of UAA as sentences.
+// Tests PATCH and PUT of a user against a small model of the rules of UAA.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -50,7 +50,7 @@ const stateOf = (user: User): Stored => {
   return { userName, email, givenName, familyName, phoneNumber, externalId, salt, active, verified }
 }
 
-/** The state after a PATCH; undefined where no address is left. */
+/** The state after a PATCH; undefined if no email is left. */
 function modelOfPatch(before: Stored, sent: Patch): Stored | undefined {
   const cleared = new Set<string>(sent.meta?.attributes ?? [])
   const emails = sent.emails ?? []
@@ -71,8 +71,8 @@ function modelOfPatch(before: Stored, sent: Patch): Stored | undefined {
   }
 }
 
-describe('a user that is changed, and a model of it', () => {
-  it('agree about PATCH', () => {
+describe('User changes', () => {
+  it('match the model of PATCH', () => {
     fc.assert(
       fc.property(stored, patch, (before, sent) => {
         const want = modelOfPatch(before, sent)
@@ -84,7 +84,7 @@ describe('a user that is changed, and a model of it', () => {
     )
   })
 
-  it('agree about PUT, which has a default for everything but the salt', () => {
+  it('match the model of PUT, which resets everything but the salt', () => {
     fc.assert(
       fc.property(stored, patch, (before, sent) => {
         const { userName, name, emails = [], phoneNumbers = [], active, verified, externalId, salt } = sent
@@ -110,7 +110,7 @@ describe('a user that is changed, and a model of it', () => {
     )
   })
 
-  it('agree about what users may change of themselves: nothing but names', () => {
+  it('let users change only their own names', () => {
     fc.assert(
       fc.property(stored, stored, (before, after) => {
         const { givenName: _, familyName: _family, ...kept } = before
@@ -123,7 +123,7 @@ describe('a user that is changed, and a model of it', () => {
     )
   })
 
-  it('never changes who it is, the password or the version', () => {
+  it('keep id, zone, origin, password and version', () => {
     fc.assert(
       fc.property(stored, patch, (before, sent) => {
         const user = { ...recordOf(before), passwordHash: 'h', version: 3 }

@@ -66,7 +66,7 @@ for (const mode of MODES) {
       })
 
     // Covers GET /Users/{id}/sessions: rule: no secret in the answer
-    it('reports where the user is signed in, and nothing that could be used to sign in', async () => {
+    it('lists sessions without secrets', async () => {
       const browser = await signedIn(server)
       const secrets = [...browser.cookies.values()]
       const answer = await ask('GET', 'reader')
@@ -104,7 +104,7 @@ for (const mode of MODES) {
         },
       },
       {
-        name: 'an account that was inactive for a moment',
+        name: 'deactivation of the account',
         async end() {
           await send('PATCH', `/Users/${id}`, 'writer', { active: false })
           const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
@@ -112,13 +112,13 @@ for (const mode of MODES) {
           await send('PATCH', `/Users/${id}`, 'writer', { active: true })
         },
       },
-      { name: 'a new password from an administrator', end: () => setPassword('another-one'), password: 'another-one' },
+      { name: 'a password change by an administrator', end: () => setPassword('another-one'), password: 'another-one' },
     ]
     const CODE = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
 
     for (const { name, end, password = 'koala' } of ways) {
       // Covers DELETE /Users/{id}/sessions: rule: ends tokens and codes as well
-      it(`end with codes, passcodes, refresh and access tokens by ${name}`, async () => {
+      it(`ends sessions, codes, passcodes and tokens on ${name}`, async () => {
         const browser = await signedIn(server)
         const passcode = (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
         const code = (await browser.send('/oauth/authorize', { query: CODE })).location().searchParams.get('code')
@@ -144,7 +144,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('reports who ended them', async () => {
+    it('records who ended the sessions', async () => {
       const basic = ['manager', 'manager-secret'] as const
       const form = { grant_type: 'password', username: 'admin', password: 'koala' }
       const { access_token: bearer } = tokensOf(await server.token(form, { basic }))
@@ -156,19 +156,19 @@ for (const mode of MODES) {
     })
 
     for (const as of ['root', 'writer', 'admin-here']) {
-      it(`is for ${as}`, async () => {
+      it(`allows ${as} to list and end sessions`, async () => {
         assert.equal((await ask('GET', as)).status, 200)
         assert.equal((await ask('DELETE', as)).status, 204)
       })
     }
 
-    it('is read, and not ended, with scim.read', async () => {
+    it('allows scim.read only to list sessions', async () => {
       assert.equal((await ask('GET', 'reader')).status, 200)
       assert.deepEqual((await ask('DELETE', 'reader')).json()['error'], 'insufficient_scope')
     })
 
     // Covers any /Users/{id}/sessions: error: not permitted; not found
-    it('is refused to others, and for users that do not exist', async () => {
+    it('rejects other callers and unknown users', async () => {
       const browser = await signedIn(server)
       for (const method of ['GET', 'DELETE']) {
         assert.equal((await server.send(`/Users/${id}/sessions`, { method })).status, 401)
@@ -185,7 +185,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), true)
     })
 
-    it('stays inside the zone: of the host, or of the header for its administrators', async () => {
+    it('is limited to the zone of the host or of X-Identity-Zone-Id', async () => {
       const theirs = (await userNamed(server, 'marissa', 'z1')).id
       const browser = await signedIn(server, 'marissa', 'koala', HOST_OF_Z1)
       for (const as of ['root', 'writer', 'admin-of-z1']) {

@@ -1,4 +1,4 @@
-// Status, verification, passwords and the look-up of ids: what belongs to a user and not to the record.
+// Status, verification and password of users, and lookup of their ids.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { MODES } from '../../support/oauth.ts'
@@ -12,7 +12,7 @@ const NOT_INTERNAL = 'Can only manage users from the internal user store.'
 const DISABLED = 'Internal User Creation is currently disabled. External User Store is in use.'
 
 for (const mode of MODES) {
-  describe(`the state of a user (${mode})`, () => {
+  describe(`User status, verification and password (${mode})`, () => {
     let api: UserApi
     let shadow: UserAnswer
     let count = 0
@@ -51,7 +51,7 @@ for (const mode of MODES) {
       // Covers lockout: unlock by API
       // Covers audit trail: UserAccountUnlockedEvent
       // Covers PATCH /Users/{id}/status: locked
-      it('ends a lock', async () => {
+      it('unlocks an account', async () => {
         const user = await fresh()
         for (let attempt = 0; attempt < 5; attempt += 1) await grant(user.userName, 'wrong')
         assert.ok((await grant(user.userName, OLD)) >= 400)
@@ -64,7 +64,7 @@ for (const mode of MODES) {
       })
 
       // Covers PATCH /Users/{id}/status: passwordChangeRequired
-      it('demands a new password', async () => {
+      it('requires a password change', async () => {
         const user = await fresh()
         const answer = await status(user.id, { passwordChangeRequired: true })
         assert.deepEqual([answer.status, answer.json()], [200, { passwordChangeRequired: true }])
@@ -73,7 +73,7 @@ for (const mode of MODES) {
       })
 
       for (const body of [{}, { foo: true }, { locked: null, passwordChangeRequired: null }]) {
-        it(`changes nothing with ${JSON.stringify(body)}`, async () => {
+        it(`ignores ${JSON.stringify(body)}`, async () => {
           const answer = await status((await fresh()).id, body)
           assert.deepEqual([answer.status, answer.json()], [200, {}])
         })
@@ -96,7 +96,7 @@ for (const mode of MODES) {
         { body: '[]', message: 'The request body must be a JSON object' },
       ]
       for (const { body, message } of refusals) {
-        it(`refuses ${JSON.stringify(body)} and changes nothing`, async () => {
+        it(`rejects ${JSON.stringify(body)}`, async () => {
           const user = await fresh()
           assertRefused(await status(user.id, body), { status: 400, error: 'scim', message })
           assert.equal(await grant(user.userName, OLD), 200)
@@ -104,7 +104,7 @@ for (const mode of MODES) {
       }
 
       // Covers PATCH /Users/{id}/status: error: not an internal user; not found
-      it('is refused for users of other origins, and for an unknown id', async () => {
+      it('rejects users of other origins and unknown ids', async () => {
         for (const body of [{ locked: false }, { passwordChangeRequired: true }]) {
           assertRefused(await status(shadow.id, body), { status: 400, error: 'scim', message: NOT_INTERNAL })
         }
@@ -117,7 +117,7 @@ for (const mode of MODES) {
     describe('GET /Users/{id}/verify-link', () => {
       // Covers SCIM errors: error: user_already_verified
       // Covers GET /Users/{id}/verify-link: redirect_uri; client_id; response: verify_link; error: already verified
-      it('makes a link whose page verifies once, and keeps the password', async () => {
+      it('returns a single-use link that verifies the user and keeps the password', async () => {
         const { id, userName } = await fresh({ verified: false })
         const path = `/Users/${id}/verify-link?client_id=x&redirect_uri=http%3A//localhost/app`
         const { verify_link } = (await api.send('GET', path, undefined, { by: 'maker' })).json<{
@@ -137,7 +137,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /Users/{id}/verify-link: error: not found
-      it('refuses an unknown id, and a missing redirect_uri', async () => {
+      it('rejects an unknown id and a missing redirect_uri', async () => {
         const { id } = await fresh({ verified: false })
         assertRefused(await api.send('GET', '/Users/none/verify-link?redirect_uri=x'), nobody)
         assert.equal((await api.send('GET', `/Users/${id}/verify-link?redirect_uri=x`, undefined, IN_Z1)).status, 404)
@@ -148,7 +148,7 @@ for (const mode of MODES) {
     describe('GET /Users/{id}/verify', () => {
       // Covers audit trail: UserVerifiedEvent
       // Covers GET /Users/{id}/verify: response: user
-      it('verifies once and again, without a new version, groups or approvals', async () => {
+      it('is idempotent, keeps the version, and omits groups and approvals', async () => {
         const user = await fresh({ verified: false })
         assert.ok((await grant(user.userName, OLD)) >= 400)
         const { groups: _, approvals: _approvals, ...record } = user
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /Users/{id}/verify: If-Match; error: not found; stale version
-      it('keeps the version that is expected, and refuses an unknown id', async () => {
+      it('rejects a stale or invalid If-Match and unknown ids', async () => {
         const { id } = await fresh({ verified: false })
         const verify = (header: string) =>
           api.send('GET', `/Users/${id}/verify`, undefined, { headers: { 'if-match': header } })
@@ -189,7 +189,7 @@ for (const mode of MODES) {
       const refused = (status: number, message: string) => ({ status, error: 'invalid_password', message })
 
       // Covers PUT /Users/{id}/password: password; response: status; message
-      it('changes it for a client, with the old password or without', async () => {
+      it('does not require the old password from a client', async () => {
         const user = await fresh()
         api.server.clock.advance(5)
         assert.deepEqual((await set(user.id, { password: NEW })).json(), ok)
@@ -200,7 +200,7 @@ for (const mode of MODES) {
         assert.deepEqual([after.passwordLastModified, after.meta.lastModified, after.meta.version], [now, now, 0])
       })
 
-      it('ends tokens and sessions, and a lock, but no demand for a new password', async () => {
+      it('ends tokens, sessions and a lockout, but keeps passwordChangeRequired', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         const browser = api.server.browser()
@@ -217,7 +217,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Users/{id}/password: oldPassword; error: old password missing
-      it('is changed by a user who knows the old one', async () => {
+      it('requires the old password from users', async () => {
         const user = await fresh()
         const asUser = async (body: unknown, password: string) =>
           set(user.id, body, { bearer: await api.tokenOfUser(user.userName, password) })
@@ -247,7 +247,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Users/{id}/password: error: admin without old password; other user
-      it('is not changed by other users, but by administrators among them', async () => {
+      it('allows administrators, but no other users, to change the password of another user', async () => {
         const [user, other, chief] = [await fresh(), await fresh(), await fresh()]
         const bearer = await api.tokenOfUser(other.userName)
         assertRefused(
@@ -280,7 +280,7 @@ for (const mode of MODES) {
         assert.deepEqual((await set(chief.id, { password: NEW, oldPassword: OLD }, asChief)).json(), ok)
       })
 
-      it('cannot be guessed with the token of its owner', async () => {
+      it('counts wrong old passwords towards the lockout', async () => {
         const user = await fresh()
         const bearer = await api.tokenOfUser(user.userName)
         for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -295,30 +295,34 @@ for (const mode of MODES) {
       const least = mode === 'uaa' ? 1 : 8
       const refusals = [
         {
-          name: 'an empty one',
+          name: 'an empty password',
           body: { password: '' },
           want: refused(400, `Password must be at least ${least} characters in length.`),
         },
-        { name: 'none', body: {}, want: refused(400, `Password must be at least ${least} characters in length.`) },
+        {
+          name: 'a missing password',
+          body: {},
+          want: refused(400, `Password must be at least ${least} characters in length.`),
+        },
         // Covers PUT /Users/{id}/password: error: policy
         {
-          name: 'one that is too long',
+          name: 'a password of 256 characters',
           body: { password: 'y'.repeat(256) },
           want: refused(400, 'Password must be no more than 255 characters in length.'),
         },
         // Covers PUT /Users/{id}/password: error: same password
         {
-          name: 'the same',
+          name: 'the current password',
           body: { password: OLD },
           want: refused(422, 'Your new password cannot be the same as the old password.'),
         },
         {
-          name: 'a number',
+          name: 'a numeric password',
           body: { password: 12345678 },
           want: { status: 400, error: 'scim', message: 'The value of password must be a string' },
         },
         {
-          name: 'NUL',
+          name: 'a password with a NUL character',
           body: { password: 'long enough \0' },
           want: { status: 400, error: 'scim', message: 'The value of password must be a string' },
         },
@@ -337,7 +341,7 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /Users/{id}/password: error: unknown user
-      it('is refused for an unknown id, and for accounts of other providers', async () => {
+      it('rejects unknown ids and users of other origins', async () => {
         const answer = await set('none', { password: NEW })
         assertRefused(answer, { status: 401, error: 'bad_credentials', message: 'Invalid password change request' })
         assertRefused(await set(shadow.id, { password: NEW }), { status: 400, error: 'scim', message: NOT_INTERNAL })
@@ -345,7 +349,7 @@ for (const mode of MODES) {
       })
 
       // Partly covers SCIM requests: rule: audience
-      it('requires of every caller the scope password.write and the audience password', async () => {
+      it('requires the scope password.write and the audience password', async () => {
         const { id } = await fresh()
         for (const by of ['root', 'writer', 'nobody'] as const) {
           const answer = await set(id, { password: NEW }, { by })
@@ -367,7 +371,7 @@ for (const mode of MODES) {
 
       // Covers GET /ids/Users: filter; sortOrder; startIndex; count; response: id; userName; origin
       // Covers POST /ids/Users: filter
-      it('answers id, name and origin, ordered by name', async () => {
+      it('returns id, name and origin, sorted by name', async () => {
         const [a, b] = [await api.create('ids-a'), await api.create('ids-b')]
         const of = ({ id, userName, origin }: UserAnswer) => ({ id, userName, origin })
         const filter = `id eq "${b.id}" or username eq "IDS-A"`
@@ -386,7 +390,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /ids/Users: includeInactive
-      it('leaves out users of providers that are inactive or gone, unless asked', async () => {
+      it('omits users of inactive providers unless includeInactive is true', async () => {
         await api.create('twofold')
         await api.create('twofold', { origin: 'off' })
         const filter = 'userName eq "twofold"'
@@ -427,7 +431,7 @@ for (const mode of MODES) {
       }
 
       // Partly covers SCIM requests: rule: exact scopes
-      it('requires of every caller the scope scim.userids, and stays in its zone', async () => {
+      it('requires the scope scim.userids and finds only users of the zone', async () => {
         const query = { filter: 'userName eq "marissa"' }
         for (const by of ['admin', 'root', 'reader'] as const) {
           const answer = await find(query, { by })
@@ -442,10 +446,10 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`where internal users are kept elsewhere (${mode})`, () => {
+  describe(`Disabled internal user management (${mode})`, () => {
     // Covers internal user management disabled: 403 of password and verify endpoints
     // Covers GET /ids/Users: scim.userids_enabled; error: not enabled
-    it('passwords and verification are refused, locks are ended', async () => {
+    it('rejects password changes and verification, but allows unlocking', async () => {
       const api = await startUserServer(mode, { config: { scim: { userids_enabled: false } } })
       const user = await api.create('kept')
       const { providers } = api.server.store

@@ -1,4 +1,4 @@
-// Each row of the table of tolerances with a request as the service sends it.
+// Tests each row of the table of tolerances with a request of a real service.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { namesOf } from '../../../../src/admin/scim/schemas/attribute.ts'
@@ -176,9 +176,9 @@ const replays: readonly Replay[] = [
   },
 ]
 
-describe('what services send', () => {
+describe('SCIM tolerances', () => {
   for (const { row, on, operations, want } of replays) {
-    it(`is understood: ${row}`, () => {
+    it(`accept ${row}`, () => {
       const [names, resource] = on === 'group' ? [groups, group] : [users, user]
       const after = applyPatch(
         names,
@@ -189,7 +189,7 @@ describe('what services send', () => {
     })
   }
 
-  it('is understood: foreign-schemas', () => {
+  it('accept foreign-schemas', () => {
     const sent = {
       schemas: [GROUP.schema.id, 'http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group'],
       displayName: 'tour',
@@ -201,7 +201,7 @@ describe('what services send', () => {
     })
   })
 
-  it('is understood in a POST as well', () => {
+  it('apply to POST, too', () => {
     const sent = {
       schemas: [USER.schema.id, ENTERPRISE_USER],
       userName: 'adele@example.org',
@@ -215,12 +215,12 @@ describe('what services send', () => {
     })
   })
 
-  it('has a row in the table, and each row a test', () => {
+  it('are all tested', () => {
     const tested = new Set([...replays.map(({ row }) => row), 'foreign-schemas'])
     assert.deepEqual([...tested].toSorted(), TOLERANCES.map(({ name }) => name).toSorted())
   })
 
-  it('takes one object from a list, and counts its attributes', () => {
+  it('accept a list of exactly one object with at most 5000 attributes', () => {
     const patch = (value: unknown) =>
       applyPatch(
         users,
@@ -233,7 +233,7 @@ describe('what services send', () => {
     assert.throws(() => patch([many]), { message: /at most 5000 attributes/ })
   })
 
-  it('never removes every member for a value that names none', () => {
+  it('do not remove all members for a value without ids', () => {
     const remove = (value: unknown) =>
       applyPatch(
         groups,
