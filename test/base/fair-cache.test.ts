@@ -104,8 +104,8 @@ describe('createFairCache', () => {
           const most = Math.max(...Array.from(counts.values(), each => each.length))
           const evicted = model.find(each => cache.peek(each.key) === undefined)
           const ofOwner = counts.get(evicted?.owner ?? '') ?? []
-          assert.equal(ofOwner.length, most, 'an owner that has the most loses')
-          assert.equal(ofOwner[0], evicted, 'what it used least recently')
+          assert.equal(ofOwner.length, most, 'evicts from an owner with the most entries')
+          assert.equal(ofOwner[0], evicted, 'evicts its least recently used entry')
           model = model.filter(each => each !== evicted)
         }
         model.push({ key, owner })

@@ -107,8 +107,8 @@ describe('The time of a rejection', () => {
   it('is that of the slowest kind of hash verified before, for any hash', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const argon2 = await made.hash('koala')
-    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false, 'before any slow one was seen')
-    assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), false, 'before any slow one was seen')
+    assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), false, 'before any slow hash was verified')
+    assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), false, 'before any slow hash was verified')
     assert.equal(await isSlow(made, made.verify(stored, 'wrong')), true)
     assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), true)
     assert.equal(await isSlow(made, made.verify(argon2, 'wrong')), true)
@@ -132,7 +132,7 @@ describe('The time of a rejection', () => {
   it('includes a slower, imported argon2id hash once one was verified', async () => {
     const made = createPasswords({ concurrency: 2, cost: CHEAP })
     const [own, slow] = [await made.hash('koala'), await argon2Of(SLOW)]
-    assert.equal(await isSlow(made, made.verify(own, 'wrong')), false, 'before the slow one was seen')
+    assert.equal(await isSlow(made, made.verify(own, 'wrong')), false, 'before the slow hash was verified')
     assert.equal(await isSlow(made, made.verify(slow, 'wrong')), true)
     assert.equal(await isSlow(made, made.verify(own, 'wrong')), true)
     assert.equal(await isSlow(made, made.verifyPlaceholder('wrong')), true)

@@ -209,7 +209,7 @@ for (const kind of DATABASE_KINDS) {
       const isHeard = async ({ store }: TestServer): Promise<boolean> =>
         JSON.stringify((await store.providers.findByOrigin('svc', 'corp'))?.config).includes(`v2.${secondId}.`)
       while (!((await isHeard(old)) && (await isHeard(node)))) {
-        assert.ok(performance.now() < deadline, 'a node did not hear of it')
+        assert.ok(performance.now() < deadline, 'a node was not notified')
         await new Promise(resolve => setTimeout(resolve, 20))
       }
       old.vault.useKeys([second])

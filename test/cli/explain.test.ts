@@ -115,7 +115,7 @@ describe('latchkey explain', () => {
     const refused = shown({ ...common, type: 'TokenRefusedEvent', data: JSON.stringify(refusal), refusal })
     assert.match(refused, /^ {2}rule +no-scope-left$/m)
     assert.doesNotMatch(refused, /^ {2}data/m)
-    assert.doesNotMatch(refused, /REFUSED/, 'nothing was decided again')
+    assert.doesNotMatch(refused, /REFUSED/, 'no decision was repeated')
     const again = shown({ ...common, type: 'TokenRefusedEvent', refusal }, { client_id: 'app' })
     assert.match(again, /^REFUSED$/m)
   })

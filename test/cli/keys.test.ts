@@ -37,7 +37,7 @@ const listed = (stdout: string): readonly string[] =>
 async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 10_000
   while (!(await isSo())) {
-    assert.ok(performance.now() < deadline, 'the running server did not hear of it')
+    assert.ok(performance.now() < deadline, 'the running server was not notified')
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 }

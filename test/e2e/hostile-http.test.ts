@@ -48,7 +48,7 @@ async function halfClosed(bytes: string): Promise<Socket> {
 after(async () => {
   const { status, stderr, stdout } = await server.stop()
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
-  assert.doesNotMatch(stdout, /"level":50/, 'a fault of ours was logged')
+  assert.doesNotMatch(stdout, /"level":50/, 'a server fault was logged')
 })
 
 const SLOW = 50_000

@@ -43,7 +43,7 @@ describe('listen.management', () => {
         ]) {
           assert.ok(text.split('\n').includes(line), line)
         }
-        assert.equal(text.match(/^# TYPE process_cpu_seconds_total /gm)?.length, 1, 'each name once')
+        assert.equal(text.match(/^# TYPE process_cpu_seconds_total /gm)?.length, 1, 'each metric once')
         assert.match(text, /^latchkey_build_info\{version="[^"]+"\} 1$/m)
         assert.equal((await send(`${server.baseUrl}/metrics`)).text.includes('latchkey_'), false)
         assert.equal((await send(`http://127.0.0.1:${port}/healthz`)).status, 404)

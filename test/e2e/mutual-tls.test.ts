@@ -135,7 +135,7 @@ describe('Mutual TLS with client libraries', () => {
       const claimed = await fetchWith(undefined)(`${issuer}/oauth/clients`, {
         headers: { authorization: `Bearer ${token}`, 'client-cert': `:${certificate.raw.toString('base64')}:` },
       })
-      assert.equal(claimed.status, 401, 'a header is no certificate')
+      assert.equal(claimed.status, 401, 'the header is ignored')
     })
   }
 

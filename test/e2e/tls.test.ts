@@ -121,7 +121,7 @@ describe('A server with TLS', () => {
     await until(() => server.stdout.includes('the new certificate is in use'))
     assert.equal((await get('/healthz', second.cert)).status, 200)
     await assert.rejects(get('/healthz', first.cert), /certificate/)
-    assert.equal((await get('/healthz', first.cert, agent)).status, 200, 'a connection goes on')
+    assert.equal((await get('/healthz', first.cert, agent)).status, 200, 'an open connection still works')
     agent.destroy()
   })
 
@@ -175,10 +175,10 @@ describe('A server with TLS', () => {
   }
 })
 
-async function until(isSo: () => boolean): Promise<void> {
+async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 30_000
-  while (!isSo()) {
-    assert.ok(Date.now() < deadline, 'it did not happen')
+  while (!condition()) {
+    assert.ok(Date.now() < deadline, 'timed out')
     await pause(50)
   }
 }

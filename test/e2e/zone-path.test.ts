@@ -145,7 +145,7 @@ for (const { mode, path } of combinations) {
         return page.url() === `${base}${at}/home`
       }
       for (const { at, password } of zones) {
-        assert.equal(await isSignedIn(at), false, 'a sign-in elsewhere is none here')
+        assert.equal(await isSignedIn(at), false, 'sessions of other zones do not count')
         await signIn(page, password)
         assert.equal(page.url(), `${base}${at}/home`)
       }

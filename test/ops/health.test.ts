@@ -169,7 +169,7 @@ describe('GET /healthz', () => {
       const server = await startServer({ mode })
       try {
         await server.store.close()
-        assert.equal((await server.send('/healthz')).text, 'ok', 'not before it was seen')
+        assert.equal((await server.send('/healthz')).text, 'ok', 'not before the check')
         await server.app.health.probe()
         const failed = await server.send('/healthz')
         assert.deepEqual({ status: failed.status, text: failed.text }, FAILED)
@@ -180,7 +180,7 @@ describe('GET /healthz', () => {
         const ready = await server.send('/readyz')
         assert.deepEqual({ status: ready.status, text: ready.text }, STOPPING)
         const live = await server.send('/livez')
-        assert.deepEqual({ status: live.status, text: live.text }, OK, 'which no outage changes')
+        assert.deepEqual({ status: live.status, text: live.text }, OK, 'independent of outages')
       } finally {
         await server.stop()
       }

@@ -145,7 +145,7 @@ describe('Traces', () => {
     assert.equal(request?.attributes['latchkey.grant_type'], 'refresh_token')
     assert.equal(request.attributes['error.type'], 'invalid_grant')
     assert.equal(request.attributes['http.response.status_code'], 400)
-    assert.equal(request.status, undefined, 'a refusal is no fault of the server')
+    assert.equal(request.status, undefined, 'a rejection is not a server error')
     assert.equal(query?.parent, request.id)
     assert.equal(JSON.stringify(seen).includes('secret'), false)
   })

@@ -600,7 +600,7 @@ export function storeCases(kind: DatabaseKind): void {
         [newZone(), 'app'],
         [z, 'app\0'],
       ] as const) {
-        const change = (): never => assert.fail('there is nothing to change')
+        const change = (): never => assert.fail('changed an unknown client')
         assert.equal(await store.clients.changeKeys(zoneId, clientId, change), undefined)
       }
       assert.deepEqual(await store.clients.find(z, 'app'), client({ zoneId: z, ...one }))
@@ -1099,7 +1099,7 @@ export function storeCases(kind: DatabaseKind): void {
       }
       await purged.events.recordFailure('z1', 'u1', hours(1))
       await purged.events.recordFailure('z1', 'u1', hours(2))
-      assert.equal(await purged.purge(hours(25)), 2, 'token and session; an expired approval is still told of')
+      assert.equal(await purged.purge(hours(25)), 2, 'token and session; expired approvals are kept for a month')
       assert.equal(await purged.tokens.isRevoked('z1', { grantId: `${hours(1).getTime()}`, tokenId: 'none' }), true)
       assert.equal(await purged.purge(hours(26)), 1, 'a revocation, a day later')
       assert.equal(await purged.purge(hours(26)), 0)

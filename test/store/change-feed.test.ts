@@ -159,7 +159,7 @@ describe('Changes by another node', { skip: isFast }, () => {
           await writer.zones.insert(zone())
           await writer.clients.insert('z1', client({ name: 'old' }))
           assert.equal(await nameOf(reader, 'app'), 'old')
-          assert.equal(await reader.clients.find('z1', 'app'), await reader.clients.find('z1', 'app'), 'is remembered')
+          assert.equal(await reader.clients.find('z1', 'app'), await reader.clients.find('z1', 'app'), 'is cached')
           await writer.clients.update('z1', client({ name: 'new' }))
           await inTime('new', () => nameOf(reader, 'app'))
           const digests = Array.from({ length: 100 }, (_, number) => `t${number}`)

@@ -42,11 +42,11 @@ describe('Checkpoints of a SQLite file', () => {
   }
 
   /** Writes until the condition holds. */
-  async function writeUntil(checkpoints: Checkpoints, isSo: () => boolean): Promise<void> {
+  async function writeUntil(checkpoints: Checkpoints, condition: () => boolean): Promise<void> {
     for (let batch = 0; batch < 5000; batch += 1) {
       await write(checkpoints)
       await new Promise(resolve => setImmediate(resolve))
-      if (isSo()) return
+      if (condition()) return
     }
     assert.fail(`not after ${JSON.stringify(progress())}, errors: ${errors.map(String).join()}`)
   }

@@ -88,7 +88,7 @@ for (const kind of DATABASE_KINDS) {
         assert.equal(await one.leases.take('purge', 'node-9', 60_000), false)
         await one.leases.release('purge', holder)
         assert.equal(await one.leases.take('purge', 'node-9', 0), true)
-        assert.equal(await two.leases.take('purge', holder, 60_000), true, 'an expired one is free')
+        assert.equal(await two.leases.take('purge', holder, 60_000), true, 'an expired lease is free')
       }))
   })
 }

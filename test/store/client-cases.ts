@@ -269,7 +269,7 @@ export function clientCases({ store, open, newZone }: Lent): void {
       assert.deepEqual(await clients.listMetadata(z, { count: 1 }), [bare])
       assert.deepEqual(await clients.listMetadata(z, { count: 9, after: bare.clientId }), [shown])
       assert.deepEqual(await clients.listMetadata(newZone(), { count: 9 }), [])
-      assert.deepEqual(await clients.listOnHomePage(z), [], 'one is hidden, the other leads nowhere')
+      assert.deepEqual(await clients.listOnHomePage(z), [], 'one is hidden, the other has no URL')
       const found = { showOnHomePage: true, appLaunchUrl: 'https://b.example/', appIcon: '' }
       await clients.apply(z, [{ kind: 'describe', clientId: 'plain', description: found, revision: 0 }])
       assert.deepEqual(await clients.listOnHomePage(z), [{ clientId: 'plain', ...found }])

@@ -1,4 +1,4 @@
-// What every database must answer to a filter: the same as this file computes of the same rows in JavaScript.
+// Test cases of every database for filters: the same results as computed in JavaScript from the same rows.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'

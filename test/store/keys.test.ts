@@ -152,7 +152,7 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(await listed(far), ['a*', 'b until 200'])
       const deadline = performance.now() + 5000
       while ((await other.keys.list(z)).length > 1) {
-        assert.ok(performance.now() < deadline, 'the other process did not hear of it')
+        assert.ok(performance.now() < deadline, 'the other process was not notified')
         await new Promise(resolve => setTimeout(resolve, 10))
       }
     })

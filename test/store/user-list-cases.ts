@@ -1,4 +1,4 @@
-// What every database must answer to filters, orders and pages of users.
+// Test cases of every database for filters, orders and pages of users.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { hasPrimaryEmail } from '../../src/model/users/user.ts'

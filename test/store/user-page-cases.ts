@@ -1,5 +1,5 @@
-// What every database must answer to filters of SCIM 2.0 and to pages from a position on: the same as `matches` finds in the
-// resources, and every user once while others are created and deleted.
+// Test cases of every database for filters of SCIM 2.0 and pages by cursor: the same results as `matches` on the resources,
+// and every user once while others are created and deleted.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import fc from 'fast-check'

@@ -251,7 +251,7 @@ export function zoneCases({
         ]).flat()
         await Promise.all(writes)
         await Promise.all(late(8)) // PostgreSQL may have made all of the others before
-        assert.notDeepEqual(await tables.count(id), {}, 'some were late')
+        assert.notDeepEqual(await tables.count(id), {}, 'some writes came after the deletion')
         await store().purge(at(0))
         await store().purge(at(301))
         assert.deepEqual(await tables.count(id), {})

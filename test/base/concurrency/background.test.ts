@@ -37,7 +37,7 @@ describe('createBackground', () => {
   it('rejects tasks at its limit until others are done', async () => {
     const background = createBackground({ max: 1, onError: unexpected })
     assert.ok(background.run(() => Promise.resolve()))
-    assert.ok(!background.run(() => assert.fail('it was refused')))
+    assert.ok(!background.run(() => assert.fail('ran a rejected task')))
     await background.idle()
     assert.ok(background.run(() => Promise.resolve()))
     await background.idle()

@@ -68,7 +68,7 @@ describe('Warnings about configured clients', () => {
     assert.deepEqual(await warned({ jwks_uri }), [])
     assert.deepEqual(await warned({ secondary_client_secret: 's' }), [])
     assert.deepEqual(await warned({ authorized_grant_types: ['implicit'] }), [])
-    assert.deepEqual(await warned({ client_secret: '' }), [], 'an empty secret is one, as that of cf')
+    assert.deepEqual(await warned({ client_secret: '' }), [], 'an empty secret counts, as for cf')
   })
 
   it('report user scopes of clients without users', async () => {
@@ -118,7 +118,7 @@ describe('Warnings about configured clients', () => {
     const bank = { profile: 'fapi2-security', jwks_uri }
     const missing =
       'client bank: fapi2-security needs a key for one of PS256, ES256, EdDSA, and the configuration has none: the client gets no tokens unless the zone gets one by the API'
-    assert.deepEqual(await warned(bank), [missing], 'with the key that is made at the first start')
+    assert.deepEqual(await warned(bank), [missing], 'with the key generated at the first start')
     const rsa = { active: 'rsa', keys: { rsa: KEYS.RS256 } }
     assert.deepEqual(await warned(bank, { signing_keys: rsa }), [missing])
     const both = { active: 'rsa', keys: { ...rsa.keys, ...signing_keys.keys } }

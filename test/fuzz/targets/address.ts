@@ -46,7 +46,7 @@ export const address = target({
     const canonical = canonicalAddress(text)
     const kind = addressKind(text)
     if (isTrusted(text)) {
-      assert.ok(canonicalAddress(withoutPort(text)) !== undefined, 'trusted what is no address')
+      assert.ok(canonicalAddress(withoutPort(text)) !== undefined, 'trusted an invalid address')
     }
     if (canonical === undefined) {
       assert.ok(kind === 'never' || isIPv6(text))

@@ -90,7 +90,7 @@ export const host = target({
   check([name, url]) {
     const path = removePrefix({ url })
     if (path !== url) {
-      assert.ok(path.startsWith('/'), 'the rest is no path')
+      assert.ok(path.startsWith('/'), 'the rest is not a path')
       assert.ok(
         url.endsWith(path.replace(/^\/(?:base|\.well-known\/[a-z-]+\/base)\/?/, '')),
         'the rest is not what was sent',
@@ -108,7 +108,7 @@ export const host = target({
         const hostname = new URL(`http://${name}`).hostname.replace(/\.$/, '')
         const { subdomain } = answer
         const possible = [...ROOTS, 'localhost'].map(root => (subdomain === '' ? root : `${subdomain}.${root}`))
-        assert.ok(possible.includes(hostname), 'another host than a URL has')
+        assert.ok(possible.includes(hostname), 'not the host of the URL')
         assert.ok(isOwnHost(name, [...ROOTS, 'localhost']))
       },
     )

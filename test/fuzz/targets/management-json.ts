@@ -130,7 +130,7 @@ class Refused extends Error {}
 
 function refuseAll(problems: readonly { readonly key: string; readonly message: string }[]): void {
   for (const { key, message } of problems)
-    assert.ok(typeof key === 'string' && message !== '', 'a problem without words')
+    assert.ok(typeof key === 'string' && message !== '', 'a problem without a message')
   if (problems.length > 0) throw new Refused()
 }
 
@@ -149,8 +149,8 @@ function readClient(json: JsonRecord, exactRedirectUri: boolean): void {
   const shown = asSent(clientToJson(client))
   for (const name of ['client_secret', 'secondary_client_secret']) assert.ok(!Object.hasOwn(shown, name), name)
   const again = clientFromJson(shown, rules, { as: 'updated', withSecondSecret: false })
-  assert.deepEqual(again.problems, [], 'refuses what it showed')
-  assert.deepEqual(asSent({ ...client, ...again.definition }), asSent(client), 'not the same twice')
+  assert.deepEqual(again.problems, [], 'rejects its own output')
+  assert.deepEqual(asSent({ ...client, ...again.definition }), asSent(client), 'differs when read again')
 }
 
 /** Settings in a response have no text in place of a secret. */
@@ -173,11 +173,11 @@ function readProvider(json: JsonRecord): void {
     const shown = asSent(providerToJson(provider, { serviceName: 'svc', raw }))
     assertHidden(raw ? shown['config'] : JSON.parse(String(shown['config'])))
     const again = providerFromJson(shown, { serviceName: 'svc', before: provider })
-    assert.deepEqual(again.problems, [], 'refuses what it showed')
+    assert.deepEqual(again.problems, [], 'rejects its own output')
     assert.deepEqual(again.definition.externalKey, definition.externalKey)
     assert.equal(again.definition.originKey, definition.originKey)
     const next = asSent(providerToJson({ ...dates, ...again.definition }, { serviceName: 'svc', raw }))
-    assert.deepEqual(next, shown, 'not the same twice')
+    assert.deepEqual(next, shown, 'differs when read again')
   }
 }
 
@@ -203,7 +203,7 @@ function readZone(json: JsonRecord): void {
   const again = readSettings(settings, shown, 'config')
   checkZoneConfig(again, { standardDefaultGroups: standardDefaultGroups('svc'), service })
   const next = asSent(showSettings(settings, again))
-  assert.deepEqual(withoutEmpty(next), withoutEmpty(shown), 'not the same twice')
+  assert.deepEqual(withoutEmpty(next), withoutEmpty(shown), 'differs when read again')
 }
 
 const READERS: Readonly<Record<Kind, (json: JsonRecord, exactRedirectUri: boolean) => void>> = {

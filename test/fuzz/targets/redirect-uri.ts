@@ -166,7 +166,7 @@ export const redirectUri = target({
   check([registered, requested, mode]) {
     for (const entry of registered) {
       if (!fitsLogoutEntry(entry, requested) || entry === requested) continue
-      assert.ok(entry.includes('*') && isBelow(entry, requested.replace(/#.*$/s, '')), 'a logout elsewhere')
+      assert.ok(entry.includes('*') && isBelow(entry, requested.replace(/#.*$/s, '')), 'a foreign logout redirect')
     }
     const resolved = resolveRedirectUri({ redirectUris: registered }, requested, MODES[mode])
     if (resolved === undefined) return 'refused'
@@ -179,7 +179,7 @@ export const redirectUri = target({
       'no entry allows it',
     )
     if (mode === 'lenient') {
-      assert.ok(registered.every(isRedirectPattern), 'an entry that is no pattern')
+      assert.ok(registered.every(isRedirectPattern), 'an invalid pattern')
       const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
       assert.ok(!isWeb || registered.includes(requested) || registered.some(entry => acceptsHost(entry, url.hostname)))
     }

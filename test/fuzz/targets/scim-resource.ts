@@ -48,7 +48,11 @@ export const scimResource = target({
           assert.notEqual(attribute?.mutability, 'readOnly', name)
         }
         assert.ok(!('polluted' in {}) && Object.getPrototypeOf(read) === Object.prototype)
-        assert.deepEqual(readResource(names, { ...read, schemas: [names.type.schema.id] }), read, 'not the same twice')
+        assert.deepEqual(
+          readResource(names, { ...read, schemas: [names.type.schema.id] }),
+          read,
+          'differs when read again',
+        )
         assert.deepEqual(JSON.parse(JSON.stringify(read)), read)
       },
     )
