@@ -46,13 +46,13 @@ const refused = (work: () => unknown, detail: RegExp): void => {
   )
 }
 
-describe('the user of a SAML statement', () => {
-  it('is identified by exactly the text of the NameID', () => {
+describe('externalUserOf', () => {
+  it('uses the exact NameID as user name and external id', () => {
     const { userName, externalId } = named({ value: 'Marissa@Corp.example' })
     assert.deepEqual([userName, externalId], ['Marissa@Corp.example', 'Marissa@Corp.example'])
   })
 
-  it('has a name like an address as address of a new account only, with its parts as names', () => {
+  it('derives names, but no email, from a NameID that is an email address', () => {
     const user = named({ value: 'bearer@saml.org', format: SAML.emailName })
     assert.deepEqual(
       [user.email, user.emailVerified, user.givenName, user.familyName],
@@ -60,12 +60,12 @@ describe('the user of a SAML statement', () => {
     )
   })
 
-  it('has no names where there is no address', () => {
+  it('derives no names without an email address', () => {
     const { givenName, familyName, email } = named({ value: 'marissa' })
     assert.deepEqual([givenName, familyName, email], [undefined, undefined, undefined])
   })
 
-  it('was authenticated by another party, at the time that it states, and not later than now', () => {
+  it('reads amr, acr and the time of authentication, at the latest now', () => {
     const classes = { authnContextClasses: [SAML.password, '', 'x'.repeat(256)] }
     const early = new Date(now.getTime() - 60_000)
     const user = externalUserOf(statementOf({ authenticatedAt: early, ...classes }), mappingOf())
@@ -74,8 +74,8 @@ describe('the user of a SAML statement', () => {
     assert.deepEqual(late.authenticatedAt, now)
   })
 
-  describe('is refused', () => {
-    it('with a transient NameID, which is another one at the next sign-in', () => {
+  describe('refuses', () => {
+    it('a transient NameID', () => {
       for (const requestedFormatOnly of [true, false]) {
         const nameId = { value: '_7f3', format: SAML.transientName }
         refused(() => named(nameId, {}, { requestedFormatOnly }), /transient/)
@@ -83,10 +83,10 @@ describe('the user of a SAML statement', () => {
       }
     })
     for (const nameQualifier of ['https://other.example', '', 'https://idp.example/', 'HTTPS://idp.example']) {
-      it(`with a NameID in the name space ${JSON.stringify(nameQualifier)}`, () =>
+      it(`a NameID with the NameQualifier ${JSON.stringify(nameQualifier)}`, () =>
         refused(() => named({ value: 'marissa', nameQualifier }), /name space/))
     }
-    it('with a NameID for another service provider', () =>
+    it('a NameID for another service provider', () =>
       refused(() => named({ value: 'marissa', spNameQualifier: 'them' }), /another service provider/))
     for (const value of [
       '',
@@ -99,12 +99,12 @@ describe('the user of a SAML statement', () => {
       'x'.repeat(256),
       'mar\u0085issa',
     ]) {
-      it(`with the NameID ${JSON.stringify(value).slice(0, 30)}`, () =>
+      it(`the NameID ${JSON.stringify(value).slice(0, 30)}`, () =>
         refused(() => named({ value }), /must be a single line/))
     }
   })
 
-  it('may have the qualifiers of the provider and of this service provider', () => {
+  it('accepts the qualifiers of the provider and of this service provider', () => {
     const nameId = {
       value: 'p',
       format: SAML.persistentName,
@@ -114,20 +114,20 @@ describe('the user of a SAML statement', () => {
     assert.equal(named(nameId).externalId, 'p')
   })
 
-  describe('where the record asks for a format', () => {
+  describe('if the record has a nameID format', () => {
     const config = { nameID: SAML.persistentName }
     for (const format of [undefined, SAML.emailName, 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified']) {
-      it(`must not have ${format ?? 'none'}`, () =>
+      it(`refuses ${format ?? 'no format'}`, () =>
         refused(() => named({ value: 'm', ...(format && { format }) }, config), /format/))
-      it(`may have ${format ?? 'none'} if the mode says so`, () =>
+      it(`accepts ${format ?? 'no format'} without requestedFormatOnly`, () =>
         assert.equal(
           named({ value: 'm', ...(format && { format }) }, config, { requestedFormatOnly: false }).userName,
           'm',
         ))
     }
-    it('may have that one', () =>
+    it('accepts that format', () =>
       assert.equal(named({ value: 'm', format: SAML.persistentName }, config).userName, 'm'))
-    it('may have any, where it is unspecified', () => {
+    it('accepts any format if it is unspecified', () => {
       for (const nameID of [undefined, null, '', 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified']) {
         assert.equal(
           named({ value: 'm', format: SAML.emailName }, nameID === undefined ? {} : { nameID }).userName,
@@ -137,7 +137,7 @@ describe('the user of a SAML statement', () => {
     })
   })
 
-  describe('has attributes', () => {
+  describe('attributes', () => {
     const attributeMappings = {
       email: 'mail',
       email_verified: 'mailOk',
@@ -145,7 +145,7 @@ describe('the user of a SAML statement', () => {
       family_name: 'sn',
       phone_number: 'tel',
     }
-    it('by the names that the record maps', () => {
+    it('are read by the mapped names', () => {
       const user = withAttributes(
         [
           ['mail', 'm@corp.example'],
@@ -162,7 +162,7 @@ describe('the user of a SAML statement', () => {
         ['m@corp.example', true, 'Marissa', 'Bloggs', '123'],
       )
     })
-    it('and none by names that it does not map', () => {
+    it('are ignored without a mapping', () => {
       const { email, givenName, emailVerified } = withAttributes(
         [
           ['email', 'a@b.example'],
@@ -174,12 +174,12 @@ describe('the user of a SAML statement', () => {
       assert.deepEqual([email, givenName, emailVerified], [undefined, undefined, undefined])
     })
     // Covers shadow users: SAML names from the e-mail
-    it('whose names are parts of the address where the provider sends none', () => {
+    it('include names derived from the email address', () => {
       const { givenName, familyName } = withAttributes([['mail', 'm@corp.example']], { attributeMappings })
       assert.deepEqual([givenName, familyName], ['m', 'corp.example'])
     })
     for (const value of ['false', '1', 'yes', '', 'true ']) {
-      it(`with an address that is not verified: ${JSON.stringify(value)}`, () => {
+      it(`treat email_verified ${JSON.stringify(value)} as false`, () => {
         const user = withAttributes(
           [
             ['mail', 'm@corp.example'],
@@ -190,7 +190,7 @@ describe('the user of a SAML statement', () => {
         assert.equal(user.emailVerified, false)
       })
     }
-    it('with an address of which nothing is known unless the record maps what says so', () => {
+    it('leave emailVerified undefined without a mapping', () => {
       const user = withAttributes(
         [
           ['mail', 'm@corp.example'],
@@ -200,7 +200,7 @@ describe('the user of a SAML statement', () => {
       )
       assert.equal(user.emailVerified, undefined)
     })
-    it('without taking the NameID for a verified address', () => {
+    it('do not verify a NameID that is an email address', () => {
       const user = withAttributes(
         [['mailOk', 'true']],
         { attributeMappings },
@@ -216,10 +216,10 @@ describe('the user of a SAML statement', () => {
       'm@corp\n.example',
       'x'.repeat(255) + '@a',
     ]) {
-      it(`without an address that is none: ${JSON.stringify(value).slice(0, 30)}`, () =>
+      it(`ignore the invalid email address ${JSON.stringify(value).slice(0, 30)}`, () =>
         assert.equal(withAttributes([['mail', value]], { attributeMappings }).email, undefined))
     }
-    it('of which the first value counts', () => {
+    it('use the first non-empty value', () => {
       const user = withAttributes(
         [
           ['mail', '', 'one@corp.example', 'two@corp.example'],
@@ -229,41 +229,41 @@ describe('the user of a SAML statement', () => {
       )
       assert.equal(user.email, 'one@corp.example')
     })
-    it('not from mappings that are lists', () =>
+    it('ignore mappings that are lists', () =>
       assert.equal(
         withAttributes([['mail', 'a@b.example']], { attributeMappings: { email: ['mail'] } }).email,
         undefined,
       ))
-    it('with control characters nowhere', () =>
+    it('ignore values with control characters', () =>
       assert.equal(withAttributes([['gn', 'Mar\u001bissa']], { attributeMappings }).givenName, undefined))
   })
 
-  describe('has custom attributes', () => {
+  describe('custom attributes', () => {
     const config = {
       attributeMappings: { 'user.attribute.dept': 'ou', 'user.attribute.list': ['a'], 'user.attribute.': 'ou' },
     }
-    it('with every value, and none where it is gone, so that none goes stale', () => {
+    it('have all values, and are emptied if missing', () => {
       assert.deepEqual(withAttributes([['ou', 'a', 'b']], config).attributes, { dept: ['a', 'b'], list: [] })
       assert.deepEqual(withAttributes([], config).attributes, { dept: [], list: [] })
     })
-    it('none where the record says not to keep them', () =>
+    it('are empty if storeCustomAttributes is false', () =>
       assert.deepEqual(withAttributes([['ou', 'a']], { ...config, storeCustomAttributes: false }).attributes, {
         dept: [],
         list: [],
       }))
-    it('in limits', () => {
+    it('are limited in number and length', () => {
       const many = Array.from({ length: 500 }, (_, place) => String(place))
       assert.equal(withAttributes([['ou', ...many]], config).attributes?.['dept']?.length, 100)
       assert.deepEqual(withAttributes([['ou', 'x'.repeat(1025), '\0', '', 'ok']], config).attributes?.['dept'], ['ok'])
     })
   })
 
-  describe('has groups', () => {
+  describe('groups', () => {
     const groups = [{ name: 'urn:groups', friendlyName: 'groups', values: ['admins', 'staff', 'a,b'] }]
     const of = (config: SamlProviderConfig) =>
       externalUserOf(statementOf({ attributes: groups }), mappingOf(config)).groups
     for (const external of ['urn:groups', 'groups', ['none', 'groups', 'urn:groups']]) {
-      it(`by name or friendly name: ${JSON.stringify(external)}`, () => {
+      it(`are read by name or friendly name: ${JSON.stringify(external)}`, () => {
         const config = { attributeMappings: { external_groups: external } }
         assert.deepEqual(of(config), {
           mapped: ['admins', 'staff', 'a,b'],
@@ -272,23 +272,23 @@ describe('the user of a SAML statement', () => {
         })
       })
     }
-    it('none without a mapping, so that earlier ones are removed', () =>
+    it('are empty without a mapping, to remove earlier ones', () =>
       assert.deepEqual(of({}), { mapped: [], roles: [], addsMissing: true }))
-    it('as scopes if the record says so', () => {
+    it('are scopes with AS_SCOPES', () => {
       const config = { attributeMappings: { external_groups: 'groups' }, groupMappingMode: 'AS_SCOPES' } as const
       assert.deepEqual(of(config)?.asScopes, ['admins', 'staff', 'a,b'])
     })
-    it('whose names are roles if the list lets them through; the list has no say in scopes', () => {
+    it('are filtered by the whitelist for roles only', () => {
       const config = { attributeMappings: { external_groups: 'groups' }, externalGroupsWhitelist: ['st*', 'none'] }
       assert.deepEqual(of(config), { mapped: ['admins', 'staff', 'a,b'], roles: ['staff'], addsMissing: true })
     })
-    it('but no roles where the record says not to keep them', () => {
+    it('give no roles if storeCustomAttributes is false', () => {
       const config = { attributeMappings: { external_groups: 'groups' }, storeCustomAttributes: false }
       assert.deepEqual([of(config)?.roles, of(config)?.mapped?.length], [[], 3])
     })
   })
 
-  it('never makes anything else throw', () => {
+  it('throws nothing but SamlProblem for any input', () => {
     const text = fc.string({ unit: anyCodePoint, maxLength: 20 })
     const attribute = fc.record({ name: text, friendlyName: text, values: fc.array(text) })
     fc.assert(

@@ -14,7 +14,7 @@ interface Element {
   text: string
 }
 
-/** The elements as a parser that forgives nothing reads them. */
+/** The document element, read by a strict parser. */
 function parse(xml: string): Element {
   const root: Element = { name: '', attributes: {}, children: [], text: '' }
   const open = [root]
@@ -43,10 +43,10 @@ const HOSTILE = `a"'<>&]]>\t\n\r é 🔑 <!-- x -->`
 const issuedAt = new Date('2026-11-22T13:22:55.835Z')
 const message = { id: '_1', issuedAt, destination: 'https://idp.example/sso', issuer: 'latchkey' }
 
-describe('a SAML AuthnRequest', () => {
+describe('authnRequest', () => {
   const plain = { ...message, assertionConsumer: 'https://sp.example/saml/SSO/alias/latchkey' }
 
-  it('is as UAA writes it', () => {
+  it('returns the same document as UAA', () => {
     assert.equal(
       authnRequest({ ...plain, nameIdFormat: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress' }),
       '<?xml version="1.0" encoding="UTF-8"?>\n' +
@@ -60,12 +60,12 @@ describe('a SAML AuthnRequest', () => {
     )
   })
 
-  it('asks for an unspecified format of names unless the provider has one', () => {
+  it('requests the unspecified NameID format by default', () => {
     const [, policy] = parse(authnRequest(plain)).children
     assert.equal(policy?.attributes['Format'], 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified')
   })
 
-  it('lets the provider create the name, unless names are transient', () => {
+  it('sets AllowCreate unless the format is transient', () => {
     const policyOf = (nameIdFormat?: string): unknown =>
       parse(authnRequest({ ...plain, nameIdFormat, allowsNewName: true })).children[1]?.attributes['AllowCreate']
     assert.deepEqual(
@@ -74,7 +74,7 @@ describe('a SAML AuthnRequest', () => {
     )
   })
 
-  it('names the classes of which one is required, and demands a new sign-in', () => {
+  it('writes RequestedAuthnContext and ForceAuthn', () => {
     const request = parse(authnRequest({ ...plain, authnContext: ['urn:one', HOSTILE], forceAuthn: true }))
     assert.equal(request.attributes['ForceAuthn'], 'true')
     const context = request.children[2]
@@ -89,7 +89,7 @@ describe('a SAML AuthnRequest', () => {
     )
   })
 
-  it('lets no value become markup', () => {
+  it('escapes all values', () => {
     const request = parse(
       authnRequest({
         id: HOSTILE,
@@ -107,16 +107,16 @@ describe('a SAML AuthnRequest', () => {
     assert.deepEqual([issuer?.text, policy?.attributes['Format'], others], [HOSTILE, HOSTILE, []])
   })
 
-  it('replaces what XML cannot carry', () => {
+  it('replaces characters that XML does not allow', () => {
     const [issuer] = parse(authnRequest({ ...plain, issuer: 'a\0b\u0008c\uD800d\uFFFEe' })).children
     assert.equal(issuer?.text, 'a\uFFFDb\uFFFDc\uFFFDd\uFFFDe')
   })
 })
 
-describe('a SAML LogoutRequest', () => {
+describe('logoutRequest', () => {
   const plain = { ...message, notOnOrAfter: new Date('2026-11-22T13:27:55.835Z') }
 
-  it('has the name as the provider gave it, with its qualifiers, and the session', () => {
+  it('writes NameID, qualifiers and SessionIndex', () => {
     const name = { value: HOSTILE, format: 'urn:f', nameQualifier: 'https://idp.example', spNameQualifier: HOSTILE }
     const request = parse(logoutRequest({ ...plain, name, sessionIndex: HOSTILE }))
     assert.equal(request.name, 'saml2p:LogoutRequest')
@@ -134,15 +134,15 @@ describe('a SAML LogoutRequest', () => {
     assert.deepEqual([session?.name, session?.text, others], ['saml2p:SessionIndex', HOSTILE, []])
   })
 
-  it('leaves out what the provider did not give', () => {
+  it('omits missing qualifiers and SessionIndex', () => {
     const [, nameId, ...others] = parse(logoutRequest({ ...plain, name: { value: 'x' } })).children
     assert.deepEqual(Object.keys(nameId?.attributes ?? {}), ['xmlns:saml2'])
     assert.deepEqual(others, [])
   })
 })
 
-describe('a SAML LogoutResponse', () => {
-  it('answers a request with a status', () => {
+describe('logoutResponse', () => {
+  it('writes InResponseTo and the status', () => {
     const response = parse(logoutResponse({ ...message, inResponseTo: HOSTILE, status: 'Requester' }))
     assert.equal(response.name, 'saml2p:LogoutResponse')
     assert.equal(response.attributes['InResponseTo'], HOSTILE)
@@ -174,8 +174,8 @@ const provider: ServiceProvider = {
   wantsAssertionsSigned: false,
 }
 
-describe('SAML metadata', () => {
-  /** Each descriptor's use and certificate. */
+describe('metadataOf', () => {
+  /** Use and certificates of each KeyDescriptor. */
   const descriptors = (given: Partial<ServiceProvider>): readonly string[] =>
     (parse(metadataOf({ ...provider, ...given })).children[0]?.children ?? [])
       .filter(({ name }) => name === 'md:KeyDescriptor')
@@ -183,7 +183,7 @@ describe('SAML metadata', () => {
         each => `${each.attributes['use']} ${each.children[0]?.children[0]?.children.map(({ text }) => text).join()}`,
       )
 
-  it('has everything in the order of the schema', () => {
+  it('writes elements in the order of the schema', () => {
     const { name, attributes, children } = parse(metadataOf(provider))
     assert.equal(name, 'md:EntityDescriptor')
     assert.deepEqual([attributes['ID'], attributes['entityID']], ['latchkey', 'latchkey'])
@@ -216,12 +216,12 @@ describe('SAML metadata', () => {
     })
   })
 
-  it('shows the active key for signing and encryption, and the others for signing', () => {
+  it('lists the active key for signing and encryption, and others for signing', () => {
     const other = keyOf('other', textOf(KEYS.RS256))
     assert.deepEqual(descriptors({ others: [other] }), ['signing c-rsa', 'encryption c-rsa', 'signing c-other'])
   })
 
-  it('has nothing encrypted to an EC key', () => {
+  it('lists no EC key for encryption', () => {
     assert.deepEqual(descriptors({ active: ec, others: [rsa] }), ['signing c-ec', 'encryption c-rsa', 'signing c-rsa'])
     assert.deepEqual(descriptors({ active: ec }), ['signing c-ec'])
   })
@@ -236,7 +236,7 @@ describe('SAML metadata', () => {
     { entityId: '', id: '_' },
   ]
   for (const { entityId, id } of ids) {
-    it(`of "${entityId}" has an id that is a name`, () => {
+    it(`derives a valid ID from the entity id "${entityId}"`, () => {
       const { attributes } = parse(metadataOf({ ...provider, entityId, alias: encodeURIComponent(entityId) }))
       assert.equal(attributes['ID'], id)
       assert.equal(attributes['entityID'], entityId)

@@ -29,42 +29,42 @@ const statement = (...attributes: readonly SamlAttribute[]): SamlStatement => ({
 })
 const attribute = (name: string, friendlyName?: string): SamlAttribute => ({
   name,
-  values: ['a value that is nobody’s business'],
+  values: ['a private value'],
   ...(friendlyName !== undefined && { friendlyName }),
 })
 
-describe('mapped attributes that a SAML provider does not send', () => {
-  const reported = (): { readonly lines: string[]; readonly tell: ReturnType<typeof createMissingAttributes> } => {
+describe('createMissingAttributes', () => {
+  const reported = (): { readonly lines: string[]; readonly report: ReturnType<typeof createMissingAttributes> } => {
     const lines: string[] = []
-    return { lines, tell: createMissingAttributes({ refusal: line => void lines.push(line) }) }
+    return { lines, report: createMissingAttributes({ refusal: line => void lines.push(line) }) }
   }
 
-  it('are in the log with the names that it sent, and without values', () => {
-    const { lines, tell } = reported()
+  it('logs missing and received attribute names, without values', () => {
+    const { lines, report } = reported()
     const mappings = { email: 'mail', given_name: 'givenName', external_groups: ['groups', 'roles'] }
-    tell(record(mappings), statement(attribute('mail'), attribute('urn:oid:2.5.4.42', 'givenName'), attribute('g\n')))
+    report(record(mappings), statement(attribute('mail'), attribute('urn:oid:2.5.4.42', 'givenName'), attribute('g\n')))
     assert.deepEqual(lines, [
       'sign-in at "corp": the assertion lacks the mapped "givenName" (given_name), "groups" (external_groups), ' +
         '"roles" (external_groups); it has "mail", "urn:oid:2.5.4.42" ("givenName"), "g\\n"',
     ])
   })
 
-  it('are logged once for each version of the record', () => {
-    const { lines, tell } = reported()
-    for (const version of [0, 0, 1]) tell(record({ email: 'mail' }, version), statement())
+  it('logs once for each version of the record', () => {
+    const { lines, report } = reported()
+    for (const version of [0, 0, 1]) report(record({ email: 'mail' }, version), statement())
     assert.deepEqual(
       lines,
       Array(2).fill('sign-in at "corp": the assertion lacks the mapped "mail" (email); it has no attributes'),
     )
-    tell(record({ email: 'mail', given_name: 'gn' }, 1), statement(attribute('mail')))
+    report(record({ email: 'mail', given_name: 'gn' }, 1), statement(attribute('mail')))
     assert.match(lines.at(-1) ?? '', /lacks the mapped "gn" \(given_name\); it has "mail"$/)
   })
 
-  it('are none where everything came, groups by their friendly name, or nothing is mapped', () => {
-    const { lines, tell } = reported()
+  it('logs nothing if all mapped attributes are present', () => {
+    const { lines, report } = reported()
     const sent = statement(attribute('mail'), attribute('urn:groups', 'groups'))
-    tell(record({ email: 'mail', external_groups: 'groups', given_name: '', family_name: null }), sent)
-    tell(record({}), statement())
+    report(record({ email: 'mail', external_groups: 'groups', given_name: '', family_name: null }), sent)
+    report(record({}), statement())
     assert.deepEqual(lines, [])
   })
 })

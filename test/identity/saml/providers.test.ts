@@ -15,10 +15,10 @@ import { signMetadata } from '../../support/saml/saml-metadata-samples.ts'
 
 const keys = [samlTestKey(), samlTestKey(), samlTestKey()] as const
 const ADDRESS = 'https://idp.example/metadata'
-/** In another encoding than it must be. */
+/** In an encoding that is not allowed. */
 const NOT_UTF8 = Buffer.from(set().idp.metadata().replace(/>$/, '><!-- \u00e9 -->'), 'latin1')
 
-/** Providers whose document is what `next` says; counts the requests. */
+/** Providers whose document is `state.next`; records the requests. */
 function set() {
   const clock = createTestClock()
   const idp = createSamlIdp({ clock, to: { entityId: 'us', recipient: 'https://us.example/' }, key: keys[0] })
@@ -70,8 +70,8 @@ const problemOf = async (work: Promise<unknown>): Promise<string> => {
   return assert.fail('it was read')
 }
 
-describe('metadata at an address', () => {
-  it('is fetched once in ten minutes, in the share of its zone and in limits', async () => {
+describe('Metadata at a URL', () => {
+  it('is cached for ten minutes, and fetched on behalf of the zone with a size limit', async () => {
     const { clock, state, providers, record } = set()
     await Promise.all([1, 2, 3].map(() => providers.read(record, 'sign-in')))
     clock.advance(599)
@@ -82,7 +82,7 @@ describe('metadata at an address', () => {
     assert.equal(state.asked.length, 2)
   })
 
-  it('is fetched for each zone by itself: one may have used up what it can fetch', async () => {
+  it('is fetched separately for each zone', async () => {
     const { state, providers, recordOf } = set()
     await providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in')
     await providers.read(recordOf({ metaDataLocation: ADDRESS }, { zoneId: 'other' }), 'sign-in')
@@ -108,7 +108,7 @@ describe('metadata at an address', () => {
     `<EntityDescriptor xmlns="${SAML.metadata}" entityID="https://idp.example/saml"/>`,
   ] as const) {
     const name = String(next).slice(0, 40)
-    it(`cannot be used while it ends as ${name}, and what was known counts for an hour`, async () => {
+    it(`is unusable after ${name}, but a cached document is used for an hour`, async () => {
       const { clock, state, providers, record } = set()
       const good = state.next
       state.next = next
@@ -126,7 +126,7 @@ describe('metadata at an address', () => {
     })
   }
 
-  it('is fetched again at once if nothing was sent, which is not logged; a failure is', async () => {
+  it('is retried immediately without logging if the circuit breaker is open, and logs failures', async () => {
     const { state, providers, record } = set()
     const good = state.next
     state.next = 'paused'
@@ -143,16 +143,16 @@ describe('metadata at an address', () => {
     assert.deepEqual(failing.state.logged, ['SAML metadata of corp: answered 404'])
   })
 
-  it('is not fetched for a look at the cache', async () => {
+  it('is fetched by peek in the background', async () => {
     const { state, providers, record } = set()
     assert.equal(providers.peek(record), undefined)
-    assert.equal(state.asked.length, 1) // beside the page
+    assert.equal(state.asked.length, 1) // in the background
     assert.ok(await providers.read(record, 'sign-in'))
     assert.ok(providers.peek(record))
     assert.equal(state.asked.length, 1)
   })
 
-  it('refuses to be another provider than the one that the record was written with', async () => {
+  it('is refused with another entity id than that of the record', async () => {
     const { clock, state, providers, record } = set()
     await providers.read(record, 'sign-in')
     clock.advance(600)
@@ -166,13 +166,13 @@ describe('metadata at an address', () => {
     assert.equal(providers.peek(record), undefined)
   })
 
-  it('says who the provider is where the record does not', async () => {
+  it('provides the entity id if the record has none', async () => {
     const { providers, recordOf, idp } = set()
     const { externalKey: _, ...unnamed } = recordOf({ metaDataLocation: ADDRESS })
     assert.equal(await providers.entityIdOf(unnamed), idp.entityId)
   })
 
-  it('ends with its own validity, although it is cached', async () => {
+  it('is refused from the cache after validUntil', async () => {
     const { clock, state, providers, record } = set()
     state.next = String(state.next).replace(
       '<md:EntityDescriptor ',
@@ -183,7 +183,7 @@ describe('metadata at an address', () => {
     assert.match(await problemOf(providers.read(record, 'sign-in')), /validUntil/)
   })
 
-  it('is not renewed into another provider', async () => {
+  it('is not renewed with another entity id', async () => {
     const { clock, state, providers, record } = set()
     const good = String(state.next)
     await providers.read(record, 'sign-in')
@@ -206,8 +206,8 @@ describe('metadata at an address', () => {
   })
 })
 
-describe('metadata in the record', () => {
-  it('is read without a request', async () => {
+describe('Metadata in the record', () => {
+  it('is used without a request', async () => {
     const { state, providers, recordOf, idp } = set()
     const record = recordOf({ metaDataLocation: idp.metadata() })
     assert.equal((await providers.read(record, 'sign-in')).entityId, idp.entityId)
@@ -216,7 +216,7 @@ describe('metadata in the record', () => {
     assert.deepEqual(state.asked, [])
   })
 
-  it('ends with its validity', async () => {
+  it('is refused after validUntil', async () => {
     const { clock, providers, recordOf, idp } = set()
     const text = idp
       .metadata()
@@ -228,7 +228,7 @@ describe('metadata in the record', () => {
   })
 
   for (const config of [{}, { metaDataLocation: '' }, { metaDataLocation: '<EntityDescriptor/>' }]) {
-    it(`is nothing to sign in with: ${JSON.stringify(config)}`, async () => {
+    it(`is unusable: ${JSON.stringify(config)}`, async () => {
       const { providers, recordOf } = set()
       assert.ok(await problemOf(providers.read(recordOf(config), 'sign-in')))
       assert.equal(providers.peek(recordOf(config)), undefined)
@@ -236,18 +236,18 @@ describe('metadata in the record', () => {
   }
 })
 
-describe('a page with many records', () => {
-  it('hides one whose metadata cannot be fetched, or names nowhere to go, once that is known', async () => {
+describe('isOut', () => {
+  it('returns true once the metadata are known to be unavailable or without an endpoint', async () => {
     for (const next of ['timeout', set().idp.metadata({ sso: 'javascript:alert(1)' })]) {
       const { state, providers, record } = set()
       state.next = next
       assert.equal(providers.isOut(record), false)
-      assert.equal(state.asked.length, 1) // beside the page
+      assert.equal(state.asked.length, 1) // in the background
       await providers.read(record, 'sign-in').catch(() => {})
       assert.equal(providers.isOut(record), true)
     }
   })
-  it('reads no metadata of records, which would take it seconds', async () => {
+  it('does not parse metadata in records', async () => {
     const { providers, recordOf, idp } = set()
     const broken = recordOf({ metaDataLocation: '<EntityDescriptor/>' })
     assert.equal(providers.isOut(broken), false)
@@ -261,7 +261,7 @@ describe('a page with many records', () => {
 })
 
 describe('metadataTrustCheck', () => {
-  /** Metadata as a publisher signs it: the signature is the first child of the root. */
+  /** Signed metadata: the signature is the first child of the root. */
   const signed = (key = keys[0], xml?: string): string => {
     const { idp } = set()
     const text = (xml ?? idp.metadata()).replace('<md:EntityDescriptor ', '<md:EntityDescriptor ID="_m" ')
@@ -275,15 +275,15 @@ describe('metadataTrustCheck', () => {
     )
   }
 
-  it('takes metadata in the record that one of its own keys signed', async () =>
+  it('accepts metadata in the record signed with one of its own keys', async () =>
     assert.equal((await inRecord(signed())).signingKeys.length, 1))
-  it('takes metadata in the record that a named certificate signed', async () =>
+  it('accepts metadata in the record signed with a key of metadataCertificates', async () =>
     assert.ok(await inRecord(signed(keys[2]), keys[2].certificate)))
-  it('refuses metadata in the record that another key signed', async () => {
+  it('refuses metadata in the record signed with another key', async () => {
     assert.match(await problemOf(inRecord(signed(keys[2]))), /signature/)
     assert.match(await problemOf(inRecord(signed(), keys[2].certificate)), /signature/)
   })
-  it('refuses more than ten certificates that sign, and passes over those that take long', async () => {
+  it('refuses more than ten metadataCertificates, and ignores keys with a large exponent', async () => {
     const many = Array.from({ length: 11 }, () => samlTestKey('ec').certificate)
     assert.match(await problemOf(inRecord(signed(), many.join(''))), /more than 10 signing keys/)
     const pem = keyOfLongExponent().export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -294,7 +294,7 @@ describe('metadataTrustCheck', () => {
     assert.match(await problemOf(inRecord(set().idp.metadata())), /signature/)
     assert.match(await problemOf(inRecord(set().idp.metadata(), keys[0].certificate)), /signature/)
   })
-  it('refuses metadata that was changed after it was signed', async () => {
+  it('refuses metadata changed after signing', async () => {
     const changed = signed().replace('https://idp.example/sso', 'https://evil.example/sso')
     assert.match(await problemOf(inRecord(changed)), /signature/)
     const added = signed().replace(
@@ -303,7 +303,7 @@ describe('metadataTrustCheck', () => {
     )
     assert.match(await problemOf(inRecord(added)), /signature/)
   })
-  it('takes metadata at an address that a named certificate signed, and no other', async () => {
+  it('requires metadata at a URL to be signed with a key of metadataCertificates', async () => {
     for (const { by, named, isGood } of [
       { by: keys[2], named: keys[2].certificate, isGood: true },
       { by: keys[2], named: `${keys[1].certificate}${keys[2].certificate}`, isGood: true },
@@ -322,7 +322,7 @@ describe('metadataTrustCheck', () => {
       else assert.match(await problemOf(reading), /cannot be fetched/)
     }
   })
-  it('does not count a document that was fetched for a record that demands no signature', async () => {
+  it('does not reuse a document that was fetched without metadataTrustCheck', async () => {
     const { state, providers, recordOf } = set()
     await providers.read(recordOf({ metaDataLocation: ADDRESS }), 'sign-in')
     const strict = recordOf({

@@ -17,7 +17,7 @@ const write = (name: string, text: string): string => {
   return join(folder, name)
 }
 
-/** What xmlsec1, which is based on libxml2 and shares no code with this server, says of the signature of the root. */
+/** The verdict of xmlsec1, an independent implementation based on libxml2, about the signature of the root. */
 function verdictOf(xml: string, certificate: string): string {
   const [, prefix = '', name = ''] = /<(\w+):(\w+) /.exec(xml) ?? []
   const [, namespace = ''] = new RegExp(`xmlns:${prefix}="([^"]*)"`).exec(xml) ?? []
@@ -49,7 +49,7 @@ describe('xmlsec1', () => {
     ]
     for (const document of documents) {
       const [, name = ''] = /:(\w+) /.exec(document) ?? []
-      it(`accepts the signature of ${name} by a key of ${algorithm}, and no other content`, () => {
+      it(`verifies the signature of ${name} with ${algorithm}, and refuses changed content`, () => {
         const signed = signEnveloped(document, key)
         assert.equal(verdictOf(signed, certificate), 'OK')
         assert.equal(verdictOf(signed.replace(/ ID="\w+"/, '$& Consent="x"'), certificate), 'FAIL')

@@ -5,7 +5,7 @@ import { createDocuments } from '../../../src/identity/sources/documents.ts'
 import type { Fetched, Source } from '../../../src/identity/sources/documents.ts'
 import { createTestClock } from '../../support/clock.ts'
 
-/** A document whose fetches end as `next` says; counts them. */
+/** A document whose fetches return `state.next`; counts them. */
 function published() {
   const clock = createTestClock()
   const documents = createDocuments<string>({ clock })
@@ -22,7 +22,7 @@ function published() {
 }
 
 describe('createDocuments', () => {
-  it('fetches a document once for all who wait for it, and again after ten minutes', async () => {
+  it('fetches a document once for concurrent reads, and again after ten minutes', async () => {
     const { clock, documents, state, source } = published()
     assert.deepEqual(await Promise.all([1, 2, 3].map(() => documents.read(source, 'sign-in'))), ['one', 'one', 'one'])
     clock.advance(599)
@@ -34,7 +34,7 @@ describe('createDocuments', () => {
     assert.equal(state.asked, 2)
   })
 
-  it('lets a hundred callers of a zone wait for documents, and no other zone wait for them', async () => {
+  it('queues at most a hundred reads per zone, without delaying other zones', async () => {
     const { clock, documents, state, source } = published()
     const { promise, resolve } = Promise.withResolvers<Fetched<string>>()
     const silent = (key: string): Source<string> => ({ ...source, key, get: () => promise })
@@ -51,14 +51,14 @@ describe('createDocuments', () => {
     assert.equal(await documents.read({ ...source, key: 'next' }, 'sign-in'), 'one')
   })
 
-  for (const { says, seconds } of [
-    { says: 1, seconds: 60 },
-    { says: 300, seconds: 300 },
-    { says: 86_400, seconds: 600 },
+  for (const { cacheSeconds, seconds } of [
+    { cacheSeconds: 1, seconds: 60 },
+    { cacheSeconds: 300, seconds: 300 },
+    { cacheSeconds: 86_400, seconds: 600 },
   ]) {
-    it(`fetches a document that is to be cached for ${says} s again after ${seconds} s`, async () => {
+    it(`caches a document with cacheSeconds ${cacheSeconds} for ${seconds} s`, async () => {
       const { clock, documents, state, source } = published()
-      state.next = { outcome: 'fetched', document: 'one', cacheSeconds: says }
+      state.next = { outcome: 'fetched', document: 'one', cacheSeconds }
       await documents.read(source, 'sign-in')
       clock.advance(seconds - 1)
       await documents.read(source, 'sign-in')
@@ -69,7 +69,7 @@ describe('createDocuments', () => {
     })
   }
 
-  it('forgets the oldest of a zone that has thousands, and none of another zone', async () => {
+  it('evicts the oldest document of a zone with too many, but none of another zone', async () => {
     const { documents, state, source } = published()
     await documents.read(source, 'sign-in')
     const other = (key: number): Source<string> => ({ ...source, key: String(key), zoneId: 'other' })
@@ -82,7 +82,7 @@ describe('createDocuments', () => {
     assert.equal(state.asked, 1)
   })
 
-  it('forgets the oldest of all where many zones have many', async () => {
+  it('evicts the oldest document of all zones beyond a total', async () => {
     const { documents, state, source } = published()
     const of = (key: number): Source<string> => ({ ...source, key: String(key), zoneId: `z${key % 100}` })
     for (let key = 0; key < 10_001; key += 1) await documents.read(of(key), 'background')
@@ -93,7 +93,7 @@ describe('createDocuments', () => {
     assert.equal(state.asked, 1)
   })
 
-  it('keeps a document for an hour that cannot be fetched again, and asks for it twice a minute', async () => {
+  it('keeps a document for an hour if refetching fails, retrying twice a minute', async () => {
     const { clock, documents, state, source } = published()
     await documents.read(source, 'sign-in')
     state.next = { outcome: 'failed' }
@@ -106,7 +106,7 @@ describe('createDocuments', () => {
     assert.equal(await documents.read(source, 'sign-in'), undefined)
   })
 
-  it('renews a document at most once in 30 seconds, whatever comes of it', async () => {
+  it('renews a document at most every 30 seconds, even after a failure', async () => {
     const { clock, documents, state, source } = published()
     await documents.read(source, 'sign-in')
     const renewals = async (): Promise<unknown> =>
@@ -125,7 +125,7 @@ describe('createDocuments', () => {
     assert.equal(await documents.read(source, 'sign-in'), 'two')
   })
 
-  it('gives what it has without waiting, and fetches it beside the caller', async () => {
+  it('peek returns the cached document, and fetches in the background', async () => {
     const { documents, state, source } = published()
     assert.equal(documents.peek(source), undefined)
     assert.equal(await documents.read(source, 'sign-in'), 'one')

@@ -8,21 +8,21 @@ import type { Zone } from '../../../src/model/zones/zone.ts'
 
 const ENTITY = 'https://idp.example/saml'
 
-describe('metadata of a SAML provider are where the entity itself would publish them', () => {
-  const source = samlSource({ behaviour: behaviourOf('standard'), samlEntityId: 'latchkey' } as SamlDeps) // no other is used
+describe('hasDocumentOf', () => {
+  const source = samlSource({ behaviour: behaviourOf('standard'), samlEntityId: 'latchkey' } as SamlDeps) // no other member is used
   const cases = [
-    { name: 'at the entity id', location: ENTITY, want: true },
-    { name: 'elsewhere on its host', location: 'https://idp.example/metadata.xml', want: true },
-    { name: 'not on another host', location: 'https://evil.example/saml', want: false },
-    { name: 'not on another port', location: 'https://idp.example:8443/saml', want: false },
-    { name: 'not on a host below its own', location: 'https://evil.idp.example/saml', want: false },
+    { name: 'accepts metadata at the entity id', location: ENTITY, want: true },
+    { name: 'accepts metadata on the host of the entity id', location: 'https://idp.example/metadata.xml', want: true },
+    { name: 'refuses another host', location: 'https://evil.example/saml', want: false },
+    { name: 'refuses another port', location: 'https://idp.example:8443/saml', want: false },
+    { name: 'refuses a subdomain', location: 'https://evil.idp.example/saml', want: false },
     {
-      name: 'not on a host that reads like the name of an entity',
+      name: 'refuses an entity id that is a host name',
       location: 'https://idp.example',
       entity: 'idp.example',
     },
-    { name: 'not without a host', location: 'urn:idp', entity: 'urn:idp' },
-    { name: 'not without an address', location: undefined, entity: '' },
+    { name: 'refuses an entity id without a host', location: 'urn:idp', entity: 'urn:idp' },
+    { name: 'refuses a record without metadata', location: undefined, entity: '' },
   ]
   for (const { name, location, entity = ENTITY, want = false } of cases) {
     it(name, () => {

@@ -1,4 +1,4 @@
-// The requests that sign-ins at SAML providers begin with (SAML Core §3.4.1, Bindings §3.4 and §3.5).
+// AuthnRequests to SAML providers (SAML Core §3.4.1, Bindings §3.4 and §3.5).
 import assert from 'node:assert/strict'
 import { createPublicKey, verify, X509Certificate } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
@@ -14,7 +14,7 @@ const UNSPECIFIED = 'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified'
 const signed = { attributes: ' WantAuthnRequestsSigned="true"' }
 
 for (const mode of MODES) {
-  describe(`a request for a sign-in at a SAML provider, in ${mode}`, () => {
+  describe(`AuthnRequest to a SAML provider in ${mode}`, () => {
     const clock = createTestClock()
     let server: TestServer
     let publicKey: ReturnType<typeof createPublicKey>
@@ -57,7 +57,7 @@ for (const mode of MODES) {
     const start = (origin: string, host?: string) => server.browser(host).send(`/login/external/${origin}`)
 
     // Covers GET /login/external/{origin}: origin
-    it('names us, our assertion consumer, the provider and an id that cannot be guessed', async () => {
+    it('has issuer, assertion consumer, destination and a random id', async () => {
       const { url, id, xml, relayState } = requestIn(await start('corp'))
       assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
       assert.match(id, /^_[\w-]{43}$/)
@@ -78,31 +78,31 @@ for (const mode of MODES) {
       assert.doesNotMatch(xml, /RequestedAuthnContext|AssertionConsumerServiceIndex/)
     })
 
-    it('is another one each time', async () => {
+    it('has a new id and RelayState each time', async () => {
       const [one, two] = [requestIn(await start('corp')), requestIn(await start('corp'))]
       assert.notEqual(one.id, two.id)
       assert.notEqual(one.relayState, two.relayState)
     })
 
-    it('is signed over the query', async () => {
+    it('is signed in the query for the redirect binding', async () => {
       const { url } = requestIn(await start('corp'))
       const [query = '', signature = ''] = url.search.slice(1).split('&Signature=')
       assert.equal(url.searchParams.get('SigAlg'), SAML.rsaSha256)
       assert.ok(verify('sha256', Buffer.from(query), publicKey, Buffer.from(decodeURIComponent(signature), 'base64')))
     })
 
-    it('is not signed where the zone says so and the provider does not care', async () => {
+    it('is not signed if the zone disables it and the provider does not require it', async () => {
       const { url } = requestIn(await start('corp', 'unsigned.localhost:8080'))
       assert.deepEqual([...url.searchParams.keys()], ['SAMLRequest', 'RelayState'])
     })
 
-    it('is signed where the provider demands it, regardless of the zone', async () => {
+    it('is signed if the provider requires it, even if the zone disables it', async () => {
       const { url } = requestIn(await start('demands', 'unsigned.localhost:8080'))
       assert.deepEqual([...url.searchParams.keys()], ['idpid', 'SAMLRequest', 'RelayState', 'SigAlg', 'Signature'])
       assert.equal(url.searchParams.get('idpid'), '7')
     })
 
-    it('is a form where the provider’s metadata has POST first, signed inside', async () => {
+    it('is posted with an enveloped signature if the metadata list POST first', async () => {
       const { action, xml, relayState } = postedTo(await start('posts'))
       assert.equal(action, 'https://posts.example/sso')
       assert.match(xml, /<\/saml2:Issuer><ds:Signature /)
@@ -110,7 +110,7 @@ for (const mode of MODES) {
     })
 
     // Covers saml provider config: nameID
-    it('asks for the format and the context that the record names', async () => {
+    it('requests the NameID format and the contexts of the record', async () => {
       const { xml } = requestIn(await start('context'))
       const [, mayBeNew, format] = /<saml2p:NameIDPolicy( AllowCreate="true")? Format="([^"]+)"/.exec(xml) ?? []
       assert.deepEqual([mayBeNew !== undefined, format], [mode === 'standard', SAML.persistentName])
@@ -122,14 +122,14 @@ for (const mode of MODES) {
     })
 
     // Covers saml provider config: assertionConsumerIndex
-    it('names the URL whatever index the record has: index 1 is of the token endpoint', async () => {
+    it('has the URL of the assertion consumer instead of assertionConsumerIndex', async () => {
       const { xml } = requestIn(await start('indexed'))
       assert.match(xml, / AssertionConsumerServiceURL="/)
       assert.doesNotMatch(xml, /Index/)
     })
 
     for (const demand of [{ prompt: 'login' }, { max_age: '60' }] as const) {
-      it(`requires the user to be authenticated again for ${JSON.stringify(demand)}`, async () => {
+      it(`sets ForceAuthn for ${JSON.stringify(demand)} in standard`, async () => {
         const browser = server.browser()
         await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, ...demand } })
         const { xml } = requestIn(await browser.send('/login/external/corp'))
@@ -140,7 +140,7 @@ for (const mode of MODES) {
 
     for (const origin of ['silent', 'script', 'broken', 'gone']) {
       // Covers GET /saml/discovery: error: no binding
-      it(`is not made for a provider that is ${origin}`, async () => {
+      it(`is not sent to the unusable provider "${origin}"`, async () => {
         const answer = await start(origin)
         assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login?error=idp_not_found`])
       })

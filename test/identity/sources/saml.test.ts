@@ -1,4 +1,4 @@
-// Whom an answer of a SAML provider signs in, and what a provider, its administrators and senders of answers cannot do.
+// Which user a SAML response signs in, and which responses are refused.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -28,7 +28,7 @@ const [oldKey, newKey, foreignKey] = [samlTestKey(), samlTestKey(), samlTestKey(
 const to = { entityId: 'latchkey', recipient: BASE + CONSUMER }
 
 for (const mode of MODES) {
-  describe(`an answer of a SAML provider, in ${mode}`, () => {
+  describe(`SAML response in ${mode}`, () => {
     const clock = createTestClock()
     const rolling = createSamlIdp({ clock, key: oldKey, entityId: 'https://rolling.example/saml', to })
     let document = ''
@@ -97,7 +97,7 @@ for (const mode of MODES) {
       return answer
     }
 
-    /** Asserts that the answer signs no user in, and that the audit trail says why in one word. */
+    /** Asserts that the response signs no user in, and that the audit trail has the reason. */
     async function refuse(reason: string, parts: ResponseParts & { origin?: string }): Promise<TestAnswer> {
       const before = server.events.length
       const browser = server.browser()
@@ -112,8 +112,8 @@ for (const mode of MODES) {
       return answer
     }
 
-    describe('signs in the user of its NameID', () => {
-      it('as a new account, and as the same account from then on', async () => {
+    describe('signs in the user of the NameID', () => {
+      it('with a new account, and later with the same one', async () => {
         const attributes = [
           attribute('mail', 'm@corp.example'),
           attribute('verified', 'true'),
@@ -135,13 +135,13 @@ for (const mode of MODES) {
         )
       })
 
-      it('compared exactly', async () => {
+      it('compared case-sensitively', async () => {
         for (const nameId of ['Case', 'case']) await signIn({ nameId })
         const [one, two] = [await accountOf('corp', 'Case'), await accountOf('corp', 'case')]
         assert.ok(one && two && one.id !== two.id)
       })
 
-      it('with an address that is the name, unverified', async () => {
+      it('with a NameID that is an email address as unverified email', async () => {
         await signIn({ nameId: 'bearer@saml.org', format: SAML.emailName })
         const user = await accountOf('corp', 'bearer@saml.org')
         assert.deepEqual(
@@ -150,7 +150,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('without looking at accounts of others that have the name or the address', async () => {
+      it('without linking an internal account with the same name or email', async () => {
         const attributes = [attribute('mail', 's@example.org'), attribute('verified', 'true')]
         await signIn({ nameId: 'sam', attributes })
         const internal = await server.store.users.findByName('svc', 'svc', 'sam')
@@ -160,7 +160,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('says how and when the user was authenticated', async () => {
+    it('provides amr, acr and auth_time of the ID token', async () => {
       const browser = server.browser()
       await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, scope: 'openid' } })
       clock.advance(10)
@@ -182,7 +182,7 @@ for (const mode of MODES) {
       assert.equal(claims['auth_time'], Math.floor(clock.now().getTime() / 1000))
     })
 
-    describe('brings groups', () => {
+    describe('sets groups', () => {
       const groupsOf = async (origin: string, nameId: string): Promise<readonly string[]> => {
         const user = await accountOf(origin, nameId)
         assert.ok(user)
@@ -196,7 +196,7 @@ for (const mode of MODES) {
       }
       const groups = (...values: readonly string[]) => [attribute('groups', ...values)]
 
-      it('logs which mapped attributes it lacks', async () => {
+      it('and logs missing mapped attributes', async () => {
         await signIn({ origin: 'scopes', nameId: 'lacking', attributes: groups('made.here') })
         assert.match(
           server.refusals.at(-1) ?? '',
@@ -204,7 +204,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('by their mapping, which the list has no say in, and roles by the list', async () => {
+      it('by mapping, and roles by the whitelist', async () => {
         await signIn({ nameId: 'grouped', attributes: groups('staff-a', 'other') })
         assert.deepEqual(await groupsOf('corp', 'grouped'), ['internal.group'])
         assert.deepEqual((await accountOf('corp', 'grouped'))?.providerRoles, ['staff-a'])
@@ -214,7 +214,7 @@ for (const mode of MODES) {
       })
 
       // Covers saml provider config: groupMappingMode
-      it('as scopes, made where they are missing; never administrative ones that the record does not list', async () => {
+      it('as scopes, creating missing ones, except administrative ones', async () => {
         await signIn({ origin: 'scopes', nameId: 'scoped', attributes: groups('made.here', 'svc.admin', 'scim.write') })
         assert.deepEqual(await groupsOf('scopes', 'scoped'), ['made.here'])
       })
@@ -224,22 +224,26 @@ for (const mode of MODES) {
       const refusals: readonly { name: string; reason: string; parts: ResponseParts & { origin?: string } }[] = [
         { name: 'with a transient NameID', reason: 'name-id', parts: { format: SAML.transientName } },
         {
-          name: 'with the NameID of another name space',
+          name: 'with a foreign NameQualifier',
           reason: 'name-id',
           parts: { nameQualifier: 'https://evil.example' },
         },
-        { name: 'with the NameID for another service provider', reason: 'name-id', parts: { spNameQualifier: 'them' } },
-        { name: 'with a NameID of two lines', reason: 'name-id', parts: { nameId: 'boss\nevil' } },
+        { name: 'with a NameID for another service provider', reason: 'name-id', parts: { spNameQualifier: 'them' } },
+        { name: 'with a line break in the NameID', reason: 'name-id', parts: { nameId: 'boss\nevil' } },
         {
-          name: 'by a key that the metadata does not have',
+          name: 'signed with a key that is not in the metadata',
           reason: 'bad-signature',
           parts: { signing: { key: foreignKey } },
         },
-        { name: 'for another request', reason: 'in-response-to', parts: { inResponseTo: '_other' } },
-        { name: 'for no request', reason: 'in-response-to', parts: { inResponseTo: null } },
-        { name: 'for another service provider', reason: 'audience', parts: { audiences: ['them'] } },
-        { name: 'for another place', reason: 'recipient', parts: { recipient: `${BASE}/oauth/token/alias/latchkey` } },
-        { name: 'in another context', reason: 'authn-context', parts: { origin: 'context' } },
+        { name: 'to another request', reason: 'in-response-to', parts: { inResponseTo: '_other' } },
+        { name: 'without InResponseTo', reason: 'in-response-to', parts: { inResponseTo: null } },
+        { name: 'for another audience', reason: 'audience', parts: { audiences: ['them'] } },
+        {
+          name: 'for another recipient',
+          reason: 'recipient',
+          parts: { recipient: `${BASE}/oauth/token/alias/latchkey` },
+        },
+        { name: 'with another authentication context', reason: 'authn-context', parts: { origin: 'context' } },
       ]
       for (const { name, reason, parts } of refusals) {
         it(name, async () => {
@@ -248,7 +252,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('with words that help, where the provider names users by something that changes', async () => {
+      it('with a helpful error for a transient NameID', async () => {
         const answer = await refuse('name-id', { format: SAML.transientName })
         if (mode === 'standard') {
           assert.equal(answer.status, 403)
@@ -256,13 +260,13 @@ for (const mode of MODES) {
         }
       })
 
-      it('without an account that was made beforehand, where that is needed', async () => {
+      it('without an account if addShadowUserOnLogin is false', async () => {
         const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'stranger' })
         assert.equal(isSignedIn(answer), false)
         assert.equal(await accountOf('closed', 'stranger'), undefined)
       })
 
-      it('with a name of another format than the record asks for, unless the mode takes it', async () => {
+      it('with another NameID format than requested, in standard', async () => {
         const parts = { origin: 'strict', nameId: 'chosen@corp.example', format: SAML.emailName }
         if (mode === 'standard') await refuse('name-id', parts)
         else await signIn(parts)
@@ -271,50 +275,50 @@ for (const mode of MODES) {
     })
 
     // Covers saml provider config: authnContext
-    it('is taken in the context that the record demands', async () => {
+    it('is accepted with a requested authentication context', async () => {
       await signIn({ origin: 'context', nameId: 'strong', authnContext: 'urn:strong' })
     })
 
-    describe('without a request', () => {
+    describe('without a request (IdP-initiated)', () => {
       const unsolicited = async (origin: string, parts: ResponseParts = {}) => {
         const xml = await idpOf(clock, origin).response({ inResponseTo: null, ...parts })
         return { xml, answer: await comeBack(server, server.browser(), answerForm(xml)) }
       }
 
-      it('signs in where the record or the mode allows it', async () => {
+      it('signs in if the record or the mode allows it', async () => {
         assert.ok(isSignedIn((await unsolicited('begins', { nameId: 'beginner' })).answer))
         assert.equal(isSignedIn((await unsolicited('corp', { nameId: 'surprise' })).answer), mode === 'uaa')
         assert.equal((await accountOf('corp', 'surprise')) !== undefined, mode === 'uaa')
       })
 
-      it('signs in at the path without an alias, where the provider names that', async () => {
+      it('signs in at the path without an alias', async () => {
         const to = { recipient: `${BASE}/saml/SSO`, destination: `${BASE}/saml/SSO` }
         const xml = await idpOf(clock, 'begins').response({ inResponseTo: null, nameId: 'bare', ...to })
         assert.ok(isSignedIn(await comeBack(server, server.browser(), answerForm(xml), '/saml/SSO')))
       })
 
-      it('signs in once', async () => {
+      it('is accepted once', async () => {
         const { xml, answer } = await unsolicited('begins')
         assert.ok(isSignedIn(answer))
         assert.equal(isSignedIn(await comeBack(server, server.browser(), answerForm(xml))), false)
         assert.equal(lastEvent()?.data, 'replay')
       })
 
-      it('does not use up an assertion by a refusal', async () => {
+      it('does not consume an assertion when refused', async () => {
         const parts = { id: '_kept', nameId: 'kept' }
         const bad = await unsolicited('begins', { ...parts, spNameQualifier: 'them' })
         assert.equal(isSignedIn(bad.answer), false)
         assert.ok(isSignedIn((await unsolicited('begins', parts)).answer))
       })
 
-      it('must not claim to answer a request', async () => {
+      it('is refused with InResponseTo', async () => {
         const { answer } = await unsolicited('begins', { inResponseTo: '_stolen' })
         assert.equal(isSignedIn(answer), false)
         assert.equal(lastEvent()?.data, 'in-response-to')
       })
     })
 
-    it('is refused if the provider was switched off meanwhile', async () => {
+    it('is refused if the provider was deactivated after the request', async () => {
       const browser = server.browser()
       const sent = requestIn(await browser.send('/login/external/switched'))
       const record = await server.store.providers.findStored('svc', 'switched')
@@ -325,7 +329,7 @@ for (const mode of MODES) {
       assert.equal(await accountOf('switched', 'late'), undefined)
     })
 
-    it('is refused if the metadata of the record changed meanwhile', async () => {
+    it('is refused if the metadata of the record changed after the request', async () => {
       const browser = server.browser()
       const sent = requestIn(await browser.send('/login/external/moved'))
       const record = await server.store.providers.findStored('svc', 'moved')
@@ -337,7 +341,7 @@ for (const mode of MODES) {
       assert.equal(await accountOf('moved', 'late'), undefined)
     })
 
-    it('is refused while the metadata cannot be used, and the audit trail says so', async () => {
+    it('is refused and audited if the metadata are no longer valid', async () => {
       const browser = server.browser()
       const sent = requestIn(await browser.send('/login/external/ending'))
       clock.advance(120)
@@ -346,14 +350,14 @@ for (const mode of MODES) {
       assert.equal(lastEvent()?.data, 'metadata')
     })
 
-    it('is not taken for that of a provider that calls itself the same', async () => {
-      // The second record of the entity has no entity id: the first keeps it, and its keys do not count.
+    it('is not attributed to another provider with the same entity id', async () => {
+      // The second record with the entity id is stored without it, and its keys are not used.
       await refuse('bad-signature', { nameId: 'twins', signing: { key: foreignKey } })
       await signIn({ nameId: 'twins' })
       assert.equal(await accountOf('twin', 'twins'), undefined)
     })
 
-    describe('with a key that is new', () => {
+    describe('with a new signing key', () => {
       const rolled = async (key = newKey, parts: ResponseParts = {}): Promise<TestAnswer> => {
         const browser = server.browser()
         const sent = requestIn(await browser.send('/login/external/rolling'))
@@ -361,7 +365,7 @@ for (const mode of MODES) {
         return comeBack(server, browser, answerForm(xml, sent.relayState))
       }
 
-      it('is taken once the provider’s metadata has it, which is then fetched again', async () => {
+      it('is accepted after refetching metadata with the key', async () => {
         clock.advance(600)
         assert.ok(isSignedIn(await rolled(oldKey)))
         const before = asked
@@ -373,7 +377,7 @@ for (const mode of MODES) {
         assert.equal(asked, before + 1)
       })
 
-      it('is taken from an encrypted assertion as well', async () => {
+      it('is accepted with an encrypted assertion, too', async () => {
         const { text } = await server.browser().send('/saml/metadata')
         const own = /use="encryption".*?<ds:X509Certificate>([^<]+)</s.exec(text)?.[1] ?? ''
         const encrypts = { certificate: `-----BEGIN CERTIFICATE-----\n${own}\n-----END CERTIFICATE-----` }
@@ -385,7 +389,7 @@ for (const mode of MODES) {
         assert.ok(isSignedIn(await rolled()))
       })
 
-      it('has no metadata fetched for an answer that no key could make good', async () => {
+      it('does not refetch metadata for a response that is invalid with any key', async () => {
         clock.advance(30)
         const before = asked
         assert.equal(isSignedIn(await rolled(newKey, { recipient: 'https://other.example/' })), false)
@@ -393,7 +397,7 @@ for (const mode of MODES) {
         assert.equal(asked, before)
       })
 
-      it('is refused late where it does not decrypt, whatever fails', async () => {
+      it('is refused after a minimum time if decryption fails', async () => {
         const encrypts = { certificate: foreignKey.certificate }
         const began = performance.now()
         assert.equal(isSignedIn(await rolled(newKey, { encrypts })), false)
@@ -401,14 +405,14 @@ for (const mode of MODES) {
         assert.equal(lastEvent()?.data, 'decryption')
       })
 
-      it('has the metadata fetched once in half a minute, however many are forged', async () => {
+      it('refetches metadata at most every 30 seconds', async () => {
         clock.advance(30)
         const before = asked
         for (let count = 0; count < 5; count += 1) assert.equal(isSignedIn(await rolled(foreignKey)), false)
         assert.equal(asked, before + 1)
       })
 
-      it('is refused if the metadata has become another provider’s', async () => {
+      it('is not requested if the metadata have another entity id', async () => {
         const record = await server.store.providers.findStored('svc', 'rolling')
         assert.ok(record)
         await server.store.providers.update('svc', { ...record, externalKey: rolling.entityId })

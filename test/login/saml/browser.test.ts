@@ -1,5 +1,4 @@
-// Sign-in at a SAML provider on another site, as a real browser does it: which cookies it sends with a form of another site
-// is not ours to imagine.
+// Sign-in at a SAML provider on another site in a real browser, with its own handling of cookies and cross-site forms.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
@@ -18,7 +17,7 @@ import { startServer } from '../../support/server.ts'
 import { modesInBrowser } from '../../support/thinning.ts'
 
 for (const mode of modesInBrowser('standard')) {
-  describe(`signing in at a SAML provider with a browser in ${mode}`, () => {
+  describe(`SAML sign-in in a browser in ${mode}`, () => {
     const clock = createTestClock()
     const providers: SamlIdpServer[] = []
     let server: TestServer
@@ -35,7 +34,7 @@ for (const mode of modesInBrowser('standard')) {
       })
       await new Promise<void>(resolve => client.listen(0, '127.0.0.1', resolve))
       site = `http://127.0.0.1:${(client.address() as AddressInfo).port}`
-      // They listen on 127.0.0.1, which is another site than localhost.
+      // 127.0.0.1 is another site than localhost.
       for (let count = 0; count < 3; count += 1) providers.push(await startSamlIdp({ clock, to }))
       const [redirected = assert.fail(), posted = assert.fail(), closed = assert.fail()] = providers
       const identity_providers = [
@@ -75,7 +74,7 @@ for (const mode of modesInBrowser('standard')) {
         state: 's1',
       }).toString()}`
 
-    /** Opens the client's request, follows the link, and names somebody at the provider. */
+    /** Opens the authorization request, follows the link, and enters a user name at the provider. */
     async function signIn(page: Page, link: string, userName: string): Promise<void> {
       await page.goto(request())
       await page.click(`text=${link}`)
@@ -85,7 +84,7 @@ for (const mode of modesInBrowser('standard')) {
     }
 
     for (const link of ['Corp', 'Posts']) {
-      it(`goes from the client to ${link} and back with a code`, async () => {
+      it(`returns a code to the client after sign-in at ${link}`, async () => {
         const page = await (await browser.newContext()).newPage()
         await signIn(page, link, `ann-${link}`)
         await page.waitForURL(`${site}/cb**`)
@@ -97,7 +96,7 @@ for (const mode of modesInBrowser('standard')) {
       })
     }
 
-    it('needs a click where there is no script', async () => {
+    it('requires a click without JavaScript', async () => {
       const context = await browser.newContext({ javaScriptEnabled: false })
       const page = await context.newPage()
       await page.goto(request())
@@ -108,7 +107,7 @@ for (const mode of modesInBrowser('standard')) {
       await page.fill('input[name=username]', 'without-script')
       await page.click('button')
       await page.waitForURL(/\/sign-in$/)
-      await page.evaluate('document.forms[0].submit()') // the provider's page needs one
+      await page.evaluate('document.forms[0].submit()') // the page of the provider requires JavaScript
       await page.waitForURL(`${base}/saml/SSO/**`)
       await page.click('main button')
       await page.waitForURL(`${site}/cb**`)
@@ -124,7 +123,7 @@ for (const mode of modesInBrowser('standard')) {
       await page.context().close()
     })
 
-    it('says on a page why it failed', async () => {
+    it('shows an error page with the reason', async () => {
       const page = await (await browser.newContext()).newPage()
       const [provider = assert.fail()] = providers
       provider.parts = { audiences: ['https://elsewhere.example'] }
@@ -133,7 +132,7 @@ for (const mode of modesInBrowser('standard')) {
       await page.waitForSelector('text=could not be verified')
       provider.parts = { issuer: 'https://stranger.example' }
       await signIn(page, 'Corp', 'wrong')
-      // From the very form of the other site.
+      // Directly after the cross-site form.
       await page.waitForSelector(
         mode === 'uaa'
           ? 'text=No SAML identity provider found in zone'

@@ -1,4 +1,4 @@
-// Invitations of users of SAML providers: the link leads to the provider and back, which must not name another address.
+// Invitations to users of SAML providers, who must sign in with the invited email address.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
@@ -20,7 +20,7 @@ import {
 import type { TestAnswer, TestServer } from '../../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`an invitation of a user of a SAML provider, in ${mode}`, () => {
+  describe(`Invitation to a user of a SAML provider in ${mode}`, () => {
     const clock = createTestClock()
     let api: InviteApi
     let server: TestServer
@@ -75,7 +75,7 @@ for (const mode of MODES) {
     }
 
     // Covers invitation of an external user: SAML start
-    it('leads to the provider, accepts on return, uses the account that was invited, and continues', async () => {
+    it('signs in at the provider, accepts with the invited account, and redirects to the application', async () => {
       const { email, nameId, path } = await fresh()
       const count = await server.store.users.count('svc')
       const answer = await through(path, { nameId, ...mail(email.toUpperCase()) })
@@ -86,18 +86,18 @@ for (const mode of MODES) {
       assert.equal((await server.send(path)).status, 422)
     })
 
-    it('takes the invited address where the provider names none', async () => {
+    it('uses the invited email address if the provider sends none', async () => {
       const { email, nameId, path } = await fresh()
       assert.equal((await through(path, { nameId })).headers['location'], APP_URL)
       assert.deepEqual([(await userAt(nameId))?.email, (await userAt(nameId))?.verified], [email, true])
     })
 
-    it('works where the provider makes no accounts by itself', async () => {
+    it('is accepted if addShadowUserOnLogin is false', async () => {
       const { nameId, path } = await fresh('closed.example')
       assert.equal((await through(path, { nameId }, 'closed')).headers['location'], APP_URL)
     })
 
-    it('keeps a user name that is not the address', async () => {
+    it('keeps a user name other than the email address', async () => {
       const { email, nameId, path } = await fresh()
       const [invited = assert.fail()] = await server.store.users.findByEmail('svc', 'corp', email)
       await server.store.users.updateProfile('svc', {
@@ -116,16 +116,16 @@ for (const mode of MODES) {
       origin?: string
       parts: (nameId: string, email: string) => AssertionParts
     }[] = [
-      { name: 'another address', parts: nameId => ({ nameId, ...mail('mallory@corp.example') }) },
-      { name: 'a name that is another address', parts: () => ({ nameId: 'mallory@corp.example' }) },
+      { name: 'another email address', parts: nameId => ({ nameId, ...mail('mallory@corp.example') }) },
+      { name: 'another email address as NameID', parts: () => ({ nameId: 'mallory@corp.example' }) },
       {
-        name: 'the address, not verified',
+        name: 'the unverified email address',
         origin: 'strict',
         parts: (nameId, email) => ({ nameId, attributes: [...mail(email).attributes, verified('false')] }),
       },
     ]
     for (const { name, origin = 'corp', parts } of others) {
-      it(`refuses a user for whom the provider has ${name}, and stays valid`, async () => {
+      it(`refuses ${name}, and stays valid`, async () => {
         const { email, nameId, path } = await fresh(`${origin}.example`)
         const count = await server.store.users.count('svc')
         await assertRefused(await through(path, parts(nameId, email), origin))
@@ -136,7 +136,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is not accepted by a sign-in that begins at the provider', async () => {
+    it('is not accepted by an IdP-initiated sign-in', async () => {
       const { email, nameId, path } = await fresh('begins.example')
       const browser = server.browser()
       requestIn(await browser.send(path))
@@ -147,7 +147,7 @@ for (const mode of MODES) {
       assert.equal((await server.send(path)).status, 302)
     })
 
-    it('is not accepted by an answer to another sign-in of the same browser', async () => {
+    it('is not accepted by the response to another sign-in of the browser', async () => {
       const { email, nameId, path } = await fresh()
       const browser = server.browser()
       const invited = requestIn(await browser.send(path))

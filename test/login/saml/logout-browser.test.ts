@@ -1,4 +1,4 @@
-// Single logout as a real browser does it: which cookies come with the messages of another site is not ours to imagine.
+// SAML single logout in a real browser, with its own handling of cookies and cross-site messages.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -14,7 +14,7 @@ import { startServer } from '../../support/server.ts'
 import { modesInBrowser } from '../../support/thinning.ts'
 
 for (const mode of modesInBrowser('uaa')) {
-  describe(`SAML single logout with a browser, in ${mode}`, () => {
+  describe(`SAML single logout in a browser in ${mode}`, () => {
     let server: TestServer
     let idp: SamlIdpServer
     let browser: Browser
@@ -50,7 +50,7 @@ for (const mode of modesInBrowser('uaa')) {
     const isSignedIn = async (page: Page): Promise<boolean> =>
       new URL((await page.goto(`${base}/home`))?.url() ?? '').pathname === '/home'
 
-    it('leads from the logout here through the provider to the page that the logout is for', async () => {
+    it('redirects through the provider to the sign-in page', async () => {
       const page = await signedInPage()
       if (mode === 'uaa') await page.goto(`${base}/logout.do`)
       else await page.click('form[action$="/logout.do"] button')
@@ -60,7 +60,7 @@ for (const mode of modesInBrowser('uaa')) {
       assert.equal(await isSignedIn(page), false)
     })
 
-    it('leads from the provider here and back, and ends the session', async () => {
+    it('ends the session on a request of the provider, and redirects back', async () => {
       const page = await signedInPage()
       await page.goto(idp.logoutUrl({ nameId: 'pat', sessionIndexes: ['session-1'] }))
       await page.waitForURL(`${idp.url}/slo*`)

@@ -56,7 +56,7 @@ const bootstrapWith = ({ idp, other }: Scene) => ({
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`SAML single logout, in ${mode}`, () => {
+  describe(`SAML single logout in ${mode}`, () => {
     const clock = createTestClock()
     const to = { entityId: 'latchkey', recipient: `${BASE}/saml/SSO/alias/latchkey` }
     const idp = createSamlIdp({ clock, to, key })
@@ -88,7 +88,7 @@ for (const mode of MODES) {
 
     const certified = () => createPublicKey(certificate)
 
-    /** Whether the message has this server's signature. */
+    /** Asserts that this server signed the message. */
     function assertSigned({ binding, xml, query }: CarriedMessage): void {
       if (binding === 'post') return void verifiedText(xml, [certified()])
       const [signed = '', signature = ''] = query.split('&Signature=')
@@ -96,12 +96,12 @@ for (const mode of MODES) {
       assert.ok(verifier.verify(certified(), decodeURIComponent(signature), 'base64'), query)
     }
 
-    describe('that begins here', () => {
-      /** The logout of our own page. */
+    describe('SP-initiated logout', () => {
+      /** Signs out on the home page. */
       const signOut = (browser: Browser): Promise<TestAnswer> =>
         browser.send('/logout.do', { method: 'POST', form: { 'X-Svc-Csrf': browser.csrf, 'X-Uaa-Csrf': browser.csrf } })
 
-      /** A logout that leads to a URI of the client, the way each mode has it. */
+      /** Signs out with a redirect URI of the client, depending on the mode. */
       async function signOutTo(browser: Browser): Promise<TestAnswer> {
         if (!isStandard) {
           return browser.send('/logout.do', { query: { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' } })
@@ -114,7 +114,7 @@ for (const mode of MODES) {
       }
       const target = isStandard ? BYE : AUTO_REQUEST.redirect_uri
 
-      /** Follows redirects here, up to one that leads elsewhere or a page. */
+      /** Follows redirects within the server. */
       async function followed(browser: Browser, answer: TestAnswer): Promise<TestAnswer> {
         const location = String(answer.headers['location'] ?? '')
         if (!location.startsWith(`${BASE}/logout.do`)) return answer
@@ -127,14 +127,14 @@ for (const mode of MODES) {
           browser.send(
             `${PATH}?${idp.redirectQuery('SAMLResponse', xml, { key: null, ...(relayState && { relayState }) })}`,
           ),
-        // A form of another site comes without cookies.
+        // A cross-site form has no cookies.
         post: (_: Browser, xml: string, relayState?: string) =>
           server.send(PATH, { form: { SAMLResponse: base64Of(xml), ...(relayState && { RelayState: relayState }) } }),
       }
 
       // Covers GET /logout.do: rule: SAML single logout
       // Covers any /saml/SingleLogout/alias/{alias}: LogoutRequest out
-      it('ends the session here, then sends a signed request to the provider', async () => {
+      it('ends the session, then sends a signed request to the provider', async () => {
         const names = { nameQualifier: idp.entityId, spNameQualifier: 'latchkey' }
         const browser = await signIn({ nameId: 'pat & <co>', sessionIndex: 's-out', ...names })
         const answer = await signOut(browser)
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
 
       for (const binding of ['redirect', 'post'] as const) {
-        it(`continues to the target when the answer comes, whatever it says (${binding})`, async () => {
+        it(`continues to the redirect URI after a response with any status (${binding})`, async () => {
           const browser = await signIn()
           const { xml, relayState } = messageIn(await signOutTo(browser), 'SAMLRequest')
           const given = { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' }
@@ -180,7 +180,7 @@ for (const mode of MODES) {
       }
 
       if (isStandard) {
-        it('shows that the user is signed out where there is no target', async () => {
+        it('shows a page without a redirect URI', async () => {
           const browser = await signIn()
           const { csrf } = browser
           const query = { post_logout_redirect_uri: BYE }
@@ -193,7 +193,7 @@ for (const mode of MODES) {
           assert.match(end.text, /signed out/i)
         })
 
-        it('leads nowhere for the answer to the logout of another browser, of another zone, twice, or too late', async () => {
+        it('ignores the redirect URI for a response in another browser or zone, repeated or too late', async () => {
           const browser = await signIn()
           const { xml } = messageIn(await signOutTo(browser), 'SAMLRequest')
           const response = idp.logoutResponse({ inResponseTo: attributeIn(xml, 'ID') ?? '' })
@@ -215,7 +215,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('ends nothing for an answer without a request, and follows no foreign RelayState', async () => {
+      it('ends nothing for an unsolicited response, and ignores its RelayState', async () => {
         const browser = await signIn()
         for (const inResponseTo of ['_nothing', '', 'a'.repeat(5000), 'x&redirect=https://evil.example']) {
           for (const relayState of ['https://evil.example/', '{"redirect":"https://evil.example/"}']) {
@@ -227,7 +227,7 @@ for (const mode of MODES) {
         }
       })
 
-      describe('stays here', () => {
+      describe('sends no request', () => {
         const stays = async (browser: Browser): Promise<void> => {
           const answer = await signOut(browser)
           assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login`])
@@ -243,25 +243,25 @@ for (const mode of MODES) {
           await server.store.providers.update('svc', { ...changed, config: record.config })
         }
 
-        it('for a provider without an endpoint for it', async () => {
+        it('to a provider without a logout endpoint', async () => {
           const browser = await signIn()
           await withMetadata(idp.metadata(), () => stays(browser))
         })
 
-        it('for a provider whose metadata is not known, without asking for it', async () => {
+        it('to a provider with unknown metadata', async () => {
           const browser = await signIn()
           await withMetadata('http://127.0.0.1:1/metadata', () => stays(browser))
         })
 
-        it('for a provider whose endpoint is a script', async () => {
+        it('to a javascript: endpoint', async () => {
           const browser = await signIn()
           await withMetadata(idp.metadata({ slo: 'javascript:alert(1)' }), () => stays(browser))
         })
 
-        it('for a user with a password here', async () => stays(await signedIn(server)))
+        it('for a user with a password', async () => stays(await signedIn(server)))
       })
 
-      it('is of the zone that it came from', async () => {
+      it('has the issuer of the zone', async () => {
         const browser = server.browser(Z1_HOST)
         await signIn({ audiences: ['z1.latchkey'] }, { browser })
         const { xml } = messageIn(await signOut(browser), 'SAMLRequest')
@@ -269,7 +269,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('that begins at the provider', () => {
+    describe('IdP-initiated logout', () => {
       const soon = (): Date => new Date(clock.now().getTime() + 60_000)
 
       const byRedirect = (
@@ -296,7 +296,7 @@ for (const mode of MODES) {
       const requestOf = (parts: LogoutParts = {}): string =>
         idp.logoutRequest({ destination: HERE, nameId: 'pat', sessionIndexes: [], ...parts })
 
-      /** The status that the answer has for the provider. */
+      /** The status in the signed LogoutResponse. */
       const statusOf = (answer: TestAnswer): string | undefined => {
         const message = messageIn(answer, 'SAMLResponse')
         assertSigned(message)
@@ -304,7 +304,7 @@ for (const mode of MODES) {
       }
 
       // Covers any /saml/SingleLogout/alias/{alias}: LogoutRequest in
-      it('ends the session that it names, and no other', async () => {
+      it('ends only the session of the SessionIndex', async () => {
         const [one, two] = [
           await signIn({ nameId: 'pat', sessionIndex: 's-1' }),
           await signIn({ nameId: 'pat', sessionIndex: 's-2' }),
@@ -318,7 +318,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.origin, event?.byOther], ['corp', true])
       })
 
-      it('ends the session of the index that the sign-in named, however long', async () => {
+      it('supports a SessionIndex of up to 1024 characters', async () => {
         for (const sessionIndex of ['i'.repeat(256), 'i'.repeat(1024), 'odd\u007f']) {
           const browser = await signIn({ nameId: 'pat', sessionIndex })
           assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Success')
@@ -329,7 +329,7 @@ for (const mode of MODES) {
         assert.equal(statusOf(await byPost(idp.sign(requestOf({ sessionIndexes: [sessionIndex] })))), 'Requester')
       })
 
-      it('ends several sessions, and without a SessionIndex everything of the user, and of no other', async () => {
+      it('ends several sessions, or all of the user without a SessionIndex', async () => {
         const of = (nameId: string, sessionIndex: string) => signIn({ nameId, sessionIndex })
         const all = [await of('pat', 'm-1'), await of('pat', 'm-2'), await of('pat', 'm-3'), await of('kim', 'm-4')]
         const mine = await signedIn(server)
@@ -339,8 +339,8 @@ for (const mode of MODES) {
         assert.deepEqual(await Promise.all([...all, mine].map(isSignedIn)), [false, false, false, true, true])
       })
 
-      // SAML Core §3.7.3.1: an assertion may have been on its way.
-      it('holds for assertions from before it that come later, and for no others', async () => {
+      // SAML Core §3.7.3.1: an assertion may arrive after the logout.
+      it('refuses assertions issued before it that arrive later', async () => {
         const isTaken = async (parts: ResponseParts): Promise<boolean> => {
           const browser = server.browser()
           await signInSaml(browser, idp, { origin: 'corp', parts })
@@ -376,7 +376,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('ends nothing, and says the same, for a session or user that is not known', async () => {
+      it('answers Success to an unknown session or user, and ends nothing', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'k-1' })
         for (const parts of [{ sessionIndexes: ['K-1'] }, { nameId: 'nobody' }, { nameId: 'PAT' }]) {
           assert.equal(statusOf(await byRedirect(requestOf(parts))), 'Success')
@@ -385,7 +385,7 @@ for (const mode of MODES) {
       })
 
       // Covers any /saml/SingleLogout/alias/{alias}: LogoutResponse out; Redirect binding; POST binding
-      it('is answered with a signed response, by redirect and by posted form', async () => {
+      it('returns a signed response by redirect and POST', async () => {
         const id = '_request-1'
         const redirected = await byRedirect(requestOf({ id }), { relayState: 'a b&c' })
         const posted = await byPost(idp.sign(requestOf({ id: '_request-2' })), { relayState: '"><script>' })
@@ -405,7 +405,7 @@ for (const mode of MODES) {
         assert.equal(messageIn(long, 'SAMLResponse').relayState, undefined)
       })
 
-      it('is answered at the ResponseLocation, or not at all by a provider that takes no answers', async () => {
+      it('responds at ResponseLocation, or with a page without an endpoint', async () => {
         const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
         const set = async (metadata: string) => {
           const known = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
@@ -428,7 +428,7 @@ for (const mode of MODES) {
         await set(String(record.config['metaDataLocation']))
       })
 
-      it('takes the cookies of the browser that brings it, if it was one of them', async () => {
+      it('clears the cookies of the browser only if its session ended', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'c-1' })
         const bystander = await signedIn(server)
         await byRedirect(requestOf({ sessionIndexes: ['c-1'] }), { browser: bystander })
@@ -441,7 +441,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('ends nothing in another zone', async () => {
+      it('ends no session in another zone', async () => {
         const browser = server.browser(Z1_HOST)
         await signIn({ nameId: 'pat', audiences: ['z1.latchkey'] }, { browser })
         await byRedirect(requestOf())
@@ -453,14 +453,14 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), false)
       })
 
-      it('ignores a deleted account, and is processed for an inactive one', async () => {
+      it('answers Success for a deleted account', async () => {
         await signIn({ nameId: 'gone' })
         const user = (await server.store.users.findByExternalId('svc', 'corp', 'gone')) ?? assert.fail()
         await server.store.users.delete('svc', user.id)
         assert.equal(statusOf(await byRedirect(requestOf({ nameId: 'gone' }))), 'Success')
       })
 
-      it('ends the sessions of a user whose name is encrypted to this server', async () => {
+      it('accepts an EncryptedID', async () => {
         for (const declared of [` xmlns:saml="${SAML.assertion}"`, '']) {
           const browser = await signIn({ nameId: 'pat' })
           const data = await encrypted(`<saml:NameID${declared}>pat</saml:NameID>`, { certificate })
@@ -473,7 +473,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('gets one answer, late, for every name that does not decrypt to one', async () => {
+      it('returns the same delayed error for every invalid EncryptedID', async () => {
         const browser = await signIn({ nameId: 'pat' })
         const name = `<saml:NameID xmlns:saml="${SAML.assertion}">pat</saml:NameID>`
         const sealed = (xml: string, to = certificate): Promise<string> =>
@@ -509,7 +509,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
-      it('is not obeyed where the record of the provider is changed or deleted meanwhile', async () => {
+      it('is refused if the record of the provider changes during it', async () => {
         const browser = await signIn({ nameId: 'pat' })
         const { providers } = server.store
         const find = providers.findStored.bind(providers)
@@ -523,7 +523,7 @@ for (const mode of MODES) {
         assert.equal(statusOf(await byRedirect(requestOf())), 'Success')
       })
 
-      it('is verified with keys that the provider published since, asked for at most every 30 seconds', async () => {
+      it('refetches metadata for new keys at most every 30 seconds', async () => {
         const asked: string[] = []
         let document = other.metadata({ slo: SLO, keys: [] })
         const publisher = createServer((request, response) => {
@@ -544,7 +544,7 @@ for (const mode of MODES) {
         clock.advance(31)
         const unsigned = asked.length
         assert.equal((await byPost(requestOf({ issuer: other.entityId }))).status, 400)
-        assert.equal(asked.length, unsigned, 'asked for a request without a signature')
+        assert.equal(asked.length, unsigned, 'no request for an unsigned message')
         assert.equal(statusOf(await send()), 'Success')
         assert.equal(await isSignedIn(browser), false)
         const now = (await server.store.providers.findByOrigin('svc', 'posting')) ?? assert.fail()
@@ -552,7 +552,7 @@ for (const mode of MODES) {
         await new Promise(resolve => publisher.close(resolve))
       })
 
-      it('is that of the provider that signed it, where the metadata of several claim its entity id', async () => {
+      it('belongs to the provider with the signing key if several have the entity id', async () => {
         const documents = [samlTestKey(), otherKey].map(each => other.metadata({ slo: SLO, keys: [each] }))
         const publisher = createServer((request, response) => response.end(documents[Number(request.url?.slice(1))]))
         await new Promise<void>(resolve => publisher.listen(0, '127.0.0.1', resolve))
@@ -573,12 +573,12 @@ for (const mode of MODES) {
         await new Promise(resolve => publisher.close(resolve))
       })
 
-      describe('is not obeyed, but answered', () => {
+      describe('responds with an error to a request', () => {
         const encryptedId = (xml: string): string =>
           xml.replace(/<saml:NameID.*<\/saml:NameID>/, '<saml:EncryptedID><x xmlns="urn:x"/></saml:EncryptedID>')
         const cases: readonly { readonly name: string; readonly xml: () => string; readonly reason: string }[] = [
           {
-            name: 'for another address',
+            name: 'for another endpoint',
             xml: () => requestOf({ destination: `${BASE}/saml/SSO/alias/latchkey` }),
             reason: 'destination',
           },
@@ -587,19 +587,19 @@ for (const mode of MODES) {
             xml: () => requestOf({ destination: `https://other.example${PATH}` }),
             reason: 'destination',
           },
-          { name: 'without an address', xml: () => requestOf({ destination: null }), reason: 'destination' },
+          { name: 'without a destination', xml: () => requestOf({ destination: null }), reason: 'destination' },
           {
-            name: 'of long ago',
+            name: 'issued too long ago',
             xml: () => requestOf({ issueInstant: new Date(clock.now().getTime() - 61_000) }),
             reason: 'expired',
           },
           {
-            name: 'of no time',
+            name: 'without IssueInstant',
             xml: () => requestOf().replace(/ IssueInstant="[^"]*"/, ''),
             reason: 'expired',
           },
           {
-            name: 'of the future',
+            name: 'issued in the future',
             xml: () => requestOf({ issueInstant: new Date(clock.now().getTime() + 61_000) }),
             reason: 'not-yet-valid',
           },
@@ -648,7 +648,7 @@ for (const mode of MODES) {
           })
         }
 
-        it('that was processed when it was repeated, because it failed halfway', async () => {
+        it('that was repeated successfully after a failure', async () => {
           const browser = await signIn({ nameId: 'pat' })
           const query = idp.redirectQuery('SAMLRequest', requestOf())
           const gone = () => Promise.reject(new OAuthError('invalid_request', 'gone'))
@@ -660,7 +660,7 @@ for (const mode of MODES) {
           assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Requester')
         })
 
-        it('that was used before, until it is too old', async () => {
+        it('that was used before', async () => {
           const query = idp.redirectQuery('SAMLRequest', requestOf({ notOnOrAfter: null }))
           assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Success')
           const browser = await signIn({ nameId: 'pat' })
@@ -672,7 +672,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('is used once by a provider whose clock is ahead, too', async () => {
+      it('is accepted once from a provider with a clock ahead', async () => {
         const issueInstant = new Date(clock.now().getTime() + 60_000)
         const query = idp.redirectQuery('SAMLRequest', requestOf({ issueInstant, notOnOrAfter: null }))
         assert.equal(statusOf(await server.send(`${PATH}?${query}`)), 'Success')
@@ -684,7 +684,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
-      describe('is refused without an answer', () => {
+      describe('answers 4xx without a LogoutResponse to a request', () => {
         const redirect = (query: string, path = PATH) => server.send(`${path}?${query}`)
         const post = (xml: string) => server.send(PATH, { form: { SAMLRequest: base64Of(xml) } })
         const signedQuery = (xml = requestOf()) => idp.redirectQuery('SAMLRequest', xml)
@@ -693,17 +693,17 @@ for (const mode of MODES) {
           readonly send: () => Promise<TestAnswer>
           readonly status?: number
         }[] = [
-          { name: 'without a message', send: () => server.send(PATH) },
+          { name: 'without a SAML message', send: () => server.send(PATH) },
           { name: 'without a message in the form', send: () => server.send(PATH, { form: {} }) },
           { name: 'without a form', send: () => server.send(PATH, { method: 'POST' }) },
-          { name: 'as no base64', send: () => redirect('SAMLRequest=%25%25') },
-          { name: 'as no XML', send: () => post('x') },
-          { name: 'as a response that is no XML', send: () => redirect(idp.redirectQuery('SAMLResponse', '<x')) },
-          { name: 'as a response', send: () => redirect(idp.redirectQuery('SAMLResponse', requestOf())) },
-          { name: 'as both a request and a response', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
-          { name: 'twice', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
+          { name: 'with invalid base64', send: () => redirect('SAMLRequest=%25%25') },
+          { name: 'with malformed XML', send: () => post('x') },
+          { name: 'with a malformed SAMLResponse', send: () => redirect(idp.redirectQuery('SAMLResponse', '<x')) },
+          { name: 'sent as SAMLResponse', send: () => redirect(idp.redirectQuery('SAMLResponse', requestOf())) },
+          { name: 'sent with a SAMLResponse', send: () => redirect(`${signedQuery()}&SAMLResponse=x`) },
+          { name: 'sent twice in the query', send: () => redirect(`${signedQuery()}&${signedQuery()}`) },
           ...(['SAMLResponse=x', 'SAMLRequest=x', 'RelayState=a&RelayState=b'] as const).map(more => ({
-            name: `in a form with ${more} beside it`,
+            name: `in a form with an additional ${more}`,
             send: () =>
               server.send(PATH, {
                 form: `SAMLRequest=${encodeURIComponent(base64Of(idp.sign(requestOf())))}&${more}`,
@@ -741,7 +741,7 @@ for (const mode of MODES) {
             },
           },
           {
-            name: 'from a provider that is named in another format',
+            name: 'with another format of Issuer',
             send: () => redirect(signedQuery(requestOf().replace('<saml:Issuer', '$& Format="urn:other"'))),
           },
           {
@@ -749,7 +749,7 @@ for (const mode of MODES) {
             send: () => post(idp.sign(requestOf({ nameId: 'kim' })).replace('>kim<', '>pat<')),
           },
           {
-            name: 'with its signature once more in another place',
+            name: 'with a second copy of its signature',
             send: () => {
               const signed = idp.sign(requestOf())
               const [signature = ''] = /<ds:Signature .*<\/ds:Signature>/s.exec(signed) ?? []
@@ -757,15 +757,15 @@ for (const mode of MODES) {
             },
           },
           {
-            name: 'as another message',
+            name: 'of another type',
             send: () => post(idp.sign(requestOf().replaceAll('LogoutRequest', 'ManageNameIDRequest'))),
           },
           {
             name: 'of another version',
             send: () => post(idp.sign(requestOf().replace('Version="2.0"', 'Version="1.1"'))),
           },
-          { name: 'with a RelayState that is not signed', send: () => redirect(`${signedQuery()}&RelayState=x`) },
-          { name: 'longer than any logout', send: () => post(`${requestOf()}${' '.repeat(200_000)}`), status: 413 },
+          { name: 'with an unsigned RelayState', send: () => redirect(`${signedQuery()}&RelayState=x`) },
+          { name: 'that is too long', send: () => post(`${requestOf()}${' '.repeat(200_000)}`), status: 413 },
         ]
         for (const { name, send, status = 400 } of cases) {
           it(name, async () => {
@@ -778,10 +778,10 @@ for (const mode of MODES) {
           })
         }
 
-        it('with a genuine query behind the one that the router reads', async () => {
+        it('with a valid query after the one that the router reads', async () => {
           const browser = await signIn({ nameId: 'pat' })
           const forged = idp.redirectQuery('SAMLRequest', requestOf(), { key: null })
-          const genuine = signedQuery(requestOf({ nameId: 'somebody-else' }))
+          const genuine = signedQuery(requestOf({ nameId: 'another-user' }))
           const { http } = server.app
           await http.listen({ host: '127.0.0.1', port: 0 })
           const { port } = http.server.address() as AddressInfo // of a port
@@ -795,12 +795,12 @@ for (const mode of MODES) {
           assert.equal(await isSignedIn(browser), true)
         })
 
-        it('with UAA’s words where there is no message', async () => {
+        it('without a SAML message, with the error of UAA', async () => {
           const answer = await server.send(PATH)
           assert.match(answer.text, /Unsupported request/)
         })
 
-        it('from a provider that is off', async () => {
+        it('from an inactive provider', async () => {
           const record = (await server.store.providers.findByOrigin('svc', 'corp')) ?? assert.fail()
           await server.store.providers.update('svc', { ...record, active: false })
           assert.equal((await byRedirect(requestOf({ notOnOrAfter: soon() }))).status, 400)

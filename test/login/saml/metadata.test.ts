@@ -10,7 +10,7 @@ import { sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
 
 const ENTITY_ID = 'cloudfoundry-saml-login'
 
-/** The document as UAA 77.18 sent it, with a line for each element. */
+/** The document of UAA 77.18, with a line for each element. */
 const recorded = (base: string, id: string): string =>
   `<?xml version="1.0" encoding="UTF-8"?>
 <md:EntityDescriptor ID="${id}" entityID="${id}" xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">
@@ -61,7 +61,7 @@ const recorded = (base: string, id: string): string =>
 </md:SPSSODescriptor>
 </md:EntityDescriptor>`
 
-/** The same in `standard`: a name that stays the same first, and no transient one. */
+/** The same in `standard`: the persistent NameID format first, and no transient one. */
 const withStableNames = (document: string): string => {
   const format = (name: string): string => `<md:NameIDFormat>urn:oasis:names:tc:SAML:${name}</md:NameIDFormat>\n`
   const persistent = format('2.0:nameid-format:persistent')
@@ -86,7 +86,7 @@ const keysOf = ({ text }: TestAnswer): readonly string[] =>
   )
 const nameOf = (certificate: string): string => new X509Certificate(Buffer.from(certificate, 'base64')).subject
 
-/** Whether the signature is of the key that the document shows first. */
+/** Whether the document is signed with its first key. */
 function isSigned({ text }: TestAnswer): boolean {
   const [, certificate = ''] = /use="signing".*?X509Certificate>([^<]*)</s.exec(text) ?? []
   const publicCert = `-----BEGIN CERTIFICATE-----\n${certificate}\n-----END CERTIFICATE-----`
@@ -97,7 +97,7 @@ function isSigned({ text }: TestAnswer): boolean {
 }
 
 for (const mode of MODES) {
-  describe(`SAML metadata in ${mode}`, () => {
+  describe(`GET /saml/metadata in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -127,7 +127,7 @@ for (const mode of MODES) {
     // Partly covers saml service provider: signMetaData; signatureAlgorithm
     // Covers GET /saml/metadata: EntityDescriptor; KeyDescriptors; NameIDFormats; SingleLogoutService
     // Covers GET /saml/metadata: AssertionConsumerService; signature; header: Content-Disposition
-    it('is the document of UAA, signed', async () => {
+    it('returns the signed document of UAA', async () => {
       const answer = await metadata()
       assert.equal(answer.status, 200)
       assert.equal(shapeOf(answer.text), wanted(server.baseUrl, ENTITY_ID))
@@ -141,7 +141,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /saml/metadata/alias/{alias}: same document
-    it('is the same at the alias, and for HEAD without the body', async () => {
+    it('returns the same document at the alias, and only headers for HEAD', async () => {
       const answer = await metadata()
       assert.equal((await metadata(`/alias/${ENTITY_ID}`)).text, answer.text)
       const head = await server.send('/saml/metadata', { method: 'HEAD' })
@@ -152,12 +152,12 @@ for (const mode of MODES) {
       }
     })
 
-    it(`${mode === 'uaa' ? 'ignores' : 'has no'} trailing slash`, async () => {
+    it(`${mode === 'uaa' ? 'ignores' : 'refuses'} a trailing slash`, async () => {
       assert.equal((await metadata('/')).status, mode === 'uaa' ? 200 : 404)
     })
 
     // Covers saml service provider: alias
-    it('is of no other alias', async () => {
+    it('refuses other aliases', async () => {
       for (const alias of ['unknown', `one.${ENTITY_ID}`, ENTITY_ID.toUpperCase(), '%00', '..%2f']) {
         const answer = await metadata(`/alias/${alias}`)
         assert.ok([400, 404].includes(answer.status), `${alias}: ${answer.status}`)
@@ -165,7 +165,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is of the zone, at its host and at its path', async () => {
+    it('returns metadata of the zone by host and by path', async () => {
       const atHost = await metadata('', 'one.localhost:8080')
       const id = `one.${ENTITY_ID}`
       assert.equal(shapeOf(atHost.text), wanted('http://one.localhost:8080', id))
@@ -179,7 +179,7 @@ for (const mode of MODES) {
     // Covers saml service provider: entity id per zone; wantAssertionSigned
     // Covers GET /saml/metadata: AuthnRequestsSigned; WantAssertionsSigned
     // Covers Zone config in effect: samlConfig.wantAssertionSigned
-    it('shows the settings of the zone, whose entity id may be a URL', async () => {
+    it('applies the settings of the zone, with a URL as entity id', async () => {
       await createZone('sz2', {
         entityID: 'http://my-own-entity?a&b',
         requestSigned: false,
@@ -201,7 +201,7 @@ for (const mode of MODES) {
 
     // Covers saml service provider: activeKeyId
     // Covers Zone config in effect: samlConfig.activeKeyId; samlConfig.keys.<id>.key; samlConfig.keys.<id>.certificate
-    it('follows the rotation of the keys at once', async () => {
+    it('applies key rotation immediately', async () => {
       const pair = (key: string, name: string) => ({ key, certificate: certificateOf(key, { name }) })
       const one = pair(textOf(KEYS.RS256), 'one')
       const two = pair(textOf(KEYS.RS256), 'two')
@@ -226,7 +226,7 @@ for (const mode of MODES) {
 
     // Covers Zone config in effect: samlConfig.keys.<id>.passphrase; samlConfig.certificate; samlConfig.privateKey
     // Covers Zone config in effect: samlConfig.privateKeyPassword
-    it('accepts the key in the old form, and one with a passphrase', async () => {
+    it('supports the legacy key settings, and keys with a passphrase', async () => {
       const rsa = textOf(KEYS.RS256)
       const passphrase = 'correct horse'
       const encrypted = createPrivateKey(rsa)
@@ -242,7 +242,7 @@ for (const mode of MODES) {
       assert.ok(isSigned(legacy) && isSigned(sealed))
     })
 
-    it('is signed once for all callers', async () => {
+    it('caches the signed document', async () => {
       const ec = textOf(KEYS.ES256)
       const key = { key: ec, certificate: certificateOf(ec) }
       await createZone('ec', { activeKeyId: 'ec', keys: { ec: key } })
@@ -252,7 +252,7 @@ for (const mode of MODES) {
       assert.equal((await metadata('', 'ec.localhost:8080')).text, first.text)
     })
 
-    it('is cached in its current form only', async () => {
+    it('caches only the current document', async () => {
       const ec = textOf(KEYS.ES256)
       const own = (name: string) => {
         const key = { key: ec, certificate: certificateOf(ec, { name }) }
@@ -265,11 +265,11 @@ for (const mode of MODES) {
         texts.push((await metadata('', 'one.localhost:8080')).text)
       }
       const [before, between, after] = texts.map(text => /SignatureValue>([^<]+)</.exec(text)?.[1])
-      assert.ok(before !== between && after !== before, 'a signature that was kept would be the same')
+      assert.ok(before !== between && after !== before, 'a cached signature would be the same')
       await configure('z1', {})
     })
 
-    it('leaves the server’s own key out of the settings of the zone', async () => {
+    it('does not expose the generated key in the settings of the zone', async () => {
       const zones = await server.send('/identity-zones', { bearer: await tokenOf(server, 'root') })
       const [zone, ...others] = zones.json<{ subdomain: string }[]>().filter(({ subdomain }) => subdomain === '')
       assert.ok(zone && others.length === 0)

@@ -9,7 +9,7 @@ import { requestIn, samlBootstrap } from '../../support/saml/saml-sign-in.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-/** The certificate that the metadata shows for signing. */
+/** The signing certificate in the metadata. */
 async function certificateOf(server: TestServer): Promise<X509Certificate> {
   const { text } = await server.send('/saml/metadata')
   return new X509Certificate(Buffer.from(/X509Certificate>([^<]*)</.exec(text)?.[1] ?? '', 'base64'))
@@ -17,7 +17,7 @@ async function certificateOf(server: TestServer): Promise<X509Certificate> {
 
 for (const mode of MODES) {
   for (const requestSigned of [undefined, false]) {
-    describe(`requests to SAML providers in ${mode} with requestSigned ${String(requestSigned)}`, () => {
+    describe(`AuthnRequests in ${mode} with requestSigned ${String(requestSigned)}`, () => {
       const clock = createTestClock()
       let server: TestServer
       before(async () => {
@@ -31,7 +31,7 @@ for (const mode of MODES) {
 
       // Covers saml service provider: requestSigned
       // Covers Zone config in effect: samlConfig.requestSigned
-      it(`have ${requestSigned === false ? 'no' : 'a'} signature of the key in the metadata, in a redirect`, async () => {
+      it(`are ${requestSigned === false ? 'not ' : ''}signed with the key in the metadata by redirect`, async () => {
         const { url } = requestIn(await server.browser().send('/saml2/authenticate/corp'))
         const [, query = '', signature] = /\?(SAMLRequest=.*?&SigAlg=[^&]*)&Signature=([^&]*)$/.exec(url.href) ?? []
         if (requestSigned === false) return assert.doesNotMatch(url.href, /SigAlg|Signature/)
@@ -39,7 +39,7 @@ for (const mode of MODES) {
         assert.ok(verify('sha256', Buffer.from(query), (await certificateOf(server)).publicKey, value))
       })
 
-      it(`have ${requestSigned === false ? 'no' : 'a'} signature of it in a form`, async () => {
+      it(`are ${requestSigned === false ? 'not ' : ''}signed with it by POST`, async () => {
         const page = await server.browser().send('/saml2/authenticate/posts', { headers: { accept: 'text/html' } })
         assert.equal(page.status, 200, page.text)
         const { SAMLRequest = '' } = hiddenFields(page.text)

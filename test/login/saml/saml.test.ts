@@ -1,5 +1,5 @@
-// Sign-in at SAML providers through the browser: the ways to start it, the assertion consumer, and what failures are answered.
-// What makes an answer genuine is tested beside its reader.
+// Sign-in at SAML providers through the browser: the assertion consumer and its errors. The validation of responses is tested
+// in test/identity/saml/response.test.ts.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../support/authorize.ts'
@@ -28,7 +28,7 @@ const NOT_HERE = /That sign-in method is not available here/
 const UNVERIFIED = /could not be verified/
 
 for (const mode of MODES) {
-  describe(`signing in at a SAML provider, in ${mode}`, () => {
+  describe(`SAML sign-in in ${mode}`, () => {
     const clock = createTestClock()
     const isUaa = mode === 'uaa'
     const HOME = `${BASE}${isUaa ? '/home' : '/'}`
@@ -44,7 +44,7 @@ for (const mode of MODES) {
     const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
     const userAt = (origin: string, nameId: string) => server.store.users.findByExternalId('svc', origin, nameId)
 
-    /** A page that says why; in uaa at /saml_error. */
+    /** Asserts an error page with the words; in uaa at /saml_error. */
     async function assertRefused(answer: TestAnswer, status: number, words: RegExp, browser?: Browser): Promise<void> {
       if (!isUaa) {
         assert.equal(answer.status, status, answer.text)
@@ -60,16 +60,16 @@ for (const mode of MODES) {
       if (browser) assert.equal(await isSignedIn(browser), false)
     }
 
-    /** What the audit trail says of the last refusal; the log has the same word. */
+    /** Asserts the reason of the last refusal in the audit trail and in the log. */
     function assertAudited(origin: string | undefined, why: string): void {
       const event = server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
       assert.deepEqual([event?.authenticationType, event?.origin, event?.data], ['saml', origin, why])
       assert.match(server.refusals.at(-1) ?? '', new RegExp(`(?:^a SAML response|^sign-in at ".*): .*${why}: `))
     }
 
-    describe('the assertion consumer', () => {
+    describe('Assertion consumer', () => {
       // Covers POST /saml/SSO/alias/{alias}: SAMLResponse
-      it('signs the user in when a page has posted the answer once more', async () => {
+      it('posts the response again from its own page to sign the user in', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
@@ -99,7 +99,7 @@ for (const mode of MODES) {
         assert.deepEqual([type, data], ['UserAuthenticationSuccess', undefined])
       })
 
-      it('finishes at once for a client that sends its cookies', async () => {
+      it('signs in immediately if the request has cookies', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/saml2/authenticate/corp'))
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'at-once' })
@@ -108,7 +108,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
-      it('leads a tab on for the user whom another tab has signed in, and asks about another user', async () => {
+      it('continues in another tab for the same user, and asks before switching to another user', async () => {
         const browser = server.browser()
         const leave = async (tab: string) =>
           requestIn(await browser.send('/login/external/corp', { query: { form_redirect_uri: `${BASE}/home?${tab}` } }))
@@ -137,7 +137,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /saml/SSO/alias/{alias}: check: `SessionNotOnOrAfter`
-      it('signs no user in for longer than the provider says, but for the difference of clocks', async () => {
+      it('ends the session at SessionNotOnOrAfter plus clock skew', async () => {
         const browser = server.browser()
         const sessionNotOnOrAfter = new Date(clock.now().getTime() + 300_000)
         await signInAt(server, browser, { nameId: 'brief', sessionNotOnOrAfter })
@@ -150,7 +150,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(late), true)
       })
 
-      it('posts no response of an unknown provider again, and none twice', async () => {
+      it('refuses unknown providers immediately, and posts a response again only once', async () => {
         const { id, relayState } = requestIn(await server.browser().send('/login/external/corp'))
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id })
         const again = await server.send(CONSUMER, { form: { ...answerForm(xml, relayState), posted_again: 'true' } })
@@ -170,7 +170,7 @@ for (const mode of MODES) {
 
       for (const path of ['/saml/SSO', '/saml/SSO/alias/corp', CONSUMER]) {
         // Covers POST /saml/SSO: SAMLResponse
-        it(`is at ${path} too, as the recipient that the provider names`, async () => {
+        it(`accepts ${path} as recipient`, async () => {
           const browser = server.browser()
           const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
           const to = { recipient: BASE + path, destination: BASE + path }
@@ -181,7 +181,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('takes no answer for the place of another provider', async () => {
+      it('refuses a response at the alias of another provider', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
         const path = '/saml/SSO/alias/other'
@@ -195,14 +195,14 @@ for (const mode of MODES) {
         }
       })
 
-      it('takes no answer of one provider for a sign-in at another', async () => {
+      it('refuses a response of another provider than requested', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
         const xml = await idpOf(clock, 'other').response({ inResponseTo: id })
         await assertRefused(await comeBack(server, browser, answerForm(xml, relayState)), 400, LOST, browser)
       })
 
-      it('accepts no answer where the client of the waiting request has barred the provider meanwhile', async () => {
+      it('refuses a response if the client no longer allows the provider', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
@@ -218,7 +218,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('takes each answer once, in the browser that asked, in its zone and in time', async () => {
+      it('accepts a response once, in the same browser and zone, within ten minutes', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/corp'))
         const xml = await idpOf(clock, 'corp').response({ inResponseTo: id, nameId: 'once' })
@@ -241,7 +241,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /saml/SSO/alias/{alias}: RelayState
-      it('takes no answer to another request, nor one for a record that has changed', async () => {
+      it('refuses the response to another request', async () => {
         const browser = server.browser()
         const first = requestIn(await browser.send('/login/external/corp'))
         const second = requestIn(await browser.send('/login/external/corp'))
@@ -256,7 +256,7 @@ for (const mode of MODES) {
         { name: 'path', base: `${BASE}/z/z1`, prefix: '/z/z1', host: undefined },
       ]
       for (const { name, base, prefix, host } of addresses) {
-        it(`is in each zone, by ${name}, and takes no answer for another one`, async () => {
+        it(`accepts only responses for the zone by ${name}`, async () => {
           const path = `${prefix}/saml/SSO/alias/z1.latchkey`
           const browser = server.browser(host)
           const answerTo = async (parts: ResponseParts): Promise<TestAnswer> => {
@@ -283,11 +283,21 @@ for (const mode of MODES) {
         status?: number
         words?: RegExp
       }[] = [
-        { name: 'no answer', form: { a: 'b' } },
-        { name: 'an empty answer', form: { SAMLResponse: '' } },
-        { name: 'nonsense', form: { SAMLResponse: 'PHgvPg==' }, status: 404, words: isUaa ? /No SAML/ : NOT_HERE },
-        { name: 'no base64', form: { SAMLResponse: '<Response/>' }, status: 404, words: isUaa ? /No SAML/ : NOT_HERE },
-        { name: 'two answers', form: `SAMLResponse=${encodeURIComponent(base64Of('<a/>'))}&SAMLResponse=b` },
+        { name: 'a form without a response', form: { a: 'b' } },
+        { name: 'an empty response', form: { SAMLResponse: '' } },
+        {
+          name: 'a document that is not a response',
+          form: { SAMLResponse: 'PHgvPg==' },
+          status: 404,
+          words: isUaa ? /No SAML/ : NOT_HERE,
+        },
+        {
+          name: 'a response without base64',
+          form: { SAMLResponse: '<Response/>' },
+          status: 404,
+          words: isUaa ? /No SAML/ : NOT_HERE,
+        },
+        { name: 'two responses', form: `SAMLResponse=${encodeURIComponent(base64Of('<a/>'))}&SAMLResponse=b` },
       ]
       for (const { name, form, status = 400, words = UNREADABLE } of unreadable) {
         it(`refuses ${name}`, async () => {
@@ -311,15 +321,15 @@ for (const mode of MODES) {
         for (const path of [CONSUMER, '/saml/SSO']) await assertRefused(await server.send(path), 400, UNREADABLE)
       })
 
-      it('reads half a megabyte at most', async () => {
+      it('limits the body to half a megabyte', async () => {
         const form = { SAMLResponse: 'A'.repeat(600_000) }
         assert.equal((await server.send(CONSUMER, { form })).status, 413)
       })
     })
 
-    describe('failures', () => {
+    describe('Errors', () => {
       // Covers POST /saml/SSO/alias/{alias}: error: shadow creation barred
-      it('send the client access_denied for a user without an account, where it registered the target', async () => {
+      it('are returned to the client as access_denied for a user without an account', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
@@ -340,7 +350,7 @@ for (const mode of MODES) {
 
       const elsewhere: readonly { name: string; change: (query: URLSearchParams) => void }[] = [
         {
-          name: 'a target that the client did not register',
+          name: 'an unregistered redirect URI',
           change: query => query.set('redirect_uri', 'https://evil.example/cb'),
         },
         { name: 'an unknown client', change: query => query.set('client_id', 'none') },
@@ -369,7 +379,7 @@ for (const mode of MODES) {
             ]),
       ]
       for (const { name, change } of elsewhere) {
-        it(`are shown here with ${name}`, async () => {
+        it(`are shown on a page with ${name}`, async () => {
           const query = new URLSearchParams(AUTO_REQUEST)
           change(query)
           const target = `${BASE}/oauth/authorize?${query.toString()}`
@@ -381,7 +391,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('send the client no state that it did not send, and with UAA whatever the response mode', async () => {
+      it('are returned without state if none was sent, and with any response_mode in uaa', async () => {
         const query = new URLSearchParams(AUTO_REQUEST)
         query.delete('state')
         if (isUaa) query.set('response_mode', 'fragment')
@@ -392,13 +402,13 @@ for (const mode of MODES) {
         assert.deepEqual([searchParams.get('error'), searchParams.has('state')], ['access_denied', false])
       })
 
-      it('are shown where nothing waits', async () => {
+      it('are shown on a page without an authorization request', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody' })
         await assertRefused(answer, 403, isUaa ? /SAML user does not exist/ : /must be pre-created/, browser)
       })
 
-      it('name the provider that was disabled meanwhile', async () => {
+      it('name a provider that was disabled during the sign-in', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/other'))
         const provider = (await server.store.providers.findByOrigin('svc', 'other')) ?? assert.fail()
@@ -413,7 +423,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('name no provider whose entity id is not known, where the response names no issuer', async () => {
+      it('name no provider if the response has no issuer', async () => {
         const provider = (await server.store.providers.findByOrigin('svc', 'other')) ?? assert.fail()
         const { externalKey, ...unnamed } = provider
         assert.ok(externalKey)
@@ -426,7 +436,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('cost no reading of the database where the provider is unknown or disabled', async () => {
+      it('do not query the database for unknown and disabled providers', async () => {
         const { providers } = server.store
         const unchanged = { ...providers }
         let asked = 0
@@ -449,7 +459,7 @@ for (const mode of MODES) {
         ['UnsupportedBinding', 502, /corp refused to sign you in/],
       ]
       for (const [code, status, words] of declined) {
-        it(`are explained on the page where the provider says ${code}`, async () => {
+        it(`explain the status ${code} of the provider`, async () => {
           const names = 'urn:oasis:names:tc:SAML:2.0:status:'
           const browser = server.browser()
           const parts = { status: `${names}Responder`, statusWithin: names + code, statusMessage: '<b>Pay</b>' }
@@ -461,14 +471,14 @@ for (const mode of MODES) {
       }
 
       // Covers POST /saml/SSO/alias/{alias}: error: any validation failure
-      it('give no reason for what cannot be verified, and are in the audit trail with it', async () => {
+      it('hide the reason of a failed verification, and audit it', async () => {
         const browser = server.browser()
         const answer = await signInAt(server, browser, { audiences: ['https://elsewhere.example'] })
         await assertRefused(answer, 502, UNVERIFIED, browser)
         assertAudited('corp', 'audience')
       })
 
-      it('take no words for the page from a foreign cookie', async () => {
+      it('ignore text in a forged cookie', async () => {
         for (const value of ['call+0800', Buffer.from('call 0800').toString('base64url'), 'x'.repeat(3000)]) {
           const page = await server.send('/saml_error', { cookies: { 'Saml-Failure': value } })
           assert.equal(page.status, 200)
@@ -479,7 +489,7 @@ for (const mode of MODES) {
 
       if (isUaa) {
         // Covers error pages: /saml_error
-        it('are shown once, on the page of their zone', async () => {
+        it('are shown once, in their zone only', async () => {
           const answer = await server.send(CONSUMER)
           const set = setCookies(answer)['Saml-Failure'] ?? ''
           assert.match(set, /; Max-Age=60; Path=\/saml_error; HttpOnly; SameSite=Lax/)
@@ -493,7 +503,7 @@ for (const mode of MODES) {
       }
     })
 
-    describe('a sign-in that begins at the provider', () => {
+    describe('IdP-initiated sign-in', () => {
       const arrive = async (
         origin: string,
         relayState?: string,
@@ -505,7 +515,7 @@ for (const mode of MODES) {
       }
 
       // Covers compatibility: token endpoint: C10 SAML
-      it('is allowed by the record, in uaa unless it says otherwise', async () => {
+      it('requires allowIdpInitiated, which is the default in uaa', async () => {
         const allowed = await arrive('begins', undefined, { nameId: 'begun' })
         assert.deepEqual([allowed.status, allowed.headers['location']], [302, HOME])
         assert.ok(await userAt('begins', 'begun'))
@@ -519,7 +529,7 @@ for (const mode of MODES) {
       })
 
       // Covers Zone config in effect: samlConfig.disableInResponseToCheck
-      it('is allowed by the zone too', async () => {
+      it('is allowed by disableInResponseToCheck of the zone', async () => {
         const zone = (await server.store.zones.find('svc')) ?? assert.fail()
         await server.store.zones.update({
           ...zone,
@@ -534,7 +544,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /login.do: rule: target set by the SAML flow
-      it('leads to URLs of this zone only', async () => {
+      it('redirects only to URLs of the zone', async () => {
         const targets: readonly (readonly [string, string])[] = [
           [`${BASE}/profile?a=1`, `${BASE}/profile?a=1`],
           ['https://evil.example/', HOME],
@@ -552,7 +562,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('is recognized by the response where its relay state looks like one of ours', async () => {
+      it('is recognized by the response if RelayState has the form of an own one', async () => {
         const relayState = 'x'.repeat(43)
         const browser = server.browser()
         const xml = await idpOf(clock, 'begins').response({ nameId: 'looks-alike' })
@@ -569,7 +579,7 @@ for (const mode of MODES) {
         assert.equal(await userAt('begins', 'answers'), undefined)
       })
 
-      it('answers no request, not even one that waits', async () => {
+      it('is refused as the response to a pending request', async () => {
         const browser = server.browser()
         const { id, relayState } = requestIn(await browser.send('/login/external/begins'))
         await assertRefused(await arrive('begins', '', { inResponseTo: id }, browser), 502, UNVERIFIED)
@@ -578,7 +588,7 @@ for (const mode of MODES) {
         await assertRefused(answer, 502, UNVERIFIED, browser)
       })
 
-      it('neither finishes what waits in the browser nor follows it', async () => {
+      it('does not complete a pending authorization request', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { id, relayState } = requestIn(await browser.send('/login/external/begins'))
@@ -591,7 +601,7 @@ for (const mode of MODES) {
         assert.equal(own.location().pathname, '/oauth/authorize')
       })
 
-      it('leaves the session alone that the browser had', async () => {
+      it('keeps the previous session valid', async () => {
         const browser = await signedIn(server)
         const before = new Map(browser.cookies)
         await arrive('begins', '', { nameId: 'mallory' }, browser)
@@ -600,13 +610,13 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(old), true)
       })
 
-      it('is for one time only', async () => {
+      it('accepts an assertion once', async () => {
         const form = answerForm(await idpOf(clock, 'begins').response({ nameId: 'replayed' }))
         assert.equal((await server.send(CONSUMER, { form })).headers['location'], HOME)
         await assertRefused(await server.send(CONSUMER, { form }), 502, UNVERIFIED)
       })
 
-      it('asks for what the client at its target allows', async () => {
+      it('is refused if the client in RelayState does not allow the provider', async () => {
         const target = `${BASE}/oauth/authorize?${new URLSearchParams(requestOf('ldaponly')).toString()}`
         const answer = await arrive('begins', target, { nameId: 'barred' })
         await assertRefused(answer, 400, LOST)
@@ -616,14 +626,14 @@ for (const mode of MODES) {
   })
 }
 
-describe('a sign-in at a SAML provider that is long ago', () => {
+describe('saml.max_authentication_age', () => {
   const clock = createTestClock()
   const daysAgo = (days: number): Date => new Date(clock.now().getTime() - days * 86_400_000)
   for (const { days, config } of [
     { days: 10, config: {} },
     { days: 90, config: { saml: { max_authentication_age: 90 * 86_400 } } },
   ]) {
-    it(`is accepted for ${days} days: ${JSON.stringify(config)}`, async () => {
+    it(`limits AuthnInstant to ${days} days ago: ${JSON.stringify(config)}`, async () => {
       const server = await startServer({ clock, config: { bootstrap: samlBootstrap(clock), ...config } })
       try {
         const old = await signInAt(server, server.browser(), { authnInstant: daysAgo(days) })

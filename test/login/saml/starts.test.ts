@@ -20,7 +20,7 @@ import { startServer } from '../../support/server.ts'
 const NOT_HERE = /That sign-in method is not available here/
 
 for (const mode of MODES) {
-  describe(`the URLs of SAML, in ${mode}`, () => {
+  describe(`SAML URLs in ${mode}`, () => {
     const clock = createTestClock()
     const isUaa = mode === 'uaa'
     let server: TestServer
@@ -35,10 +35,10 @@ for (const mode of MODES) {
     const discovery = (idp: string, entityID = 'latchkey') =>
       `/saml/discovery?${new URLSearchParams({ returnIDParam: 'idp', entityID, idp, isPassive: 'true' }).toString()}`
 
-    describe('the starts', () => {
+    describe('Start URLs', () => {
       // Covers GET /saml/discovery: returnIDParam; entityID; idp; isPassive
       // Covers GET /saml/login/alias/{alias}: disco
-      it('lead from discovery over the alias to the provider', async () => {
+      it('redirect from discovery through the alias to the provider', async () => {
         const browser = server.browser()
         const first = await browser.send(discovery('corp'))
         assert.deepEqual(
@@ -50,12 +50,12 @@ for (const mode of MODES) {
         )
         assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
         assert.match(xml, new RegExp(`AssertionConsumerServiceURL="${BASE}${CONSUMER}"`))
-        assert.match(xml, / IsPassive="false"/) // whatever the link says
+        assert.match(xml, / IsPassive="false"/) // although the link has isPassive=true
         assert.match(relayState, /^[\w-]{43}$/)
         assert.ok(url.searchParams.has('Signature'))
       })
 
-      it('lead at once to a provider whose entity id is not known yet', async () => {
+      it('redirect directly to a provider without a known entity id', async () => {
         const record = (await server.store.providers.findByOrigin('svc', 'hidden')) ?? assert.fail()
         const { externalKey, ...unnamed } = record
         assert.ok(externalKey)
@@ -70,14 +70,14 @@ for (const mode of MODES) {
 
       for (const start of ['/login/external/corp', '/saml2/authenticate/corp']) {
         // Covers GET /saml2/authenticate/{alias}: alias
-        it(`lead to the provider from ${start}`, async () => {
+        it(`redirect from ${start} to the provider`, async () => {
           const { url } = requestIn(await server.browser().send(start))
           assert.equal(url.origin + url.pathname, 'https://corp.example/sso')
         })
       }
 
       // Covers GET /saml2/authenticate/{alias}: AuthnRequest; RelayState
-      it('post the request where the provider wants it so, by a button without script', async () => {
+      it('return a form with a button for the POST binding', async () => {
         for (const start of ['/saml2/authenticate/posts', '/login/external/posts']) {
           const page = await server.browser().send(start)
           assert.equal(page.status, 200)
@@ -89,7 +89,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('keep the target of the sign-in', async () => {
+      it('keep form_redirect_uri', async () => {
         const target = `${BASE}/oauth/authorize?${new URLSearchParams(AUTO_REQUEST).toString()}`
         const browser = server.browser()
         const first = await browser.send(`${discovery('corp')}&${new URLSearchParams({ form_redirect_uri: target })}`)
@@ -98,7 +98,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], target)
       })
 
-      it('lead back to the page where the client bars the provider', async () => {
+      it('redirect to the sign-in page if the client does not allow the provider', async () => {
         const browser = server.browser()
         await authorize(browser, requestOf('ldaponly'))
         for (const path of ['/saml2/authenticate/corp', '/saml/login/alias/latchkey?idp=https://corp.example/saml']) {
@@ -107,7 +107,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('are not for HEAD, which starts nothing', async () => {
+      it('do not support HEAD', async () => {
         for (const path of [discovery('corp'), '/saml2/authenticate/corp']) {
           assert.notEqual((await server.send(path, { method: 'HEAD' })).status, 302)
         }
@@ -131,7 +131,7 @@ for (const mode of MODES) {
         },
         // Covers GET /saml/login/alias/{alias}: idp
         {
-          name: 'an unknown entity id of a provider',
+          name: 'an unknown entity id',
           path: '/saml/login/alias/latchkey?disco=true&idp=http://none',
           want: {
             status: 400,
@@ -141,12 +141,12 @@ for (const mode of MODES) {
           },
         },
         {
-          name: 'words in place of an entity id',
+          name: 'text instead of an entity id',
           path: '/saml/login/alias/latchkey?idp=call+0800+123',
           want: { status: 400, words: NOT_HERE },
         },
         {
-          name: 'an entity id that is too long to be repeated',
+          name: 'an overlong entity id',
           path: `/saml/login/alias/latchkey?idp=${'x'.repeat(201)}`,
           want: { status: 400, words: NOT_HERE },
         },
@@ -177,9 +177,9 @@ for (const mode of MODES) {
       }
     })
 
-    describe('the sign-in page', () => {
+    describe('GET /login', () => {
       // Covers GET /login: page: SAML links
-      it('has a link to each provider that is to be shown', async () => {
+      it('has a link to each visible provider', async () => {
         const { text } = await server.send('/login')
         const links = [...text.matchAll(/<a class="saml-login-link button plain" href="([^"]+)">(?:<bdi>)?([^<]+)/g)]
         assert.deepEqual(
@@ -191,7 +191,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('passes the target of the sign-in on', async () => {
+      it('continues the authorization request after sign-in', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const { text } = await browser.send('/login')
@@ -208,7 +208,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /info: idpDefinitions
-      it('lists them for programs', async () => {
+      it('lists providers as JSON', async () => {
         for (const path of ['/login', '/info']) {
           const { idpDefinitions, entityID, prompts } = (
             await server.send(path, { headers: { accept: 'application/json' } })
@@ -231,7 +231,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('leads to the provider that a hint names', async () => {
+      it('redirects to the provider of login_hint', async () => {
         for (const hint of [JSON.stringify({ origin: 'corp' }), 'corp.example']) {
           const answer = await server.browser().send('/login', { query: { login_hint: hint } })
           if (isUaa) assert.deepEqual([answer.status, answer.headers['location']], [302, BASE + discovery('corp')])
@@ -243,7 +243,7 @@ for (const mode of MODES) {
         assert.equal(off.status, 200)
       })
 
-      it('keeps the authorization request whose hint led to the provider', async () => {
+      it('keeps the authorization request with login_hint', async () => {
         const browser = server.browser()
         const hint = { ...AUTO_REQUEST, login_hint: '{"origin":"corp"}' }
         assert.equal((await authorize(browser, hint)).location().pathname, '/login')
@@ -259,7 +259,7 @@ for (const mode of MODES) {
         assert.deepEqual([origin, searchParams.has('code')], ['https://auto.example', true])
       })
 
-      it('leads to the only provider that a client allows, and to the default one', async () => {
+      it('redirects to the only allowed provider, and to the default provider', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, client_id: 'waitsonly' })
         const only = await browser.send('/login')
@@ -271,14 +271,14 @@ for (const mode of MODES) {
           const usual = await server.browser().send('/login')
           if (isUaa) assert.equal(usual.headers['location'], BASE + discovery('corp'))
           else assert.equal(requestIn(usual).url.host, 'corp.example')
-          // A failure is shown, not sent away.
+          // With an error, the page is shown.
           assert.equal((await server.send('/login', { query: { error: 'idp_not_found' } })).status, 200)
         } finally {
           await server.store.zones.update({ ...zone, version: zone.version + 2 })
         }
       })
 
-      it('finds the provider by the domain of an address', async () => {
+      it('redirects to the provider of an email domain', async () => {
         const browser = server.browser()
         const page = await browser.send('/login')
         const answer = await browser.send('/login/idp_discovery', {
@@ -287,7 +287,7 @@ for (const mode of MODES) {
         assert.equal(requestIn(answer).url.host, 'corp.example')
       })
 
-      it('takes no password for it', async () => {
+      it('has no password grant for a SAML provider', async () => {
         const form = { grant_type: 'password', username: 'a', password: 'b', login_hint: '{"origin":"corp"}' }
         const answer = await server.token(form, { basic: ['app', 'app-secret'] })
         assert.equal(answer.status, isUaa ? 401 : 400)
@@ -298,7 +298,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('reads half a megabyte at most', async () => {
+    it('limits the body to half a megabyte', async () => {
       for (const [length, isTooLong] of [
         [500_000, false],
         [600_000, true],
@@ -309,7 +309,7 @@ for (const mode of MODES) {
     })
 
     // Covers removed SAML identity provider: /saml/idp/**
-    describe('what UAA had as an identity provider', () => {
+    describe('Removed identity provider endpoints of UAA', () => {
       for (const path of [
         '/saml/idp/metadata',
         '/saml/idp/initiate?sp=x',
@@ -317,17 +317,17 @@ for (const mode of MODES) {
         '/saml/service-providers',
         '/saml/logout',
       ]) {
-        it(`is not at ${path}`, async () => {
+        it(`do not exist: ${path}`, async () => {
           const answer = await server.send(path)
           if (isUaa) assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/login`])
           else assert.equal(answer.status, 404)
         })
       }
-      it('is not at /saml/web/metadata/login, for any caller', async () => {
+      it('answer 404: /saml/web/metadata/login', async () => {
         assert.equal((await server.send('/saml/web/metadata/login')).status, 404)
       })
       // Covers removed SAML identity provider: /service-providers
-      it('was never at /service-providers', async () => {
+      it('do not exist: /service-providers', async () => {
         const answer = await server.send('/service-providers', { headers: { accept: 'application/json' } })
         assert.ok([302, 404].includes(answer.status))
       })
@@ -335,7 +335,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('an entity id that is a URL', () => {
+describe('An entity id that is a URL', () => {
   const clock = createTestClock()
   const entityId = 'http://login.example:8080/saml'
   let server: TestServer
@@ -351,7 +351,7 @@ describe('an entity id that is a URL', () => {
     await server.stop()
   })
 
-  it('has its host as alias, to which providers post their answers', async () => {
+  it('has its host as alias of the assertion consumer', async () => {
     const browser = server.browser()
     const query = new URLSearchParams({ entityID: entityId, idp: 'corp' }).toString()
     const first = await browser.send(`/saml/discovery?${query}`)
@@ -365,7 +365,7 @@ describe('an entity id that is a URL', () => {
     assert.deepEqual([answer.status, answer.headers['location']], [302, `${BASE}/home`])
   })
 
-  it('has the subdomain of another zone before its host', async () => {
+  it('has the subdomain of a zone before its host', async () => {
     const { text } = await server.send('/saml/metadata', { host: 'z1.localhost:8080' })
     assert.match(text, / entityID="http:\/\/z1\.login\.example:8080\/saml"/)
     assert.match(text, /Location="[^"]*\/saml\/SSO\/alias\/z1\.login\.example"/)
