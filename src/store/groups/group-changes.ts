@@ -179,7 +179,11 @@ export async function addMissingGroups(within: Transaction, zoneId: string, grou
 
 const byName = (one: GroupRow, other: GroupRow): number => (one.display_name_lower < other.display_name_lower ? -1 : 1)
 
-async function changeMembers(within: Transaction, inGroup: InGroup, { remove, add }: MemberChange): Promise<void> {
+async function changeMembers(
+  within: Transaction,
+  inGroup: InGroup,
+  { remove, add, keepsOnly = false }: MemberChange,
+): Promise<void> {
   // Before anything else, since no statement can hold it.
   const odd = add.find(({ memberId }) => !isStorable(memberId))
   if (odd) throw new NoSuchMember(odd)
@@ -192,7 +196,7 @@ async function changeMembers(within: Transaction, inGroup: InGroup, { remove, ad
     const [only = ''] = remove.length === 1 ? remove : []
     await pruneNesting(within, inGroup.zone_id, { inner: only || inGroup.group_id, outer: inGroup.group_id })
   }
-  await addMembers(within, inGroup, add)
+  if (!keepsOnly) await addMembers(within, inGroup, add)
 }
 
 /** Groups that are directly in the group. */

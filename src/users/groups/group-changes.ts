@@ -58,8 +58,8 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
       rights.checkNames(zone, [draft.displayName], by)
     }
     const after = { ...changed(before, draft), updatedAt: clock.now() }
-    await checkAdditions(zone, after, { add: members.add, by, deps })
-    await store.groups.change(zone.id, after, members)
+    const mayAdd = await checkAdditions(zone, after, { add: members.add, by, deps })
+    await store.groups.change(zone.id, after, { ...members, keepsOnly: !mayAdd })
     const written = { ...after, version: before.version + 1 }
     report('GroupModifiedEvent', written, { by, facts: memberFacts(members) })
     return written
@@ -128,17 +128,18 @@ function changed(group: Group, draft: GroupDraft): Group {
   }
 }
 
+/** False where the caller may not add members, but listed none other than existing ones: those of them that leave meanwhile stay out. */
 async function checkAdditions(
   zone: Zone,
   group: Group,
   { add, by, deps }: { readonly add: readonly Member[]; readonly by: GroupCaller; readonly deps: ChangeDeps },
-): Promise<void> {
+): Promise<boolean> {
   const { store, rights } = deps
-  if (add.length === 0) return
+  if (add.length === 0) return true
   if (isDefaultGroup(zone, group.displayName, deps)) throw toDefaultGroup()
-  if (await rights.mayGive(zone, group, by)) return
-  // Callers who may not add members may list existing ones again.
+  if (await rights.mayGive(zone, group, by)) return true
   for (const { memberId } of add) {
     if (!(await store.groups.findMember(zone.id, group.id, memberId))) await rights.checkGroup(zone, group, by)
   }
+  return false
 }
