@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { inTime } from './cases.ts'
-import { client, group } from './records.ts'
+import { client, group, provider, signedIn, user } from './records.ts'
 
 interface Meeting {
   readonly store: Store
@@ -63,4 +63,31 @@ describe('Changes at once on PostgreSQL', () => {
       await other.query('commit')
       assert.equal(await removed, undefined)
     }))
+
+  for (const [name, write] of [
+    ['a sign-in', store => store.sessions.replaceAtLogon('z1', 's1', signedIn({ idDigest: 's2' }))],
+    ['the deletion of a provider', store => removeProvider(store)],
+  ] as const satisfies readonly (readonly [name: string, write: (store: Store) => Promise<unknown>])[]) {
+    it(`lock a user before the sessions, so that ${name} and the end of all access do not deadlock`, () =>
+      meet(async ({ store, other, isWaiting }) => {
+        await store.providers.insert('z1', PROVIDER)
+        await store.users.insert('z1', user({ origin: PROVIDER.originKey }))
+        await store.sessions.insert('z1', signedIn({ idDigest: 's1' }))
+        await other.query(`update users set password_revision = 'other'`)
+        const written = write(store)
+        await isWaiting()
+        await other.query(`set local lock_timeout = '200ms'`)
+        assert.equal((await other.query('delete from sessions')).rowCount, 1)
+        await other.query('commit')
+        await written
+      }))
+  }
 })
+
+const PROVIDER = provider({ originKey: 'leaving' })
+
+async function removeProvider({ providers }: Store): Promise<void> {
+  const found = await providers.findForChange('z1', PROVIDER.id)
+  assert.ok(found)
+  await providers.apply('z1', { kind: 'delete', ...found })
+}

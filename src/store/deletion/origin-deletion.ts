@@ -56,14 +56,14 @@ const USERS = parametersFor(USERS_AT_ONCE)
 const SOME_USERS = statement<Origin, { id: string }>(
   `select id from users where zone_id = :zone_id and origin = :origin limit ${USERS_AT_ONCE}`,
 )
+const NOTE_USERS = noteDeletedUsers<Chosen>(`zone_id = :zone_id and id in (${USERS})`)
+const DELETE_USERS = statement<Chosen>(`delete from users where zone_id = :zone_id and id in (${USERS})`)
 const ROWS_OF_USERS = [
   noteEnded<Chosen>(`zone_id = :zone_id and user_id in (${USERS})`),
-  noteDeletedUsers<Chosen>(`zone_id = :zone_id and id in (${USERS})`),
   ...TABLES_OF_USERS.map(([table, user]) =>
     statement<Chosen>(`delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
   ),
 ]
-const DELETE_USERS = statement<Chosen>(`delete from users where zone_id = :zone_id and id in (${USERS})`)
 const DELETE_MAPPINGS = statement<Origin>(`delete from external_groups where zone_id = :zone_id and origin = :origin`)
 
 /**
@@ -75,8 +75,9 @@ export async function deleteSomeOfOrigin(within: Transaction, zoneId: string, or
   if (rows.length > 0) {
     const ids = rows.map(row => row.id)
     const users = chosen(zoneId, USERS_AT_ONCE, ids)
+    await within.run(NOTE_USERS, users)
+    const { changes } = await within.run(DELETE_USERS, users) // before their sessions, as other changes of users do
     for (const each of ROWS_OF_USERS) await within.run(each, users)
-    const { changes } = await within.run(DELETE_USERS, users)
     await countRemoved(within, zoneId, changes)
   }
   if (rows.length === USERS_AT_ONCE) return true

@@ -156,9 +156,10 @@ export function createSessions(db: Database): SessionStore {
     },
     async replaceAtLogon(zoneId, oldDigest, session, { keepsFailures = false } = {}) {
       await db.transaction(async within => {
-        await replace(within, zoneId, { oldDigest, session })
         const { userId } = session.signIn
+        // Before the session: what ends all access of the user locks in this order.
         await within.run(RECORD_LOGON, { zone_id: zoneId, id: userId, at: session.createdAt.getTime() })
+        await replace(within, zoneId, { oldDigest, session })
         if (!keepsFailures) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: userId })
       })
     },
