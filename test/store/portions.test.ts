@@ -91,7 +91,11 @@ describe('Deleting many rows', () => {
   it('deletes the records of a zone', async () => {
     await store.zones.insert(zone({ id: 'z', subdomain: 'z' }))
     await addAccounts('z', 'ldap')
-    assert.deepEqual(await createZones(db, createCaches()).delete('z', 'default'), { outcome: 'deleted', clients: [] })
+    assert.deepEqual(await createZones(db, createCaches()).delete('z', 'default'), {
+      outcome: 'deleted',
+      clients: [],
+      groups: [],
+    })
     assert.deepEqual(await rowsOf('z'), {})
     assert.ok(Math.max(...portions) <= MAX_ROWS, String(portions))
   })
