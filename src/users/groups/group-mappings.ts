@@ -50,7 +50,10 @@ export function createGroupMappings({
       const existing = await store.groups.findExternal(zone.id, mapping)
       if (existing) return existing
       const made = { ...mapping, createdAt: clock.now() }
-      await store.groups.addExternal(zone.id, made)
+      await store.groups.addExternal(zone.id, made).catch(async (cause: unknown) => {
+        if (await store.groups.find(zone.id, group.id)) throw cause
+        throw refuseResource('scim', `Group ${group.id} does not exist`, { status: 404, cause }) // since it was read
+      })
       report('GroupModifiedEvent', group, { by, facts: [`mapped=${made.origin} ${made.externalGroup}`] })
       return made
     },
