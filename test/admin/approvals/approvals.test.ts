@@ -56,7 +56,7 @@ const row = (scope: string, given: object = {}) => ({
 })
 
 for (const mode of MODES) {
-  describe(`approvals in ${mode}`, () => {
+  describe(`/approvals in ${mode}`, () => {
     let server: TestServer
     let token: string
     let id: string
@@ -94,7 +94,7 @@ for (const mode of MODES) {
 
     describe('PUT', () => {
       // Covers Approval resource: userId; scope; status
-      it('stores the decisions about a client and answers them in order', async () => {
+      it('stores the approvals of a client and returns them sorted', async () => {
         const answer = await put([row('cloud.write', { status: 'DENIED' }), row('openid'), row('cloud.read')])
         assert.equal(answer.status, 200)
         const lastUpdatedAt = server.clock.now().toISOString()
@@ -112,7 +112,7 @@ for (const mode of MODES) {
 
       // Covers PUT /approvals: array
       // Covers PUT /approvals/{clientId}: array
-      it('leaves the approvals of other clients alone, unless all are replaced', async () => {
+      it('replaces only the approvals of the client in the path, or all without one', async () => {
         await put([row('cloud.read'), row('dashboard.user', { clientId: 'dashboard' })], '/approvals')
         await put([row('cloud.write')])
         assert.deepEqual(await stored(), ['app cloud.write APPROVED', 'dashboard dashboard.user APPROVED'])
@@ -123,20 +123,20 @@ for (const mode of MODES) {
       })
 
       // Covers Approval resource: clientId; expiresAt
-      it('takes the client from the path, and half an hour where no expiry is given', async () => {
+      it('takes the client from the path, and expires after 30 minutes by default', async () => {
         const [answer] = (await put([{ scope: 'cloud.read', status: 'APPROVED' }])).json<Record<string, string>[]>()
         const inHalfAnHour = new Date(server.clock.now().getTime() + 1_800_000).toISOString()
         assert.deepEqual([answer?.['clientId'], answer?.['expiresAt']], ['app', inHalfAnHour])
       })
 
-      it('takes dates as milliseconds, names in any case, unknown members, and the later of two decisions', async () => {
+      it('accepts dates in milliseconds, member names in any case and unknown members; the last duplicate wins', async () => {
         const later = { CLIENTID: 'app', Scope: 'cloud.read', status: 'DENIED', expiresat: Date.parse(UNTIL), foo: 1 }
         const [answer, ...others] = (await put([row('cloud.read'), later])).json<Record<string, string>[]>()
         assert.deepEqual([answer?.['status'], answer?.['expiresAt'], others], ['DENIED', UNTIL, []])
       })
 
       // Covers Approval resource: lastUpdatedAt
-      it('keeps a date of the decision that is given, and an expiry in the past, which counts for nothing', async () => {
+      it('stores a given lastUpdatedAt, and an expiry in the past, which makes the approval ineffective', async () => {
         const past = '2001-01-01T00:00:00.000Z'
         const answer = await put([row('cloud.read', { expiresAt: past, lastUpdatedAt: past, userId: id })])
         const [shown] = answer.json<Record<string, string>[]>()
@@ -145,7 +145,7 @@ for (const mode of MODES) {
         assert.deepEqual(await server.store.approvals.list('svc', id, 'app', server.clock.now()), [])
       })
 
-      it('takes back a decision about a scope that the client has lost', async () => {
+      it('changes an approval of a scope that the client no longer has', async () => {
         const now = server.clock.now()
         const lost = { zoneId: 'svc', userId: id, clientId: 'app', scope: 'lost', status: 'APPROVED' } as const
         await server.store.approvals.save('svc', [{ ...lost, updatedAt: now, expiresAt: new Date(UNTIL) }])
@@ -153,7 +153,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), ['app lost DENIED'])
       })
 
-      it('reports the change with the client that made it', async () => {
+      it('records the change and the calling client in the audit log', async () => {
         const events = modified().length
         await put([row('cloud.read'), row('cloud.write', { status: 'DENIED' })])
         const [event, ...others] = modified().slice(events)
@@ -166,7 +166,7 @@ for (const mode of MODES) {
     })
 
     // Covers compatibility: metadata: M11 errors of approvals
-    describe('a PUT is refused and changes nothing', () => {
+    describe('PUT is rejected without a change', () => {
       const huge = Array.from({ length: 1001 }, (_, index) => row(`cloud.s${index}`))
       const refusals: readonly { name: string; body: unknown; path?: string; want?: string }[] = [
         // Covers PUT /approvals: error: another user
@@ -186,21 +186,24 @@ for (const mode of MODES) {
           path: '/approvals',
           want: '404 uaa',
         },
-        { name: 'for another client than that of the path', body: [row('openid', { clientId: 'dashboard' })] },
+        { name: 'for a client that differs from the path', body: [row('openid', { clientId: 'dashboard' })] },
         { name: 'without a client', body: [{ scope: 'openid', status: 'APPROVED' }], path: '/approvals' },
         { name: 'for a scope that the client does not have', body: [row('nonsense.scope')] },
         { name: 'for a wildcard', body: [row('cloud.*')] },
-        { name: 'for one entry of many', body: [row('cloud.read'), row('cloud.write', { status: 'MAYBE' })] },
+        {
+          name: 'for one invalid entry of several',
+          body: [row('cloud.read'), row('cloud.write', { status: 'MAYBE' })],
+        },
         { name: 'without a status', body: [{ clientId: 'app', scope: 'cloud.read' }] },
         { name: 'without a scope', body: [{ clientId: 'app', status: 'APPROVED' }] },
         { name: 'for an empty scope', body: [row('')] },
         { name: 'for a scope with NUL', body: [row('cloud.\0')] },
-        { name: 'for a scope that is half a character', body: [row('cloud.\ud800')] },
+        { name: 'for a scope with a lone surrogate', body: [row('cloud.\ud800')] },
         { name: 'for a scope that is not a string', body: [{ ...row(''), scope: ['cloud.read'] }] },
         { name: 'for a malformed expiry', body: [row('cloud.read', { expiresAt: 'tomorrow' })] },
         { name: 'for February 30', body: [row('cloud.read', { expiresAt: '2030-02-30T00:00:00.000Z' })] },
         { name: 'for the year 9999999', body: [row('cloud.read', { expiresAt: '+9999999-01-01T00:00:00.000Z' })] },
-        { name: 'for milliseconds without end', body: [row('cloud.read', { expiresAt: 1e300 })] },
+        { name: 'for an expiry of 1e300 milliseconds', body: [row('cloud.read', { expiresAt: 1e300 })] },
         { name: 'for an expiry before 1970', body: [row('cloud.read', { expiresAt: -1 })] },
         { name: 'for a fraction of a millisecond', body: [row('cloud.read', { expiresAt: 1.5 })] },
         { name: 'for an object', body: row('openid') },
@@ -208,7 +211,7 @@ for (const mode of MODES) {
         { name: 'for a list of null', body: [null] },
         // Covers PUT /approvals: error: unreadable body
         { name: 'for bad JSON', body: '{bad', path: '/approvals' },
-        { name: 'for a prototype', body: '[{"__proto__": {"scope": "openid"}}]', path: '/approvals' },
+        { name: 'for __proto__', body: '[{"__proto__": {"scope": "openid"}}]', path: '/approvals' },
         { name: 'for a huge list', body: huge, path: '/approvals' },
       ]
       for (const { name, body, path, want = '400 uaa' } of refusals) {
@@ -226,7 +229,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('for another kind of body', async () => {
+      it('for a form', async () => {
         await put([row('cloud.read')])
         const answer = await send('PUT', '/approvals', undefined, { form: { a: 'b' } })
         assert.deepEqual([answer.status, answer.json()['error']], [400, 'uaa'])
@@ -236,7 +239,7 @@ for (const mode of MODES) {
 
     describe('GET', () => {
       // Covers GET /approvals: startIndex; count
-      it('leaves out what the client approves by itself, and lists the rest page by page', async () => {
+      it('omits auto-approved scopes, and paginates', async () => {
         await put([row('openid'), row('cloud.read'), row('cloud.write')])
         assert.deepEqual(await listed(), ['app cloud.read', 'app cloud.write'])
         const scopes = async (query: string) =>
@@ -255,7 +258,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('does not show the approvals of other users', async () => {
+      it('does not return approvals of other users', async () => {
         await put([row('cloud.read')])
         const joel = await passwordTokens(server, { username: 'joel', scope: 'oauth.approvals' }, CLIENT)
         assert.deepEqual((await send('GET', '/approvals', undefined, { bearer: joel.access_token })).json(), [])
@@ -264,7 +267,7 @@ for (const mode of MODES) {
 
     describe('DELETE', () => {
       // Covers DELETE /approvals: clientId; response: status; message
-      it('revokes the approvals of the client, twice with the same answer', async () => {
+      it('revokes the approvals of the client, and is idempotent', async () => {
         await put([row('cloud.read'), row('dashboard.user', { clientId: 'dashboard' })], '/approvals')
         const events = modified().length
         for (const _ of [1, 2]) {
@@ -286,7 +289,7 @@ for (const mode of MODES) {
         // Covers DELETE /approvals: error: clientId missing
         { query: '', want: 400 },
       ]) {
-        it(`refuses ${query || 'no client'} and deletes nothing`, async () => {
+        it(`rejects ${query || 'a missing clientId'}`, async () => {
           await put([row('cloud.read')])
           const answer = await send('DELETE', `/approvals${query}`)
           assert.deepEqual([answer.status, answer.json()['error']], [want, 'uaa'])
@@ -295,10 +298,10 @@ for (const mode of MODES) {
       }
     })
 
-    describe('what depends on an approval', () => {
+    describe('tokens', () => {
       const tokensOfApp = () => passwordTokens(server, { token_format: 'opaque' }, ['app', 'secret'])
 
-      it('ends with the last approval of the client, by any request, and not before', async () => {
+      it('are revoked with the last approval of the client, by any request', async () => {
         for (const end of [
           () => send('DELETE', '/approvals?clientId=app'),
           () => put([]),
@@ -319,7 +322,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('does not end for other users, other clients and clients that were never approved', async () => {
+      it('of other users, and of clients without approvals, are kept', async () => {
         await put([row('cloud.read')])
         const joel = await passwordTokens(server, { username: 'joel', token_format: 'opaque' }, ['app', 'secret'])
         const other = await passwordTokens(server, { token_format: 'opaque' }, ['dashboard', 'secret'])
@@ -333,18 +336,18 @@ for (const mode of MODES) {
       const tokenFor = async (scope: string) => (await passwordTokens(server, { scope }, CLIENT)).access_token
       const methods = ['GET', 'PUT', 'DELETE']
       const callers: readonly { name: string; bearer: () => Promise<string | undefined>; want: string }[] = [
-        { name: 'nobody', bearer: async () => undefined, want: '401 unauthorized' },
+        { name: 'requests without a token', bearer: async () => undefined, want: '401 unauthorized' },
         { name: 'a token without the scope', bearer: () => tokenFor('openid'), want: '403 access_denied' },
         // Covers PUT /approvals: error: token without user
         {
-          name: 'a client for itself',
+          name: 'a token without a user',
           bearer: async () =>
             tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: CLIENT })).access_token,
           want: '403 uaa',
         },
       ]
       for (const { name, bearer, want } of callers) {
-        it(`is refused to ${name}`, async () => {
+        it(`is denied to ${name}`, async () => {
           const value = await bearer()
           for (const method of methods) {
             const answer = await server.send('/approvals?clientId=app', {
@@ -357,13 +360,13 @@ for (const mode of MODES) {
         })
       }
 
-      it('is refused in another zone, by host and by header', async () => {
+      it('is denied in another zone, by host and by header', async () => {
         assert.equal((await server.send('/approvals', { bearer: token, host: Z1_HOST })).status, 401)
         const headers = { 'x-identity-zone-id': 'z1' }
         assert.equal((await server.send('/approvals', { bearer: token, headers })).status, 403)
       })
 
-      it('is refused by methods that do not exist', async () => {
+      it('answers 405 to other methods', async () => {
         const cases = [
           { method: 'POST', path: '/approvals', allow: ['DELETE', 'GET', 'HEAD', 'PUT'] },
           { method: 'GET', path: '/approvals/app', allow: ['PUT'] },

@@ -24,7 +24,7 @@ const ENDPOINTS = [
 ] as const
 
 for (const mode of MODES) {
-  describe(`batches of clients, ${mode}`, () => {
+  describe(`Client batches in ${mode}`, () => {
     let api: ClientServer
     before(async () => {
       api = await startClientServer(mode, { config: { zone_config: { clientSecretPolicy: { minLength: 4 } } } })
@@ -35,7 +35,7 @@ for (const mode of MODES) {
     const listOf = (answer: TestAnswer): readonly Members[] => answer.json<readonly Members[]>()
     const works = async (id: string, secret: string) =>
       (await api.server.token({ grant_type: 'client_credentials' }, { basic: [id, secret] })).status === 200
-    /** What is there of the clients, to be compared after a refusal. */
+    /** The stored clients, for comparison after an error. */
     const state = async () => {
       const ids = ['a', 'b', 'c', 'd']
       return Promise.all(ids.map(id => api.server.store.clients.findForChange('svc', id)))
@@ -58,7 +58,7 @@ for (const mode of MODES) {
 
     describe('POST /oauth/clients/tx', () => {
       // Covers POST /oauth/clients/tx: array
-      it('makes all of the clients', async () => {
+      it('creates all clients', async () => {
         const answer = await post(TX, [job('c'), job('d', { scope: 'x y', name: 'D' })])
         assert.equal(answer.status, 201, answer.text)
         assert.deepEqual(
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/clients/tx: error: any invalid
-      it('makes none when one is no client', async () => {
+      it('creates none if one is invalid', async () => {
         assertInvalid(
           await post(TX, [job('c'), job('d', { client_secret: '' })]),
           'Client secret is required for client_credentials grant type',
@@ -93,18 +93,18 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/clients/tx: error: any duplicate
-      it('makes none when one is there, or named twice', async () => {
+      it('creates none if one exists or is repeated', async () => {
         assertInvalid(await post(TX, [job('c'), job('a'), job('d')]), 'Client already exists: a', 409)
         assertInvalid(await post(TX, [job('c'), job('d'), job('c')]), 'Client already exists: c', 409)
         assert.deepEqual((await state()).slice(2), [undefined, undefined])
       })
 
       // Covers POST /oauth/clients/tx: error: empty
-      it('answers 404 without a body when none is given', async () => {
+      it('answers 404 to an empty batch', async () => {
         for (const body of ['[]', 'null']) assertNotFound(await post(TX, body), mode)
       })
 
-      it('takes a thousand, and no more', async () => {
+      it('accepts at most 1000 clients', async () => {
         const many = (count: number) =>
           Array.from({ length: count }, (_, index) => ({
             client_id: `many-${index}`,
@@ -125,7 +125,7 @@ for (const mode of MODES) {
         assert.equal(await api.read('many-999'), undefined)
       })
 
-      it('lets one of two batches at once win whole, whatever their order', async () => {
+      it('creates exactly one of two concurrent batches', async () => {
         const answers = await Promise.all([post(TX, [job('c'), job('d')]), post(TX, [job('d'), job('c'), job('e')])])
         const [winner, loser] = answers.toSorted((left, right) => left.status - right.status)
         assert.ok(winner && loser)
@@ -137,7 +137,7 @@ for (const mode of MODES) {
 
     describe('PUT /oauth/clients/tx', () => {
       // Covers PUT /oauth/clients/tx: array
-      it('changes all of the clients by the merge of a single update', async () => {
+      it('merges changes into all clients, like a single PUT', async () => {
         const answer = await api.send('PUT', TX, [
           { client_id: 'a', scope: ['t'], note: null },
           { client_id: 'b', name: 'B' },
@@ -157,7 +157,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /oauth/clients/tx: error: unknown
-      it('changes none when one is wrong, not there or named twice', async () => {
+      it('changes none if one is invalid, unknown or repeated', async () => {
         const before = await state()
         const first = { client_id: 'a', name: 'X' }
         assertInvalid(
@@ -177,7 +177,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('changes none when one of them was changed meanwhile', async () => {
+      it('changes none after a concurrent change of one', async () => {
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         const answer = await api.send('PUT', TX, [
           { client_id: 'a', name: 'Mine' },
@@ -188,7 +188,7 @@ for (const mode of MODES) {
         assert.deepEqual(names, ['Other', undefined])
       })
 
-      it('leaves no mixture of two batches at once', async () => {
+      it('does not mix concurrent batches', async () => {
         const change = (name: string, ...ids: readonly string[]) =>
           api.send(
             'PUT',
@@ -212,7 +212,7 @@ for (const mode of MODES) {
       it('performs each action, and returns the result', async () => {
         assert.equal((await post(TX, [job('d', { scope: ['s'] })])).status, 201)
         await approve('d')
-        const heard = api.server.events.length
+        const eventsBefore = api.server.events.length
         const answer = await modify(
           { ...job('c'), action: 'add' },
           { client_id: 'a', authorized_grant_types: ['password'], action: 'update' },
@@ -222,7 +222,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, 200, answer.text)
         const [added, updated, secret, deleted] = listOf(answer)
         assert.deepEqual([added?.['client_id'], added?.['action']], ['c', 'add'])
-        // As it was before.
+        // The record before the change.
         assert.deepEqual(
           [updated?.['name'], updated?.['authorized_grant_types'], updated?.['action']],
           ['A', ['client_credentials'], 'update'],
@@ -233,7 +233,7 @@ for (const mode of MODES) {
           ['d', 'delete', true],
         )
         const changed = await api.read('a')
-        // A full replacement: nothing is left of what was not said again.
+        // A full replacement: omitted members are reset.
         assert.deepEqual(changed, {
           client_id: 'a',
           scope: ['svc.none'],
@@ -249,7 +249,7 @@ for (const mode of MODES) {
         assert.equal(await api.read('d'), undefined)
         assert.doesNotMatch(answer.text, /newer|-secret/)
         const types = api.server.events
-          .slice(heard)
+          .slice(eventsBefore)
           .map(({ type, principal }) => `${principal} ${type}`)
           .slice(0, 6)
         assert.deepEqual(types, [
@@ -262,7 +262,7 @@ for (const mode of MODES) {
         ])
       })
 
-      it('leaves a secret that is valid already as it is, with the approvals', async () => {
+      it('keeps a secret that is already valid, and the approvals', async () => {
         const { secrets } = await clientNamed(api.server, 'b')
         const grant = { authorized_grant_types: ['client_credentials'] }
         const answer = await modify(
@@ -296,7 +296,7 @@ for (const mode of MODES) {
         assert.equal(await isApproved('a'), false)
       })
 
-      it('does not ask the policy for a secret that is set', async () => {
+      it('does not apply the policy to a secret', async () => {
         assert.equal((await modify({ client_id: 'a', client_secret: 'x', action: 'secret' })).status, 200)
         assert.equal(await works('a', 'x'), true)
       })
@@ -307,8 +307,8 @@ for (const mode of MODES) {
         ['an unknown action', { client_id: 'a', action: 'Add' }, 'Invalid action.', 400],
         ['no action', { client_id: 'a' }, 'Invalid action.', 400],
         ['an action that is not a string', { client_id: 'a', action: ['add'] }, 'Invalid action.', 400],
-        ['a client that is there', { ...job('a'), action: 'add' }, 'Client already exists: a', 409],
-        ['a client twice', { ...job('c'), action: 'add' }, 'Client already exists: c', 409],
+        ['an existing client', { ...job('a'), action: 'add' }, 'Client already exists: a', 409],
+        ['a repeated client', { ...job('c'), action: 'add' }, 'Client already exists: c', 409],
         ['no id', { action: 'delete' }, 'A client_id must be provided.', 400],
         ['no secret', { client_id: 'a', action: 'secret' }, 'A new secret must be provided.', 400],
         [
@@ -344,7 +344,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('changes nothing for a client that does not exist', async () => {
+      it('changes nothing for an unknown client', async () => {
         const before = await state()
         for (const action of ['update', 'update,secret', 'secret', 'delete']) {
           assertNotFound(await modify(good, { ...job('nobody'), action }), mode)
@@ -362,7 +362,7 @@ for (const mode of MODES) {
       const change = (...entries: readonly Members[]) => post(`${TX}/secret`, entries)
 
       // Covers POST /oauth/clients/tx/secret: clientId; oldSecret; secret; response: approvals_deleted
-      it('replaces secrets, and forgets approvals where the old one is not given', async () => {
+      it('replaces secrets, and deletes approvals unless the old secret is sent', async () => {
         await post(TX, [job('c', { scope: ['s'] })])
         await approve('c')
         const answer = await change(
@@ -386,13 +386,13 @@ for (const mode of MODES) {
         assert.doesNotMatch(answer.text, /-new|-secret/)
       })
 
-      it('takes a secret away for null', async () => {
+      it('removes secrets on null', async () => {
         assert.equal((await change({ clientId: 'a', secret: null })).status, 200)
         assert.deepEqual((await clientNamed(api.server, 'a')).secrets, [])
       })
 
       // Covers POST /oauth/clients/tx/secret: error: policy; unknown
-      it('changes none when one is wrong or not there, and says so in the trail', async () => {
+      it('changes none if one is invalid or unknown, and records the failures', async () => {
         const before = await state()
         const first = { clientId: 'a', secret: 'a-new' }
         for (const [entry, description] of [
@@ -413,7 +413,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('are changed by no other method, and the refusal names those that are there', async () => {
+    it('answer 405 with Allow to other methods', async () => {
       for (const method of ['GET', 'HEAD', 'DELETE', 'PATCH']) {
         const { status, headers } = await api.send(method, TX)
         assert.equal(status, 405, method)
@@ -424,7 +424,7 @@ for (const mode of MODES) {
     describe('POST /oauth/clients/tx/delete', () => {
       // Covers Client record: approvals_deleted
       // Covers POST /oauth/clients/tx/delete: array; response: approvals_deleted
-      it('deletes all of the clients, with their approvals', async () => {
+      it('deletes all clients with their approvals', async () => {
         const answer = await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'b', name: 'ignored' }])
         assert.equal(answer.status, 200, answer.text)
         assert.deepEqual(
@@ -439,7 +439,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/clients/tx/delete: error: unknown
-      it('deletes none when one is not there or named twice', async () => {
+      it('deletes none if one is unknown or repeated', async () => {
         const before = await state()
         assertNotFound(await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'nobody' }]), mode)
         assertInvalid(await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'a' }]), 'Client is named twice: a')
@@ -447,7 +447,7 @@ for (const mode of MODES) {
         assert.equal(await isApproved('a'), true)
       })
 
-      it('deletes none when one of them was changed meanwhile', async () => {
+      it('deletes none after a concurrent change of one', async () => {
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         const answer = await post(`${TX}/delete`, [{ client_id: 'a' }, { client_id: 'b' }])
         assertInvalid(answer, 'The client a was changed concurrently', 409)
@@ -462,7 +462,7 @@ for (const mode of MODES) {
     })
 
     for (const { method, path, id } of ENDPOINTS) {
-      it(`${method} ${path} refuses what is not a list of objects`, async () => {
+      it(`reject a body of ${method} ${path} that is not a list of objects`, async () => {
         const before = await state()
         for (const body of ['', '{}', '5', '"x"', '[5]', '[null]', '[[]]', '[{"__proto__":{}}]', '[']) {
           const answer = await api.send(method, path, body)
@@ -475,7 +475,7 @@ for (const mode of MODES) {
         assert.deepEqual(await state(), before)
       })
 
-      it(`${method} ${path} takes a hundred kilobytes, and no megabytes`, async () => {
+      it(`accept 100 kB, but not 1 MB, for ${method} ${path}`, async () => {
         const entry = { ...job('nobody'), [id]: 'nobody', secret: 'long enough', action: 'delete' }
         const answer = await api.send(method, path, [{ ...entry, note: 'x'.repeat(100_000) }])
         assert.notEqual(answer.status, 413)

@@ -1,4 +1,4 @@
-// Who may call which endpoint of clients, and what those may write who administer nothing.
+// Authorization of the client endpoints, and limits for callers that are not administrators.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { assertInvalid, CALLERS, HOST_OF_Z1, startClientServer, TO_Z1 } from '../../support/clients.ts'
@@ -9,7 +9,7 @@ import { MODES, tokensOf } from '../../support/oauth.ts'
 type Group = 'read' | 'write' | 'batch' | 'secret' | 'any'
 
 const ADMINS: readonly Caller[] = ['root', 'clients-admin', 'zone-admin']
-/** Who may, without a switch of zones. */
+/** Allowed callers without a zone header. */
 const MAY: Readonly<Record<Group, readonly Caller[]>> = {
   read: [...ADMINS, 'reader'],
   write: [...ADMINS, 'writer'],
@@ -17,7 +17,7 @@ const MAY: Readonly<Record<Group, readonly Caller[]>> = {
   secret: [...ADMINS, 'changer'],
   any: Object.keys(CALLERS) as readonly Caller[], // its own keys
 }
-/** Who may in the zone z1, and what is wanted of the others. */
+/** Allowed callers in the zone z1, and the scopes that errors name. */
 const MAY_IN_Z1: Readonly<Record<Group, readonly Caller[]>> = {
   read: ['root', 'z1-admin', 'z1-clients', 'z1-reader'],
   write: ['root', 'z1-admin', 'z1-clients', 'z1-writer'],
@@ -33,7 +33,7 @@ const WANTED: Readonly<Record<Group, string>> = {
   any: '',
 }
 
-/** Each endpoint with a body that changes nothing: it is about a client that is not there, or broken. */
+/** Each endpoint with a body that changes nothing: the client is unknown or invalid. */
 const endpoints: readonly { method: string; path: string; group: Group; body?: unknown; status: number }[] = [
   { method: 'GET', path: '/oauth/clients/nobody', group: 'read', status: 404 },
   { method: 'GET', path: '/oauth/clients/restricted', group: 'read', status: 200 },
@@ -63,7 +63,7 @@ const endpoints: readonly { method: string; path: string; group: Group; body?: u
 ]
 
 for (const mode of MODES) {
-  describe(`callers of the client API, ${mode}`, () => {
+  describe(`Callers of the client API in ${mode}`, () => {
     let api: ClientServer
     before(async () => {
       api = await startClientServer(mode)
@@ -72,7 +72,7 @@ for (const mode of MODES) {
 
     for (const { method, path, group, body, status } of endpoints) {
       // Covers unsafe behaviour: batch client endpoints need authorization
-      it(`${method} ${path} is for callers with the right only`, async () => {
+      it(`need a right for ${method} ${path}`, async () => {
         for (const by of MAY.any) {
           const answer = await api.send(method, path, body, { by })
           // A client that may change only itself gets this for any other client.
@@ -90,14 +90,14 @@ for (const mode of MODES) {
         }
       })
 
-      it(`${method} ${path} is for those with the right in another zone, when they go there`, async () => {
+      it(`need a right in the zone of the header for ${method} ${path}`, async () => {
         for (const by of MAY.any) {
           const answer = await api.send(method, path, body, { by, headers: TO_Z1 })
           assert.equal(answer.status, MAY_IN_Z1[group].includes(by) ? status : 403, `${by}: ${answer.text}`)
         }
       })
 
-      it(`${method} ${path} refuses a caller without a token that is valid in the zone`, async () => {
+      it(`need a valid token of the zone for ${method} ${path}`, async () => {
         const sent = { method, ...(body !== undefined && { body: JSON.stringify(body) }) }
         const headers: Readonly<Record<string, string>> =
           body === undefined ? {} : { 'content-type': 'application/json' }
@@ -115,7 +115,7 @@ for (const mode of MODES) {
         assert.equal((await api.send(method, path, body, { host: HOST_OF_Z1 })).status, 401)
       })
 
-      it(`${method} ${path} takes rights of the default zone from its own tokens only`, async () => {
+      it(`have rights in the default zone only by its own tokens for ${method} ${path}`, async () => {
         const bearer = await api.tokenOf('pretender', HOST_OF_Z1)
         const answer = await api.send(method, path, body, { bearer, host: HOST_OF_Z1 })
         assert.equal(answer.status, group === 'any' ? status : 403, answer.text)
@@ -131,14 +131,14 @@ for (const mode of MODES) {
       }
     })
 
-    it('work in the zone that they went to, and not in their own', async () => {
+    it('change only the zone of the header', async () => {
       const body = { client_id: 'made-in-z1', authorized_grant_types: ['password'] }
       assert.equal((await api.send('POST', '/oauth/clients', body, { by: 'z1-admin', headers: TO_Z1 })).status, 201)
       assert.equal(await api.read('made-in-z1'), undefined)
       assert.equal((await api.read('made-in-z1', { headers: TO_Z1 }))?.['client_id'], 'made-in-z1')
     })
 
-    describe('that administer nothing', () => {
+    describe('without administrator rights', () => {
       let count = 0
       const create = (members: object, request: Parameters<ClientServer['send']>[3] = { by: 'writer' }) => {
         count += 1
@@ -202,7 +202,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('may not change a client with a scope or an authority that they lack', async () => {
+      it('may not change a client with scopes or authorities that they could not give', async () => {
         await create({ client_id: 'powerful', authorities: ['clients.admin'] }, {})
         await create({ client_id: 'busy', scope: ['cloud.read'], redirect_uri: ['https://busy.example/'] }, {})
         for (const id of ['powerful', 'busy']) {
@@ -219,7 +219,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('may change, describe and delete what they could have created, whoever created it', async () => {
+      it('may change and delete clients that they could have created', async () => {
         for (const by of ['root', 'writer'] as const) {
           const body = {
             client_id: `plain-of-${by}`,
@@ -236,12 +236,12 @@ for (const mode of MODES) {
         }
       })
 
-      it('may delete a client with the rights of their own token', async () => {
+      it('may delete a client with the same rights as their token', async () => {
         await create({ client_id: 'equal', authorities: ['clients.write'] }, {})
         assert.equal((await api.send('DELETE', '/oauth/clients/equal', undefined, { by: 'writer' })).status, 200)
       })
 
-      it('have no scopes in another zone, even if a client there has the same id', async () => {
+      it('may not give scopes in another zone', async () => {
         const request = { by: 'z1-writer', headers: TO_Z1 } as const
         for (const scope of ['z1-writer.read', 'taken.scope', 'openid']) {
           const answer = await create({ client_id: 'limited', scope: [scope] }, request)
@@ -252,10 +252,10 @@ for (const mode of MODES) {
         assert.equal(createdBy, undefined)
       })
 
-      it('may be users, who have the rights of the client that they came through', async () => {
+      it('may be users, with the rights of their token', async () => {
         const bearer = await api.userToken()
         assert.equal((await create({ scope: ['web.read', 'clients.write'] }, { bearer })).status, 201)
-        // The client may carry it for others; this user has not got it.
+        // A scope of the client, but not of this user.
         assertInvalid(await create({ scope: ['clients.admin'] }, { bearer }), /^clients\.admin is not an allowed scope/)
         assertInvalid(
           await create({ scope: ['cloud.read'] }, { bearer }),
@@ -264,7 +264,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('pass on who made them', async () => {
+    it('pass their createdBy on to clients they create', async () => {
       const body = {
         client_id: 'child',
         authorized_grant_types: ['client_credentials'],
@@ -281,7 +281,7 @@ for (const mode of MODES) {
       assert.equal((await api.server.store.clients.findMetadata('svc', 'child'))?.createdBy, user?.id)
     })
 
-    it('may not give the authority by which uaa shows a shared secret of the zone', async () => {
+    it('may not give svc.resource in uaa if the zone has a shared secret', async () => {
       const sharing = await startClientServer(mode, { config: keysConfig('HS256') })
       const body = {
         client_id: 'sharing',
@@ -297,7 +297,7 @@ for (const mode of MODES) {
       await sharing.stop()
     })
 
-    it('lose their rights with a deleted client', async () => {
+    it('lose their rights if their client is deleted', async () => {
       const body = {
         client_id: 'brief',
         authorized_grant_types: ['client_credentials'],

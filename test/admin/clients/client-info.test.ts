@@ -15,7 +15,7 @@ const app = {
 }
 
 for (const mode of MODES) {
-  describe(`/clientinfo, ${mode}`, () => {
+  describe(`/clientinfo in ${mode}`, () => {
     let api: ClientServer
     before(async () => {
       api = await startClientServer(mode)
@@ -27,14 +27,14 @@ for (const mode of MODES) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       // Covers any /clientinfo: Authorization: Basic; response: client_id; scope; resource_ids; authorized_grant_types
       // Covers any /clientinfo: response: redirect_uri; authorities
-      it(`describes a client to itself by ${method}`, async () => {
+      it(`returns the authenticated client to ${method}`, async () => {
         const answer = await ask({ method, basic })
         assert.deepEqual([answer.status, answer.json()], [200, app])
       })
     }
 
     // Covers any /clientinfo: `client_id` and `client_secret`
-    it('takes the credentials from a form', async () => {
+    it('accepts credentials in a form', async () => {
       for (const method of ['POST', 'PUT', 'DELETE']) {
         const answer = await ask({ method, form: { client_id: 'app', client_secret: 'app-secret' } })
         assert.deepEqual([answer.status, answer.json()], [200, app])
@@ -42,7 +42,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /clientinfo: response: validities
-    it('reports lifetimes, and leaves out what is empty', async () => {
+    it('returns lifetimes, and omits empty members', async () => {
       const body = {
         client_id: 'timed',
         client_secret: 'timed-secret',
@@ -83,12 +83,12 @@ for (const mode of MODES) {
       })
     }
 
-    it('reads no credentials from the URL', async () => {
+    it('ignores credentials in the query', async () => {
       assert.equal((await ask({ query: { client_id: 'app', client_secret: 'app-secret' } })).status, 401)
       assert.equal((await ask({ query: { format: 'json' }, basic })).status, 200)
     })
 
-    it('refuses a client that is deleted or named in a header for another zone', async () => {
+    it('rejects a deleted client, and a zone header', async () => {
       assert.equal((await ask({ basic, headers: TO_Z1 })).status, 403)
       const body = { client_id: 'brief', client_secret: 's', authorized_grant_types: ['client_credentials'] }
       assert.equal((await api.send('POST', '/oauth/clients', body)).status, 201)
@@ -99,8 +99,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('/clientinfo where the query is read', () => {
-  it('takes credentials from it', async () => {
+describe('/clientinfo with jwt.token.queryString enabled', () => {
+  it('accepts credentials in the query', async () => {
     const api = await startClientServer('uaa', { config: { jwt: { token: { queryString: { enabled: true } } } } })
     try {
       const query = { client_id: 'app', client_secret: 'app-secret' }

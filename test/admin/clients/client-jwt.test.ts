@@ -89,7 +89,7 @@ interface Change {
 const changes: readonly Change[] = [
   // Covers PUT /oauth/clients/{client_id}/clientjwt: jwks_uri
   {
-    name: 'adds an address when nothing else is said',
+    name: 'adds a jwks_uri by default',
     body: { jwks_uri: URI },
     message: ADDED,
     want: { jwksUri: URI },
@@ -109,90 +109,90 @@ const changes: readonly Change[] = [
     want: { jwks: text(key('a')) },
   },
   {
-    name: 'keeps no private half',
+    name: 'does not store private key members',
     body: { jwks: JSON.stringify({ ...key('a'), d: 'x', p: 'y' }) },
     message: ADDED,
     want: { jwks: text(key('a')) },
   },
   {
-    name: 'counts null as absent',
+    name: 'treats null as absent',
     body: { jwks_uri: URI, jwks: null, kid: null, changeMode: null },
     message: ADDED,
     want: { jwksUri: URI },
   },
   {
-    name: 'takes an address before keys',
+    name: 'prefers jwks_uri to jwks',
     body: { jwks_uri: URI, jwks: text(key('a')) },
     message: ADDED,
     want: { jwksUri: URI },
   },
   {
-    name: 'accepts an address on this machine without https',
+    name: 'accepts an http jwks_uri on localhost',
     body: { jwks_uri: 'http://localhost:9000/k' },
     message: ADDED,
     want: { jwksUri: 'http://localhost:9000/k' },
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=ADD
   {
-    name: 'adds keys to keys, and leaves the one that is there',
+    name: 'adds keys, and keeps existing ones',
     before: { jwks: text(key('a', 'old')) },
     body: { jwks: text(key('a', 'new'), key('b')) },
     message: ADDED,
     want: { jwks: text(key('a', 'old'), key('b')) },
   },
   {
-    name: 'does not add keys to an address',
+    name: 'does not add keys to a jwks_uri',
     before: { jwksUri: URI },
     body: { jwks: text(key('a')) },
     message: ADDED,
     want: { jwksUri: URI },
   },
   {
-    name: 'does not add an address to keys',
+    name: 'does not add a jwks_uri to keys',
     before: { jwks: text(key('a')) },
     body: { jwks_uri: URI },
     message: ADDED,
     want: { jwks: text(key('a')) },
   },
   {
-    name: 'adds nothing when nothing is sent',
+    name: 'adds nothing for an empty body',
     before: { jwksUri: URI },
     body: {},
     message: 'No key added',
     want: { jwksUri: URI },
   },
-  { name: 'adds nothing by the name of a key', body: { kid: 'a' }, message: 'No key added', want: {} },
+  { name: 'adds nothing for a kid alone', body: { kid: 'a' }, message: 'No key added', want: {} },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=UPDATE
   {
-    name: 'updates a key of the same name',
+    name: 'updates the key with the same kid',
     before: { jwks: text(key('a', 'old'), key('b')) },
     body: { changeMode: 'UPDATE', jwks: text(key('a', 'new')) },
     message: UPDATED,
     want: { jwks: text(key('a', 'new'), key('b')) },
   },
   {
-    name: 'updates keys by an address',
+    name: 'replaces keys with a jwks_uri',
     before: { jwks: text(key('a')) },
     body: { changeMode: 'UPDATE', jwks_uri: URI },
     message: UPDATED,
     want: { jwksUri: URI },
   },
   {
-    name: 'updates an address by keys',
+    name: 'replaces a jwks_uri with keys',
     before: { jwksUri: URI },
     body: { changeMode: 'UPDATE', jwks: text(key('a')) },
     message: UPDATED,
     want: { jwks: text(key('a')) },
   },
   {
-    name: 'updates what was not there',
+    name: 'adds a jwks_uri by UPDATE',
     body: { changeMode: 'UPDATE', jwks_uri: URI },
     message: UPDATED,
     want: { jwksUri: URI },
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: kid
   {
-    name: 'deletes a key by its name, whatever else is sent',
+    name: 'deletes a key by kid, ignoring other members',
     before: { jwks: text(key('a'), key('b')) },
     body: { changeMode: 'DELETE', kid: 'a', jwks_uri: URI },
     message: DELETED,
@@ -207,49 +207,49 @@ const changes: readonly Change[] = [
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: changeMode=DELETE
   {
-    name: 'deletes the keys that are listed',
+    name: 'deletes the listed keys',
     before: { jwks: text(key('a'), key('b'), key('c')) },
     body: { changeMode: 'DELETE', jwks: text(key('a'), key('c')) },
     message: DELETED,
     want: { jwks: text(key('b')) },
   },
   {
-    name: 'deletes the address',
+    name: 'deletes the jwks_uri',
     before: { jwksUri: URI },
     body: { changeMode: 'DELETE', jwks_uri: URI },
     message: DELETED,
     want: {},
   },
   {
-    name: 'deletes any address',
+    name: 'deletes any jwks_uri by *',
     before: { jwksUri: URI },
     body: { changeMode: 'DELETE', jwks_uri: '*' },
     message: DELETED,
     want: {},
   },
   {
-    name: 'deletes no other address',
+    name: 'does not delete a different jwks_uri',
     before: { jwksUri: URI },
     body: { changeMode: 'DELETE', jwks_uri: `${URI}/` },
     message: 'No key deleted',
     want: { jwksUri: URI },
   },
   {
-    name: 'deletes no key that is unknown',
+    name: 'ignores the deletion of an unknown key',
     before: { jwks: text(key('a')) },
     body: { changeMode: 'DELETE', kid: 'b' },
     message: 'No key deleted',
     want: { jwks: text(key('a')) },
   },
   {
-    name: 'deletes nothing when nothing is sent',
+    name: 'deletes nothing for an empty body',
     before: { jwksUri: URI },
     body: { changeMode: 'DELETE' },
     message: 'No key deleted',
     want: { jwksUri: URI },
   },
   {
-    name: 'deletes nothing where nothing is',
+    name: 'ignores a deletion if there are no keys',
     body: { changeMode: 'DELETE', kid: 'a' },
     message: 'No key deleted',
     want: {},
@@ -266,81 +266,85 @@ const MANY = 'Invalid private_key_jwt: jwk set is empty of exceeds to maximum of
 const list = (count: number): readonly Members[] => Array.from({ length: count }, (_, index) => key(`k${index}`))
 const refused: readonly Refused[] = [
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: cannot be parsed
-  { name: 'keys that are no JSON', body: { jwks: '{' }, description: CANNOT },
-  { name: 'keys that are empty text', body: { jwks: '' }, description: CANNOT },
-  { name: 'keys as an object', body: { jwks: { keys: [key('a')] } }, description: CANNOT },
+  { name: 'invalid JSON as jwks', body: { jwks: '{' }, description: CANNOT },
+  { name: 'an empty string as jwks', body: { jwks: '' }, description: CANNOT },
+  { name: 'jwks as an object', body: { jwks: { keys: [key('a')] } }, description: CANNOT },
   { name: 'keys that are not objects', body: { jwks: '{"keys":[1]}' }, description: CANNOT },
   { name: 'a symmetric key', body: { jwks: JSON.stringify({ kty: 'oct', k: 'AAAA', kid: 'a' }) }, description: CANNOT },
-  { name: 'a key without a type', body: { jwks: '{"kid":"a"}' }, description: CANNOT },
-  { name: 'no keys', body: { jwks: '{"keys":[]}' }, description: MANY },
+  { name: 'a key without kty', body: { jwks: '{"kid":"a"}' }, description: CANNOT },
+  { name: 'an empty list of keys', body: { jwks: '{"keys":[]}' }, description: MANY },
   { name: 'eleven keys', body: { jwks: text(...list(11)) }, description: MANY },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: number of keys
-  { name: 'a key too many beside those that are there', body: { jwks: text(...list(10)) }, description: MANY },
+  { name: 'ten keys beside an existing one', body: { jwks: text(...list(10)) }, description: MANY },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: kid required
   {
-    name: 'a key without a name',
+    name: 'a key without a kid',
     body: { jwks: JSON.stringify({ kty: 'RSA' }) },
     description: 'Invalid private_key_jwt: kid is required attribute',
   },
   ...['', ' '].map(kid => ({
-    name: `a key with the name ${JSON.stringify(kid)}`,
+    name: `a key with the kid ${JSON.stringify(kid)}`,
     body: { jwks: JSON.stringify(key(kid)) },
     description: 'Invalid private_key_jwt: kid is required attribute',
   })),
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: duplicate kid
   {
-    name: 'two keys of one name',
+    name: 'two keys with the same kid',
     body: { jwks: text(key('x'), key('x')) },
     description: 'Invalid private_key_jwt: duplicate kid in JWKSet not allowed',
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: not absolute
   {
-    name: 'a relative address',
+    name: 'a relative jwks_uri',
     body: { jwks_uri: '/keys' },
     description: 'Invalid private_key_jwt: jwks_uri must be an absolute URL',
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: scheme
   {
-    name: 'another scheme',
+    name: 'a jwks_uri with another scheme',
     body: { jwks_uri: 'ftp://a.example/' },
     description: 'Invalid private_key_jwt: jwks_uri must be either using https or http',
   },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: http not on localhost
   {
-    name: 'http elsewhere',
+    name: 'an http jwks_uri that is not on localhost',
     body: { jwks_uri: 'http://a.example/' },
     description: 'Invalid private_key_jwt: jwks_uri with http is not on localhost',
   },
-  { name: 'no address', body: { jwks_uri: 'https://a b' }, description: 'Client jwt configuration with invalid URI' },
+  {
+    name: 'a malformed jwks_uri',
+    body: { jwks_uri: 'https://a b' },
+    description: 'Client jwt configuration with invalid URI',
+  },
   // Covers PUT /oauth/clients/{client_id}/clientjwt: error: invalid URI
   {
-    name: 'an address that is not a string',
+    name: 'a jwks_uri that is not a string',
     body: { jwks_uri: 5 },
     description: 'Client jwt configuration with invalid URI',
   },
   {
-    name: 'a name that is not a string',
+    name: 'a kid that is not a string',
     body: { changeMode: 'DELETE', kid: 5 },
     description: 'Invalid jwt configuration configuration',
   },
-  { name: 'keys to delete that are none', body: { changeMode: 'DELETE', jwks: 'x' }, description: CANNOT },
+  { name: 'invalid jwks to delete', body: { changeMode: 'DELETE', jwks: 'x' }, description: CANNOT },
   {
-    name: 'another change',
+    name: 'an unknown changeMode',
     body: { changeMode: 'REPLACE', jwks_uri: URI },
     description: 'Invalid jwt configuration configuration',
   },
   {
-    name: 'a change in another case',
+    name: 'a changeMode in lower case',
     body: { changeMode: 'add', jwks_uri: URI },
     description: 'Invalid jwt configuration configuration',
   },
   {
-    name: 'a change that is not a string',
+    name: 'a changeMode that is not a string',
     body: { changeMode: 1, jwks_uri: URI },
     description: 'Invalid jwt configuration configuration',
   },
   {
-    name: 'an update by nothing',
+    name: 'an empty UPDATE',
     body: { changeMode: 'UPDATE' },
     description: 'Invalid jwt configuration configuration',
   },
@@ -359,16 +363,16 @@ interface CredentialChange {
   readonly name: string
   readonly before: readonly JwtCredential[]
   readonly body: Members
-  /** The message and the entries afterwards, or the description of the refusal. */
+  /** The message and the resulting entries, or the error description. */
   readonly want: readonly [message: string, after: readonly JwtCredential[]] | string
 }
 const credentialChanges: readonly CredentialChange[] = [
   // Covers PUT /oauth/clients/{client_id}/clientjwt: iss; sub; aud
   { name: 'adds an entry', before: [], body: entry, want: [ADDED_ENTRY, [entry]] },
-  { name: 'adds one beside another', before: [entry], body: another, want: [ADDED_ENTRY, [entry, another]] },
-  { name: 'adds one that is there', before: [entry], body: entry, want: [ADDED_ENTRY, [entry]] },
+  { name: 'adds a second entry', before: [entry], body: another, want: [ADDED_ENTRY, [entry, another]] },
+  { name: 'accepts an entry that exists', before: [entry], body: entry, want: [ADDED_ENTRY, [entry]] },
   {
-    name: 'counts null as absent beside an entry',
+    name: 'treats null as absent beside an entry',
     before: [],
     body: { ...entry, aud: null, jwks: null, jwks_uri: null, kid: null },
     want: [ADDED_ENTRY, [entry]],
@@ -380,13 +384,13 @@ const credentialChanges: readonly CredentialChange[] = [
     want: [UPDATED_ENTRY, [{ ...entry, aud: 'b' }, another]],
   },
   {
-    name: 'adds an entry that is not there yet by an update',
+    name: 'adds a new entry by UPDATE',
     before: [],
     body: { ...entry, changeMode: 'UPDATE' },
     want: [UPDATED_ENTRY, [entry]],
   },
   {
-    name: 'deletes an entry, whatever its audience',
+    name: 'deletes an entry regardless of its audience',
     before: [entry, another],
     body: { ...another, aud: undefined, changeMode: 'DELETE' },
     want: [DELETED_ENTRY, [entry]],
@@ -398,13 +402,13 @@ const credentialChanges: readonly CredentialChange[] = [
     want: [DELETED_ENTRY, []],
   },
   {
-    name: 'deletes every entry',
+    name: 'deletes all entries by *',
     before: [entry, another],
     body: { iss: '*', sub: '*', changeMode: 'DELETE' },
     want: [DELETED_ENTRY, []],
   },
   {
-    name: 'deletes no other entry',
+    name: 'does not delete by a wildcard issuer alone',
     before: [entry],
     body: { ...entry, iss: '*', changeMode: 'DELETE' },
     want: ['No key deleted', [entry]],
@@ -428,7 +432,7 @@ const credentialChanges: readonly CredentialChange[] = [
     want: 'Invalid jwt configuration configuration',
   },
   {
-    name: 'refuses an entry with another change',
+    name: 'refuses an entry with an unknown changeMode',
     before: [],
     body: { ...entry, changeMode: 'REPLACE' },
     want: 'Invalid jwt configuration configuration',
@@ -450,7 +454,7 @@ const credentialChanges: readonly CredentialChange[] = [
 
 for (const mode of MODES) {
   // Covers audit trail: ClientJwtChangeSuccess
-  describe(`PUT /oauth/clients/{client_id}/clientjwt, ${mode}`, () => {
+  describe(`PUT /oauth/clients/{client_id}/clientjwt in ${mode}`, () => {
     let server: TestServer
     let admin: string
     before(async () => {
@@ -526,12 +530,12 @@ for (const mode of MODES) {
       assert.equal((await put(server, 'app', 'jwks_uri=https://a.example', { bearer: admin, headers })).status, 400)
     })
 
-    it('refuses a body without end', async () => {
+    it('rejects a body of 70 kB', async () => {
       assert.equal((await put(server, 'app', { jwks: 'x'.repeat(70_000) }, { bearer: admin })).status, 413)
     })
 
     // Covers PUT /oauth/clients/{client_id}/clientjwt: error: not found
-    it('answers 404 for a client that does not exist, and keeps its name out of the trail', async () => {
+    it('answers 404 for unknown clients, without their id in the audit log', async () => {
       for (const id of ['nobody', 'APP', '../app', '%', 'a\0b']) {
         const answer = await put(server, id, { jwks_uri: URI }, { bearer: admin })
         assertNotFound(answer, mode)
@@ -542,14 +546,14 @@ for (const mode of MODES) {
     })
 
     for (const id of ['admin', 'clients-admin', 'zone-admin']) {
-      it(`is for ${id}`, async () => {
+      it(`allows ${id}`, async () => {
         const answer = await put(server, 'app', { jwks_uri: URI }, { bearer: await tokenOf(server, id) })
         assert.equal(answer.status, 200, answer.text)
       })
     }
 
     // Covers PUT /oauth/clients/{client_id}/clientjwt: error: another client
-    it('is for a trusted client that changes itself, and for no other client', async () => {
+    it('allows a trusted client to change only itself', async () => {
       const bearer = await tokenOf(server, 'trusted')
       assert.equal((await put(server, 'trusted', { jwks_uri: URI }, { bearer })).status, 200)
       for (const other of ['app', 'nobody', 'TRUSTED']) {
@@ -565,14 +569,14 @@ for (const mode of MODES) {
       assert.deepEqual(await keysOf(server), {})
     })
 
-    it('is not for a user who came through a trusted client', async () => {
+    it('rejects users of a trusted client', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const basic = ['web-trusted', 'web-trusted-secret'] as const
       const { access_token: bearer } = tokensOf(await server.token(form, { basic }))
       assert.equal((await put(server, 'web-trusted', { jwks_uri: URI }, { bearer })).status, 400)
     })
 
-    it('is refused to others, with the required scopes', async () => {
+    it('rejects other callers, naming the required scopes', async () => {
       for (const id of ['reader', 'service', 'foreign-zone-admin']) {
         const answer = await put(server, id, { jwks_uri: URI }, { bearer: await tokenOf(server, id) })
         assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
@@ -590,19 +594,19 @@ for (const mode of MODES) {
       assert.deepEqual(await keysOf(server), {})
     })
 
-    it('stays in the zone of the token', async () => {
+    it('is limited to the zone of the token', async () => {
       const foreign = await tokenOf(server, 'admin', { host: HOST_OF_Z1 })
       assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: foreign })).status, 401)
       assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: admin, host: HOST_OF_Z1 })).status, 401)
       assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: foreign, host: HOST_OF_Z1 })).status, 200)
       assert.deepEqual(await keysOf(server), {})
       assert.equal((await server.store.clients.find('z1', 'app'))?.jwksUri, URI)
-      // A name that means something in the default zone only.
+      // Effective in the default zone only.
       const pretender = await tokenOf(server, 'pretender', { host: HOST_OF_Z1 })
       assert.equal((await put(server, 'app', { jwks_uri: URI }, { bearer: pretender, host: HOST_OF_Z1 })).status, 403)
     })
 
-    it('takes effect at once', async () => {
+    it('deletes keys at once', async () => {
       await changeClient(server, 'app', { jwksUri: URI })
       const bearer = await tokenOf(server, 'clients-admin')
       await put(server, 'app', { changeMode: 'DELETE', jwks_uri: '*' }, { bearer })
@@ -612,8 +616,8 @@ for (const mode of MODES) {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`changes of keys at the same moment, ${kind}`, () => {
-    it('are all kept, whichever process makes them', async () => {
+  describe(`Concurrent changes of client keys on ${kind}`, () => {
+    it('are all stored, even by different processes', async () => {
       const database = await freshDatabase(kind)
       const first = await startServer({ database: database.url, config: { bootstrap } })
       const second = await startServer({ database: database.url, config: { bootstrap }, clock: first.clock })
@@ -624,7 +628,7 @@ for (const kind of DATABASE_KINDS) {
         )
         assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
         const { after: kept } = (await first.store.clients.changeKeys('svc', 'app', keys => keys)) ?? {}
-        const { keys } = JSON.parse(kept?.jwks ?? '{}') as { keys: readonly Members[] } // the text that is kept
+        const { keys } = JSON.parse(kept?.jwks ?? '{}') as { keys: readonly Members[] } // the stored JSON
         assert.deepEqual(
           keys.map(({ kid }) => kid).toSorted((a, b) => String(a).localeCompare(String(b))),
           list(10).map(({ kid }) => kid),

@@ -14,13 +14,13 @@ const code = { authorized_grant_types: ['authorization_code'], redirect_uri: ['h
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const GRANTS =
   'Must be one of: [authorization_code, implicit, password, client_credentials, refresh_token, user_token, urn:ietf:params:oauth:grant-type:saml2-bearer, urn:ietf:params:oauth:grant-type:jwt-bearer]'
-/** What `standard` names besides (row N1). */
+/** Additional grants in `standard` (row N1). */
 const FURTHER_GRANTS =
   ', urn:ietf:params:oauth:grant-type:device_code, urn:ietf:params:oauth:grant-type:token-exchange]'
 const KEY = { kty: 'RSA', kid: 'a', n: 'n', e: 'AQAB' }
 
-/** What every record has that says nothing of it. */
-const usual = {
+/** Defaults of every record. */
+const DEFAULTS = {
   scope: ['svc.none'],
   resource_ids: ['none'],
   authorities: ['svc.none'],
@@ -31,7 +31,7 @@ const usual = {
 const created: readonly { name: string; body: Members; want: Members }[] = [
   // Covers Client record: client_id; authorized_grant_types; redirect_uri; scope; authorities; name
   {
-    name: 'a client by lists',
+    name: 'a client with lists as arrays',
     body: { ...code, scope: ['openid', 'shop.read'], authorities: ['svc.resource'], name: 'Shop' },
     want: {
       authorized_grant_types: ['authorization_code', 'refresh_token'],
@@ -42,7 +42,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
-    name: 'a client with lifetimes in digits, as uaac sends them',
+    name: 'a client with lifetimes as strings, like uaac',
     body: { ...code, access_token_validity: '600', refresh_token_validity: '2147483647' },
     want: {
       authorized_grant_types: ['authorization_code', 'refresh_token'],
@@ -52,7 +52,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
-    name: 'a client with the lifetimes of the server, whatever the zone’s',
+    name: 'a client with lifetimes of -1',
     body: { ...code, access_token_validity: -1, refresh_token_validity: '-1' },
     want: {
       authorized_grant_types: ['authorization_code', 'refresh_token'],
@@ -62,7 +62,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
-    name: 'a client with empty lifetimes, as uaac -i sends them',
+    name: 'a client with empty lifetimes, like uaac -i',
     body: { ...code, access_token_validity: '', refresh_token_validity: '' },
     want: {
       authorized_grant_types: ['authorization_code', 'refresh_token'],
@@ -70,7 +70,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     },
   },
   {
-    name: 'a client by texts',
+    name: 'a client with lists as strings',
     body: {
       authorized_grant_types: 'password, implicit',
       redirect_uri: 'https://a.example/ https://b.example/',
@@ -126,7 +126,7 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
   },
   // Covers Client record: resource_ids; client_jwt_config
   {
-    name: 'a member that only the server sets',
+    name: 'a client, ignoring read-only members',
     body: {
       authorized_grant_types: ['password'],
       resource_ids: ['all'],
@@ -139,17 +139,17 @@ const created: readonly { name: string; body: Members; want: Members }[] = [
     want: { authorized_grant_types: ['password', 'refresh_token'] },
   },
   {
-    name: 'a client that approves everything',
+    name: 'a client with autoapprove: true',
     body: { authorized_grant_types: ['password'], autoapprove: true },
     want: { authorized_grant_types: ['password', 'refresh_token'], autoapprove: ['true'] },
   },
   {
-    name: 'a client whose authorities are split like scopes, so that none hides in another',
+    name: 'a client with authorities split at spaces, like scopes',
     body: { authorized_grant_types: ['password'], authorities: ['a clients.admin'] },
     want: { authorized_grant_types: ['password', 'refresh_token'], authorities: ['a', 'clients.admin'] },
   },
   {
-    name: 'a client with an id in any letters',
+    name: 'a client with special characters in the id',
     body: { client_id: 'läden & co:%20', authorized_grant_types: ['password'] },
     want: { client_id: 'läden & co:%20', authorized_grant_types: ['password', 'refresh_token'] },
   },
@@ -162,8 +162,8 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
   // Covers Client validation: error: bad characters
   { name: 'a slash in the id', body: { client_id: 'a/b' }, description: /^Not allowed characters: / },
   { name: 'a backslash in the id', body: { client_id: 'a\\b' }, description: /^Not allowed characters: / },
-  { name: 'an id that stands for the path itself', body: { client_id: '.' }, description: /^Not allowed: / },
-  { name: 'an id that stands for the path above', body: { client_id: '..' }, description: /^Not allowed: / },
+  { name: 'the id .', body: { client_id: '.' }, description: /^Not allowed: / },
+  { name: 'the id ..', body: { client_id: '..' }, description: /^Not allowed: / },
   { name: 'a line break in the id', body: { client_id: 'a\nb' }, description: /^Not allowed characters: / },
   { name: 'an id that is too long', body: { client_id: 'x'.repeat(256) }, description: /at most 255 characters/ },
   // Covers Client validation: error: no redirect URI
@@ -196,13 +196,13 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     mode: 'standard',
   },
   {
-    name: 'a redirect URI of other letters',
+    name: 'a non-ASCII redirect URI',
     body: { redirect_uri: ['https://a.example/läden'] },
     description: /^One of the redirect_uri is invalid/,
     mode: 'standard',
   },
   {
-    name: 'a redirect URI that browsers read in another way',
+    name: 'a redirect URI that browsers parse differently',
     body: { redirect_uri: ['https://a.example\\@b.example/'] },
     description: /^One of the redirect_uri is invalid/,
     mode: 'standard',
@@ -213,12 +213,12 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     description: /^One of the redirect_uri is invalid/,
   },
   {
-    name: 'a redirect URI that is a program',
+    name: 'a javascript: redirect URI',
     body: { redirect_uri: ['javascript:alert(1)'] },
     description: /^One of the redirect_uri is invalid: javascript:alert\(1\)/,
   },
   {
-    name: 'a redirect URI that is a document',
+    name: 'a data: redirect URI',
     body: { redirect_uri: ['data:text/html,x'] },
     description: /^One of the redirect_uri is invalid/,
   },
@@ -290,7 +290,7 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     body: { authorized_grant_types: ['password'], client_secret: '', secondary_client_secret: 's' },
     description: 'The first of two secrets must not be empty',
   },
-  { name: 'keys that are an empty object', body: { jwks: {} }, description: /kid is required attribute/ },
+  { name: 'an empty object as jwks', body: { jwks: {} }, description: /kid is required attribute/ },
   {
     name: 'a private key',
     body: { jwks: JSON.stringify({ ...KEY, d: 'private' }) },
@@ -307,20 +307,20 @@ const invalid: readonly { name: string; body: Members; description: string | Reg
     description: 'Client jwt configuration cannot be parsed',
   },
   // Covers Client validation: error: unusable jwks
-  { name: 'keys that are no JSON', body: { jwks: '{' }, description: 'Client jwt configuration cannot be parsed' },
+  { name: 'invalid JSON as jwks', body: { jwks: '{' }, description: 'Client jwt configuration cannot be parsed' },
   {
-    name: 'a key without a name',
+    name: 'a key without a kid',
     body: { jwks: '{"kty":"RSA"}' },
     description: 'Invalid private_key_jwt: kid is required attribute',
   },
   {
-    name: 'a relative address of keys',
+    name: 'a relative jwks_uri',
     body: { jwks_uri: 'keys' },
     description: 'Invalid private_key_jwt: jwks_uri must be an absolute URL',
   },
 ]
 
-/** Every member of the record, and what it must not be. */
+/** Invalid values of every member. */
 const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
   client_id: [5, true, [], {}, ['x'], 'nul\0', '\ud800'],
   client_secret: [5, true, [], {}, 'nul\0', '\ud800'],
@@ -345,7 +345,7 @@ const BAD_TYPES: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 for (const mode of MODES) {
-  describe(`clients, ${mode}`, () => {
+  describe(`Clients in ${mode}`, () => {
     let api: ClientServer
     let count = 0
     const newId = (): string => `shop-${(count += 1)}`
@@ -369,18 +369,18 @@ for (const mode of MODES) {
 
     describe('POST /oauth/clients', () => {
       for (const { name, body, want } of created) {
-        it(`makes ${name}`, async () => {
+        it(`creates ${name}`, async () => {
           const id = newId()
           const answer = await post({ client_id: id, ...body })
           assert.equal(answer.status, 201, answer.text)
           const { lastModified, ...record } = answer.json()
           assert.equal(lastModified, api.server.clock.now().getTime())
-          assert.deepEqual(record, { client_id: id, ...usual, ...want })
+          assert.deepEqual(record, { client_id: id, ...DEFAULTS, ...want })
           assert.deepEqual(await api.read(record['client_id']), record)
         })
       }
 
-      it('makes every valid client as it is documented, and says the same of it later', async () => {
+      it('creates any valid client as documented, and returns it unchanged later', async () => {
         const property = fc.asyncProperty(clientRecords, async json => {
           const id = `${newId()} ${String(json['client_id'])}`.slice(0, 200)
           const answer = await post({ ...json, client_id: id })
@@ -398,7 +398,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: client_secret; secondary_client_secret
-      it('accepts both secrets, and shows neither', async () => {
+      it('accepts both secrets, and returns neither', async () => {
         const id = await make({
           authorized_grant_types: ['client_credentials'],
           client_secret: 'first-own',
@@ -412,7 +412,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: jwks_uri; jwks
-      it('keeps keys, and shows none', async () => {
+      it('stores keys, and does not return them', async () => {
         const id = await make({ jwks: JSON.stringify(KEY) })
         assert.equal((await kept(id)).jwks, JSON.stringify({ keys: [KEY] }))
         assert.doesNotMatch((await api.send('GET', `/oauth/clients/${id}`)).text, /jwks|AQAB/)
@@ -421,29 +421,29 @@ for (const mode of MODES) {
         assert.deepEqual([jwks, jwksUri], [undefined, 'https://a.example/keys'])
       })
 
-      it('keeps an empty secret, which every caller has', async () => {
+      it('stores an empty secret', async () => {
         const id = await make({ authorized_grant_types: ['password'], client_secret: '' })
         assert.equal((await kept(id)).secrets[0]?.empty, true)
       })
 
-      it('names the members that a refused client spells as in RFC 7591, in standard (M14)', async () => {
+      it('suggests the supported names for members of RFC 7591 in standard (M14)', async () => {
         const names = { grant_types: ['authorization_code'], redirect_uris: ['https://a.example/'] }
-        const told = 'authorization_code grant type requires at least one redirect URL.'
+        const message = 'authorization_code grant type requires at least one redirect URL.'
         const hint =
           ' grant_types is not supported; use authorized_grant_types. redirect_uris is not supported; use redirect_uri.'
         const answer = await post({ client_id: newId(), ...code, redirect_uri: [], ...names })
-        assertInvalid(answer, mode === 'standard' ? told + hint : told)
+        assertInvalid(answer, mode === 'standard' ? message + hint : message)
       })
 
-      it('says what a redirect URI must be, in standard (M14)', async () => {
-        const told = 'One of the redirect_uri is invalid: shop'
+      it('describes valid redirect URIs in standard (M14)', async () => {
+        const message = 'One of the redirect_uri is invalid: shop'
         const rule = '; it must be an absolute URI of ASCII characters without * and #, which is compared exactly'
         const answer = await post({ client_id: newId(), ...code, redirect_uri: ['shop'] })
-        assertInvalid(answer, mode === 'standard' ? told + rule : told)
+        assertInvalid(answer, mode === 'standard' ? message + rule : message)
       })
 
       for (const { name, body, description, mode: only = mode } of invalid) {
-        it(`${only === mode ? 'refuses' : 'takes'} ${name}`, async () => {
+        it(`${only === mode ? 'rejects' : 'accepts'} ${name}`, async () => {
           const id = newId()
           const answer = await post({ client_id: id, ...code, ...body })
           if (only !== mode) return assert.equal(answer.status, 201, answer.text)
@@ -458,7 +458,7 @@ for (const mode of MODES) {
       }
 
       for (const [key, values] of Object.entries(BAD_TYPES)) {
-        it(`refuses what cannot be ${key}, in each way of writing it`, async () => {
+        it(`rejects invalid values of ${key} at every endpoint`, async () => {
           const id = await make()
           const before = await api.read(id)
           for (const value of values) {
@@ -473,7 +473,7 @@ for (const mode of MODES) {
               if (key !== 'client_id') assert.equal(await api.read(body.client_id), undefined)
             }
             assertInvalid(await put(id, { ...code, [key]: value }), /./)
-            if (key === 'client_id') continue // it names a client that is not there
+            if (key === 'client_id') continue // it would name an unknown client
             const update = { client_id: id, ...code, action: 'update', [key]: value }
             assertInvalid(await post([update], '/oauth/clients/tx/modify'), /./)
             assert.deepEqual(await api.read(id), before)
@@ -483,7 +483,7 @@ for (const mode of MODES) {
 
       // Covers error body families: E3 exception
       // Covers POST /oauth/clients: error: already exists
-      it('refuses a client that is there, no matter who made it, and leaves it alone', async () => {
+      it('rejects an existing client id', async () => {
         const id = await make({ name: 'first' })
         const before = await api.read(id)
         for (const path of ['/oauth/clients', '/oauth/clients/restricted']) {
@@ -496,7 +496,7 @@ for (const mode of MODES) {
         assert.deepEqual(await api.read(id), before)
       })
 
-      it('makes one client of two requests at once', async () => {
+      it('creates a client once if requests are concurrent', async () => {
         const id = newId()
         const answers = await Promise.all([1, 2, 3].map(name => post({ client_id: id, ...code, name: `${name}` })))
         assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409', '409'])
@@ -518,13 +518,13 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses a body of a hundred kilobytes', async () => {
+      it('rejects a body of 100 kB', async () => {
         const body = { client_id: newId(), ...code, name: 'x'.repeat(100_000) }
         assert.equal((await post(body)).status, 413)
         assert.equal((await put('app', body)).status, 413)
       })
 
-      it('notes who made the client, through whichever client', async () => {
+      it('stores the user who created the client', async () => {
         const ofUser = newId()
         const bearer = await api.userToken()
         const body = { client_id: ofUser, authorized_grant_types: ['client_credentials'], client_secret: 'secret' }
@@ -536,7 +536,7 @@ for (const mode of MODES) {
       })
 
       // Covers audit trail: ClientCreateSuccess
-      it('records in the audit trail who made what', async () => {
+      it('records the caller and the client in the audit log', async () => {
         const id = await make({ scope: ['a'] })
         const { type, principal, clientId, zoneId, data } = api.server.events.at(-1) ?? {}
         assert.deepEqual([type, principal, clientId, zoneId], ['ClientCreateSuccess', id, 'root', 'svc'])
@@ -546,10 +546,10 @@ for (const mode of MODES) {
 
     describe('GET /oauth/clients/{client_id}', () => {
       // Covers GET /oauth/clients/{client_id}: response: client
-      it('reads one client', async () => {
+      it('returns the client', async () => {
         assert.deepEqual(await api.read('app'), {
           client_id: 'app',
-          ...usual,
+          ...DEFAULTS,
           name: 'The application',
           authorized_grant_types: ['authorization_code', 'refresh_token', 'password'],
           scope: ['openid', 'profile', 'email', 'cloud.read', 'cloud.write'],
@@ -603,7 +603,7 @@ for (const mode of MODES) {
         ],
       ] as const) {
         // Covers PUT /oauth/clients/{client_id}: rule: absent or empty keeps the stored value
-        it(`keeps lists and lifetimes where they are ${name}`, async () => {
+        it(`keeps lists and lifetimes that are ${name}`, async () => {
           const id = await make(full)
           const before = await api.read(id)
           const answer = await put(id, empty)
@@ -614,7 +614,7 @@ for (const mode of MODES) {
 
       for (const autoapprove of [true, ['a']]) {
         // Covers PUT /oauth/clients/{client_id}: rule: false revokes autoapprove
-        it(`revokes automatic approval of ${String(autoapprove)} by false`, async () => {
+        it(`clears autoapprove ${String(autoapprove)} on false`, async () => {
           const id = await make({ ...full, autoapprove })
           const answer = await put(id, { autoapprove: false })
           assert.deepEqual([answer.status, answer.json()['autoapprove']], [200, []], answer.text)
@@ -623,7 +623,7 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /oauth/clients/{client_id}: body
-      it('replaces what is given, and lays attributes over those that are there', async () => {
+      it('replaces the given members, and merges additional attributes', async () => {
         const id = await make(full)
         const change = {
           scope: ['b', 'c'],
@@ -643,10 +643,10 @@ for (const mode of MODES) {
         const { lastModified: _, ...record } = answer.json()
         assert.deepEqual(record, {
           client_id: id,
-          ...usual,
+          ...DEFAULTS,
           ...change,
           authorized_grant_types: ['password', 'refresh_token'],
-          autoapprove: [], // what was approved is not in the scope any more
+          autoapprove: [], // the approved scope was removed
           allowpublic: true,
           note: { a: 1 },
         })
@@ -654,7 +654,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /oauth/clients/{client_id}: rule: null removes an attribute
-      it('removes an attribute that is null, and allowpublic that is false', async () => {
+      it('removes attributes on null, and allowpublic on false', async () => {
         const id = await make(full)
         const gone = { name: null, allowedproviders: null, required_user_groups: null, token_salt: null, note: null }
         assert.equal((await put(id, { ...gone, allowpublic: false })).status, 200)
@@ -667,7 +667,7 @@ for (const mode of MODES) {
       })
 
       // Covers Client record: createdwith; lastModified
-      it('leaves secrets, dates of making and what only the server says alone, and keys unless it has others', async () => {
+      it('keeps secrets, creation date, read-only members and, if null is sent, keys', async () => {
         const id = await make({ client_secret: 'secret', jwks: JSON.stringify(KEY) })
         const before = await kept(id)
         await api.server.store.clients.update('svc', { ...before, createdWith: 'zones.write' })
@@ -715,7 +715,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('needs no secret again of a client that has one', async () => {
+      it('does not require the secret of a client that has one', async () => {
         const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
         assert.equal((await put(id, { authorized_grant_types: ['client_credentials', 'password'] })).status, 200)
       })
@@ -728,7 +728,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('changes nothing after a concurrent change', async () => {
+      it('answers 409 after a concurrent change', async () => {
         const id = await make()
         changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
         assertInvalid(await put(id, { scope: ['mine'] }), `The client ${id} was changed concurrently`, 409)
@@ -736,14 +736,14 @@ for (const mode of MODES) {
         assert.deepEqual([record?.['name'], record?.['scope']], ['Other', ['svc.none']])
       })
 
-      it('changes nothing after a concurrent deletion', async () => {
+      it('answers 409 after a concurrent deletion', async () => {
         const id = await make()
         changeConcurrently(api.server, () => api.send('DELETE', `/oauth/clients/${id}`))
         assertInvalid(await put(id, { name: 'mine' }), `The client ${id} was changed concurrently`, 409)
         assert.equal(await api.read(id), undefined)
       })
 
-      it('lets one of several changes at once win, and refuses the others', async () => {
+      it('rejects conflicting concurrent changes with 409', async () => {
         const id = await make()
         const answers = await Promise.all(['a', 'b', 'c'].map(name => put(id, { name })))
         const winners = answers.filter(({ status }) => status === 200)
@@ -756,7 +756,7 @@ for (const mode of MODES) {
         assert.ok(winners.some(winner => winner.json()['name'] === name))
       })
 
-      it('makes tokens worthless by another salt', async () => {
+      it('revokes tokens if token_salt changes', async () => {
         const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
         const basic = [id, 'secret'] as const
         const { access_token: token } = tokensOf(
@@ -769,7 +769,7 @@ for (const mode of MODES) {
       })
 
       // Covers audit trail: ClientUpdateSuccess
-      it('is recorded in the audit trail', async () => {
+      it('is recorded in the audit log', async () => {
         const id = await make()
         await put(id, { scope: ['a'] })
         const { type, principal, data } = api.server.events.at(-1) ?? {}
@@ -781,7 +781,7 @@ for (const mode of MODES) {
     describe('DELETE /oauth/clients/{client_id}', () => {
       // Covers audit trail: ClientDeleteSuccess; ClientApprovalsDeleted
       // Covers DELETE /oauth/clients/{client_id}: response: deleted client; error: not found
-      it('deletes the client with its tokens and approvals, and answers what it was', async () => {
+      it('deletes the client with its tokens and approvals, and returns it', async () => {
         const { store, clock } = api.server
         const id = await make({ authorized_grant_types: ['client_credentials'], client_secret: 'secret' })
         const record = await api.read(id)
@@ -813,7 +813,7 @@ for (const mode of MODES) {
         assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { headers })).status, 200)
       })
 
-      it('deletes once of two requests at once', async () => {
+      it('deletes once if requests are concurrent', async () => {
         const id = await make()
         const answers = await Promise.all([1, 2].map(() => api.send('DELETE', `/oauth/clients/${id}`)))
         const statuses = answers.map(({ status }) => `${status}`).toSorted()
@@ -823,7 +823,7 @@ for (const mode of MODES) {
 
     describe('/oauth/clients/restricted', () => {
       // Covers GET /oauth/clients/restricted: response: restricted scopes
-      it('lists what is restricted', async () => {
+      it('lists restricted scopes', async () => {
         const list = (await api.send('GET', '/oauth/clients/restricted')).json<readonly string[]>()
         assert.equal(list.length, 31)
         assert.deepEqual(list.slice(0, 3), ['zones.read', 'zones.write', 'zones.*.admin'])
@@ -832,7 +832,7 @@ for (const mode of MODES) {
 
       // Covers POST /oauth/clients/restricted: body
       // Covers PUT /oauth/clients/restricted/{client_id}: body
-      it('makes and changes a client without restricted scopes', async () => {
+      it('creates and changes a client without restricted scopes', async () => {
         const id = newId()
         const body = { client_id: id, ...code, scope: ['openid'], authorities: ['svc.resource'] }
         assert.equal((await post(body, '/oauth/clients/restricted')).status, 201)
@@ -841,7 +841,7 @@ for (const mode of MODES) {
         assert.deepEqual([answer.status, answer.json()['scope']], [200, ['profile']])
       })
 
-      it('takes no second secret there', async () => {
+      it('rejects a second secret', async () => {
         const body = { client_id: newId(), ...code, secondary_client_secret: 's' }
         assertInvalid(await post(body, '/oauth/clients/restricted'), 'secondary_client_secret is not allowed here')
       })
@@ -871,8 +871,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('clients in a file', () => {
-  it('lose none of many changes at once that were accepted', async () => {
+describe('Clients in an SQLite file', () => {
+  it('keep all accepted concurrent changes', async () => {
     const database = await freshDatabase('sqlite')
     const api = await startClientServer('standard', { database: database.url })
     try {

@@ -1,4 +1,4 @@
-// Clients that prove themselves by keys, made and changed through the client API like those of the configuration file.
+// Clients that authenticate with keys or trusted JWTs, created and changed by the client API.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -16,14 +16,14 @@ const first = await pair()
 const second = await pair()
 const actsItself = { authorized_grant_types: ['client_credentials'], authorities: ['jobs.run'] }
 
-/** Where a client can be made, and what is sent there. */
-const MAKING: readonly (readonly [path: string, body: (client: object) => unknown])[] = [
+/** Endpoints that create a client, with their bodies. */
+const CREATING: readonly (readonly [path: string, body: (client: object) => unknown])[] = [
   ['/oauth/clients', client => client],
   ['/oauth/clients/restricted', client => client],
   ['/oauth/clients/tx', client => [client]],
   ['/oauth/clients/tx/modify', client => [{ ...client, action: 'add' }]],
 ]
-/** Where it can be changed. */
+/** Endpoints that change a client, with their bodies. */
 const CHANGING: readonly (readonly [method: string, path: string, body: (client: object) => unknown])[] = [
   ['PUT', '/oauth/clients/{id}', client => client],
   ['PUT', '/oauth/clients/restricted/{id}', client => client],
@@ -33,7 +33,7 @@ const CHANGING: readonly (readonly [method: string, path: string, body: (client:
 ]
 
 for (const mode of MODES) {
-  describe(`keys in the records of clients, ${mode}`, () => {
+  describe(`Client keys in ${mode}`, () => {
     let api: ClientServer
     let count = 0
     before(async () => {
@@ -63,8 +63,8 @@ for (const mode of MODES) {
       return (await api.server.token(form)).status
     }
 
-    for (const [path, body] of MAKING) {
-      it(`are enough without a secret at POST ${path}, as an object and as text`, async () => {
+    for (const [path, body] of CREATING) {
+      it(`replace a secret at POST ${path}, as an object or a string`, async () => {
         for (const jwks of [{ keys: [first.jwk] }, first.jwk, JSON.stringify({ keys: [first.jwk] })]) {
           const client_id = newId()
           const answer = await api.send('POST', path, body({ client_id, ...actsItself, jwks }))
@@ -75,7 +75,7 @@ for (const mode of MODES) {
         }
       })
 
-      it(`may be at an address at POST ${path}`, async () => {
+      it(`can be set by jwks_uri at POST ${path}`, async () => {
         const client_id = newId()
         const jwks_uri = 'https://keys.example/set'
         const answer = await api.send('POST', path, body({ client_id, ...actsItself, jwks_uri }))
@@ -83,7 +83,7 @@ for (const mode of MODES) {
         assert.equal((await api.server.store.clients.find('svc', client_id))?.jwksUri, jwks_uri)
       })
 
-      it(`are refused at POST ${path} when they are private or none`, async () => {
+      it(`are rejected at POST ${path} if private or invalid`, async () => {
         for (const [members, text] of [
           [{ jwks: first.privateJwk }, 'jwks must contain only public keys'],
           [{ jwks: JSON.stringify({ keys: [first.privateJwk] }) }, 'jwks must contain only public keys'],
@@ -101,7 +101,7 @@ for (const mode of MODES) {
     }
 
     for (const [method, path, body] of CHANGING) {
-      it(`replace others at ${method} ${path} ${JSON.stringify(body({}))}, and stay without others`, async () => {
+      it(`are replaced, or kept if null, at ${method} ${path} ${JSON.stringify(body({}))}`, async () => {
         const client_id = newId()
         const record = { client_id, ...actsItself }
         const send = (members: object) =>
@@ -122,7 +122,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are changed by administrators only', async () => {
+    it('can be changed by administrators only', async () => {
       const client_id = newId()
       const record = { client_id, authorized_grant_types: ['client_credentials'] }
       const made = await api.send('POST', '/oauth/clients', { ...record, jwks: first.jwk }, { by: 'writer' })
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       assert.equal(await signedBy(first, client_id), 200)
     })
 
-    it('are enough for a client that is made in another zone', async () => {
+    it('replace a secret at POST /identity-zones/{id}/clients', async () => {
       const record = {
         client_id: newId(),
         authorized_grant_types: ['authorization_code'],
@@ -155,7 +155,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`whose JWTs a client trusts, ${mode}`, () => {
+  describe(`Client jwt_creds in ${mode}`, () => {
     const iss = 'https://token.actions.example'
     const entry = { sub: 'repo:acme/deploy', iss, aud: 'https://deployments.example' }
     let api: ClientServer
@@ -166,9 +166,9 @@ for (const mode of MODES) {
     after(() => api.stop())
     const newId = (): string => `workload-${(count += 1)}`
 
-    for (const [path, body] of MAKING) {
+    for (const [path, body] of CREATING) {
       // Covers Client record: jwt_creds
-      it(`is enough without a secret at POST ${path}, as a list and as text, and is shown`, async () => {
+      it(`replace a secret at POST ${path}, as a list or a string, and are returned`, async () => {
         for (const jwt_creds of [[entry], JSON.stringify([entry])]) {
           const client_id = newId()
           const answer = await api.send('POST', path, body({ client_id, ...actsItself, jwt_creds }))
@@ -185,13 +185,13 @@ for (const mode of MODES) {
     const URL_OF_ISSUER = 'jwt_creds has an iss that is not an https URL without user, query and fragment'
     const OWN = /jwt_creds must not name this server/
     const refused: readonly (readonly [name: string, value: unknown, message: string | RegExp])[] = [
-      ['no list', { ...entry }, MUST],
+      ['an object', { ...entry }, MUST],
       ['a number', 5, MUST],
-      ['text that is not JSON', 'x', MUST],
+      ['invalid JSON', 'x', MUST],
       ['an entry without sub', [{ iss }], MUST],
       ['an entry without iss', [{ sub: 's' }], MUST],
       ['an entry whose aud is a list', [{ ...entry, aud: ['a'] }], MUST],
-      // Newer UAA: a pattern is no subject.
+      // Newer UAA supports patterns; not supported here.
       ['a pattern of subjects', [{ iss, sub_pattern: 'repo:acme/*' }], MUST],
       ['a pattern beside a subject', [{ ...entry, sub_pattern: 'repo:acme/*' }], MUST],
       ['an empty sub', [{ ...entry, sub: '' }], SIZE],
@@ -202,17 +202,17 @@ for (const mode of MODES) {
       ['an iss with a query', [{ ...entry, iss: `${iss}?a=b` }], URL_OF_ISSUER],
       ['an iss with a fragment', [{ ...entry, iss: `${iss}#a` }], URL_OF_ISSUER],
       ['an iss with a user', [{ ...entry, iss: 'https://me@token.actions.example' }], URL_OF_ISSUER],
-      ['a subject that is its issuer', [{ ...entry, sub: iss }], 'jwt_creds has an entry whose sub is its iss'],
-      ['a subject twice', [entry, { ...entry, aud: 'b' }], 'jwt_creds has two entries with the same iss and sub'],
+      ['a sub equal to iss', [{ ...entry, sub: iss }], 'jwt_creds has an entry whose sub is its iss'],
+      ['a repeated sub', [entry, { ...entry, aud: 'b' }], 'jwt_creds has two entries with the same iss and sub'],
       ['eleven entries', entries(11), 'jwt_creds has more than 10 entries'],
       ['the issuer of this zone', [{ ...entry, iss: 'http://localhost:8080/oauth/token' }], OWN],
-      ['this zone by its path', [{ ...entry, iss: 'http://localhost:8080/z/default' }], OWN],
+      ['the path URL of this zone', [{ ...entry, iss: 'http://localhost:8080/z/default' }], OWN],
       ['the issuer of another zone', [{ ...entry, iss: 'http://z1.localhost:8080' }], OWN],
       ['this server with another scheme', [{ ...entry, iss: 'https://LOCALHOST.:8080' }], OWN],
     ]
     for (const [name, jwt_creds, message] of refused) {
       // Covers Client record: error: jwt_creds invalid
-      it(`is refused: ${name}`, async () => {
+      it(`are rejected: ${name}`, async () => {
         const client_id = newId()
         assertInvalid(await api.send('POST', '/oauth/clients', { client_id, ...actsItself, jwt_creds }), message)
         assert.equal(await api.read(client_id), undefined)
@@ -223,7 +223,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('may have ten entries, and an empty list is no credential', async () => {
+    it('can have ten entries, and do not replace a secret if empty', async () => {
       const answer = await api.send('POST', '/oauth/clients', {
         client_id: newId(),
         ...actsItself,
@@ -236,7 +236,7 @@ for (const mode of MODES) {
     })
 
     for (const [method, path, body] of CHANGING) {
-      it(`is replaced at ${method} ${path} ${JSON.stringify(body({}))}, stays unless it is sent, and ends with []`, async () => {
+      it(`are replaced, kept if omitted, and removed by [], at ${method} ${path} ${JSON.stringify(body({}))}`, async () => {
         const client_id = newId()
         const record = { client_id, ...actsItself }
         const change = async (members: object): Promise<unknown> => {
@@ -253,7 +253,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is changed by administrators only', async () => {
+    it('can be changed by administrators only', async () => {
       const record = { client_id: newId(), authorized_grant_types: ['client_credentials'] }
       const made = await api.send('POST', '/oauth/clients', { ...record, jwt_creds: [entry] }, { by: 'writer' })
       assert.equal(made.status, 201, made.text)
@@ -268,7 +268,7 @@ for (const mode of MODES) {
       assert.deepEqual((await api.read(record.client_id))?.['jwt_creds'], [entry])
     })
 
-    it('is enough for a client that is made in another zone', async () => {
+    it('replace a secret at POST /identity-zones/{id}/clients', async () => {
       const record = {
         client_id: newId(),
         authorized_grant_types: ['authorization_code'],

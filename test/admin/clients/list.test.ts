@@ -122,7 +122,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/clients: response: resources; startIndex; schemas
-    it('answers the envelope and its members in their order', async () => {
+    it('returns envelope and members in the order of UAA', async () => {
       const answer = await get({ filter: 'client_id eq "shop"' }, { ...SHOP, bearer: await tokenOf('reader', SHOP) })
       const shop = await server.store.clients.find('shop', 'shop')
       assert.equal(answer.status, 200)
@@ -135,36 +135,36 @@ for (const mode of MODES) {
       )
     })
 
-    it('shows neither secrets, nor keys, nor the groups that a client requires', async () => {
+    it('omits secrets, keys and required groups', async () => {
       const { text } = await get({}, { ...SHOP, bearer: await tokenOf('reader', SHOP) })
       assert.doesNotMatch(text, /secret|argon2|jwks|required_user_groups|staff/)
     })
 
-    it('lists every client of the zone by its id when nothing is asked', async () => {
+    it('returns all clients of the zone, sorted by id, by default', async () => {
       assert.deepEqual(idsOf(await inShop()), ['100%_sure', 'pretender', 'reader', 'shop'])
       const { totalResults, itemsPerPage } = await list()
       const expected = bootstrap.clients.length
       assert.deepEqual([totalResults, itemsPerPage], [expected, expected])
     })
 
-    it('counts an empty parameter as an absent one', async () => {
+    it('treats empty parameters as absent', async () => {
       const empty = { filter: '', sortBy: '', sortOrder: '', startIndex: '', count: '', attributes: '' }
       assert.deepEqual(await inShop(empty), await inShop())
     })
 
-    describe('is for', () => {
+    describe('allows', () => {
       for (const id of ['admin', 'clients-admin', 'reader', 'zone-admin']) {
         it(id, async () => assert.ok((await list({}, { bearer: await tokenOf(id) })).totalResults > 0))
       }
       for (const id of ['admin', 'foreign-reader', 'foreign-zone-admin']) {
-        it(`${id}, who comes to another zone by its id`, async () => {
+        it(`${id} in another zone by header`, async () => {
           const found = await list({}, { ...IN_SHOP, bearer: await tokenOf(id) })
           assert.deepEqual(idsOf(found), ['100%_sure', 'pretender', 'reader', 'shop'])
         })
       }
     })
 
-    describe('is refused to', () => {
+    describe('rejects', () => {
       for (const id of ['writer', 'service', 'foreign-reader', 'foreign-zone-admin']) {
         it(id, async () => {
           const bearer = await tokenOf(id)
@@ -175,11 +175,11 @@ for (const mode of MODES) {
           assert.equal(answer.json()['scope'], 'svc.admin clients.read clients.admin zones.svc.admin')
         })
       }
-      it('a zone administrator of the other zone itself', async () => {
+      it('a token of another zone with the scope zones.shop.admin', async () => {
         const bearer = await tokenOf('pretender', SHOP)
         await refused(server, mode, () => get({}, { ...SHOP, bearer }), { want: '403 insufficient_scope' })
       })
-      it('who may only read a zone and not its clients', async () => {
+      it('a caller that may read the zone, but not its clients', async () => {
         const bearer = await tokenOf('writer')
         await refused(server, mode, () => get({}, { ...IN_SHOP, bearer }), { want: '403 insufficient_scope' })
       })
@@ -194,14 +194,14 @@ for (const mode of MODES) {
           description: 'Full authentication is required to access this resource',
         })
       })
-      it('who brings no token before anything is said about the filter', async () => {
+      it('an invalid token before an invalid filter', async () => {
         const sending = (): Promise<TestAnswer> =>
           server.send('/oauth/clients', { query: { filter: '(' }, bearer: 'x' })
         await refused(server, mode, sending, { want: '401 invalid_token' })
       })
     })
 
-    describe('filters', () => {
+    describe('filter', () => {
       const filters: readonly { filter: string; want: readonly string[] }[] = [
         { filter: 'client_id eq "SHOP"', want: ['shop'] },
         { filter: `client_id eq 'shop'`, want: ['shop'] },
@@ -221,12 +221,12 @@ for (const mode of MODES) {
         { filter: 'access_token_validity pr', want: [] },
       ]
       for (const { filter, want } of filters) {
-        it(filter, async () => assert.deepEqual(idsOf(await inShop({ filter })), want))
+        it(`finds ${want.length} by ${filter}`, async () => assert.deepEqual(idsOf(await inShop({ filter })), want))
       }
 
       for (const value of INJECTIONS) {
         // Covers GET /oauth/clients: filter
-        it(`takes ${JSON.stringify(value)} for nothing but a text`, async () => {
+        it(`treats ${JSON.stringify(value)} as a literal`, async () => {
           for (const attribute of ['client_id', 'scope', 'created_by', 'autoapprove']) {
             const found = await inShop({ filter: `${attribute} eq ${JSON.stringify(value)}` })
             assert.deepEqual([idsOf(found), found.totalResults], [[], 0])
@@ -235,23 +235,23 @@ for (const mode of MODES) {
       }
     })
 
-    describe('refuses the filter', () => {
+    describe('rejects a filter', () => {
       const bad: readonly { name: string; filter: string; sortBy?: string }[] = [
-        { name: 'that is none', filter: 'client_id' },
+        { name: 'without an operator', filter: 'client_id' },
         { name: 'with an unknown operator', filter: 'client_id ne "x"' },
         // Covers GET /oauth/clients: error: bad filter
-        { name: 'with an open quote', filter: `client_id eq "x' or client_id pr` },
+        { name: 'with an unclosed quote', filter: `client_id eq "x' or client_id pr` },
         { name: 'with a second statement', filter: 'client_id pr; drop table clients' },
         { name: 'with a comment', filter: 'client_id pr --' },
-        { name: 'with a call', filter: 'lower(client_id) eq "x"' },
-        { name: 'with an open parenthesis', filter: '(client_id pr' },
-        { name: 'with NUL', filter: 'client_id eq "\\u0000"' },
+        { name: 'with a function call', filter: 'lower(client_id) eq "x"' },
+        { name: 'with an unclosed parenthesis', filter: '(client_id pr' },
+        { name: 'with a NUL character', filter: 'client_id eq "\\u0000"' },
         { name: 'with a lone surrogate', filter: 'client_id co "\\ud800"' },
-        { name: 'with a number for a text', filter: 'client_id eq 1' },
+        { name: 'with a number for a string', filter: 'client_id eq 1' },
         { name: 'with a fraction of a second', filter: 'access_token_validity gt 0.5' },
-        { name: 'with a date that is none', filter: 'lastmodified gt "2030-02-30T00:00:00.000Z"' },
-        { name: 'of many parentheses', filter: '('.repeat(2000) },
-        { name: 'of 101 comparisons', filter: Array.from({ length: 101 }, () => 'scope pr').join(' or ') },
+        { name: 'with an invalid date', filter: 'lastmodified gt "2030-02-30T00:00:00.000Z"' },
+        { name: 'with 2000 parentheses', filter: '('.repeat(2000) },
+        { name: 'with 101 comparisons', filter: Array.from({ length: 101 }, () => 'scope pr').join(' or ') },
         ...NO_ATTRIBUTES.map(attribute => ({ name: `by ${attribute}`, filter: `${attribute} pr` })),
         ...['name', 'zone_id', 'secrets', 'client_id desc', 'client_id,scope', '1', '__proto__', "client_id'--"].map(
           sortBy => ({ name: `sorted by ${sortBy}`, filter: 'client_id pr', sortBy }),
@@ -268,13 +268,13 @@ for (const mode of MODES) {
         })
       }
 
-      it('of 100 kB, and does not repeat all of it', async () => {
+      it('of 100 kB, without repeating it', async () => {
         const filter = `client_id eq "${'x'.repeat(100_000)}"`
         const { text } = await refused(server, mode, () => get({ filter }), { want: '400 unknown_error' })
         assert.ok(text.length < 10_000)
       })
 
-      it('the default one where none is given and the order is wrong', async () => {
+      it('that is the default if sortBy is invalid', async () => {
         await refused(server, mode, () => get({ sortBy: 'x' }), {
           want: '400 unknown_error',
           description: 'Invalid filter expression: [client_id pr] [x]',
@@ -290,7 +290,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('pages', () => {
+    describe('pagination', () => {
       const all = ['100%_sure', 'pretender', 'reader', 'shop']
       const pages: readonly {
         query: Readonly<Record<string, string>>
@@ -320,7 +320,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { query, want, itemsPerPage } of pages) {
-        it(JSON.stringify(query), async () => {
+        it(`applies ${JSON.stringify(query)}`, async () => {
           const found = await inShop(query)
           assert.deepEqual(idsOf(found), want)
           const startIndex = Number(query['startIndex'] ?? 1)
@@ -334,7 +334,7 @@ for (const mode of MODES) {
 
       for (const sortBy of SORTABLE) {
         // Covers GET /oauth/clients: sortBy; sortOrder
-        it(`by ${sortBy}, descending as the mirror of ascending`, async () => {
+        it(`sorts by ${sortBy} in both directions`, async () => {
           const [up, down] = [await inShop({ sortBy }), await inShop({ sortBy, sortOrder: 'descending' })]
           assert.equal(up.resources.length, all.length)
           assert.deepEqual(idsOf(down), idsOf(up).toReversed())
@@ -344,7 +344,7 @@ for (const mode of MODES) {
       const numbers = ['0', '-1', '1.5', '1e3', 'x', ' 1', '0x1', '2147483648', '9'.repeat(400), 'NaN', '١']
       for (const startIndex of numbers) {
         // Covers GET /oauth/clients: startIndex
-        it(`not from ${startIndex.slice(0, 20)}`, async () => {
+        it(`rejects startIndex=${startIndex.slice(0, 20)}`, async () => {
           await refused(server, mode, () => get({ startIndex }), {
             want: '400 invalid_request',
             description: /startIndex/,
@@ -353,13 +353,13 @@ for (const mode of MODES) {
       }
       for (const count of numbers.slice(2)) {
         // Covers GET /oauth/clients: count
-        it(`not by ${count.slice(0, 20)}`, async () => {
+        it(`rejects count=${count.slice(0, 20)}`, async () => {
           await refused(server, mode, () => get({ count }), { want: '400 invalid_request', description: /count/ })
         })
       }
 
       // Covers GET /oauth/clients: clientMaxCount; response: itemsPerPage; totalResults
-      it('500 at most', async () => {
+      it('limits a page to 500 clients', async () => {
         const model = await clientNamed(server, 'service')
         for (let number = 0; number < 501; number += 1) {
           await server.store.clients.insert('svc', { ...model, clientId: `many-${number}` })
@@ -371,16 +371,16 @@ for (const mode of MODES) {
       })
     })
 
-    describe('reduces', () => {
+    describe('attributes', () => {
       const shop = { filter: 'client_id eq "shop"' }
       // Covers GET /oauth/clients: attributes
-      it('each client to the names asked for, aliases as well', async () => {
+      it('selects members, including aliases', async () => {
         const { resources } = await inShop({ ...shop, attributes: ' client_id,scope, redirect_uri ,,name' })
         assert.deepEqual(resources, [
           { client_id: 'shop', scope: ['openid'], redirect_uri: ['https://shop.example/cb'], name: 'Shop' },
         ])
       })
-      it('what is not there to null', async () => {
+      it('returns null for absent members', async () => {
         const attributes = 'constructor,nothing,client_secret,required_user_groups,access_token_validity'
         const { resources } = await inShop({ ...shop, attributes })
         assert.deepEqual(resources, [
@@ -393,17 +393,17 @@ for (const mode of MODES) {
           },
         ])
       })
-      it('nothing to the prototype of objects', async () => {
+      it('does not read prototypes', async () => {
         const { text } = await get({ count: '1', attributes: '__proto__' })
         assert.match(text, /^\{"resources":\[\{"__proto__":null\}\],/)
       })
-      it('to an attribute of its own', async () => {
+      it('selects additional attributes', async () => {
         const { resources } = await inShop({ filter: 'client_id co "%"', attributes: 'it"s' })
         assert.deepEqual(resources, [{ 'it"s': "a'b" }])
       })
     })
 
-    it(mode === 'uaa' ? 'takes the first of two values' : 'accepts no parameter twice', async () => {
+    it(mode === 'uaa' ? 'uses the first of repeated parameters' : 'rejects repeated parameters', async () => {
       const sending = async (): Promise<TestAnswer> =>
         server.send('/oauth/clients?count=1&count=2', { bearer: await tokenOf('reader') })
       if (mode === 'uaa') assert.equal((await sending()).json<List>().resources.length, 1)

@@ -8,7 +8,7 @@ import type { TestAnswer } from '../../support/server.ts'
 const ICON = Buffer.from('an icon').toString('base64')
 
 for (const mode of MODES) {
-  describe(`metadata of clients, ${mode}`, () => {
+  describe(`Client metadata in ${mode}`, () => {
     let api: ClientServer
     let count = 0
     before(async () => {
@@ -16,7 +16,7 @@ for (const mode of MODES) {
     })
     after(() => api.stop())
 
-    /** The icon of a client to which none was given. */
+    /** The default icon. */
     const noIcon = mode === 'uaa' ? { appIcon: '' } : {}
     const put = (id: string, body: unknown) => api.send('PUT', `/oauth/clients/${id}/meta`, body)
     const get = (id: string) => api.send('GET', `/oauth/clients/${id}/meta`, undefined, { by: 'stranger' })
@@ -30,13 +30,13 @@ for (const mode of MODES) {
       assert.equal(answer.status, status, answer.text)
       const { error, message: reported, error_description: description } = answer.json()
       assert.deepEqual([error, reported], ['client_metadata', message])
-      // RFC 6749 appendix A.8 wants fewer characters there.
+      // RFC 6749 appendix A.8 allows fewer characters there.
       assert.equal(description, message)
       assert.deepEqual(Object.keys(answer.json()).toSorted(), ['error', 'error_description', 'message'])
     }
 
     // Covers GET /oauth/clients/{client_id}/meta: response: metadata
-    it('shows every caller with a token how a client is displayed', async () => {
+    it('is returned to every caller with a token', async () => {
       const id = await make({ name: 'Tile' })
       const answer = await get(id)
       assert.deepEqual(
@@ -47,7 +47,7 @@ for (const mode of MODES) {
 
     // Covers Client metadata record: clientId; clientName; showOnHomePage; appLaunchUrl; appIcon
     // Covers PUT /oauth/clients/{client_id}/meta: body
-    it('replaces address, icon and place, and sets a name', async () => {
+    it('is replaced by PUT, except the name if it is empty', async () => {
       const id = await make()
       const shown = { clientName: 'Tile', showOnHomePage: true, appLaunchUrl: 'https://tile.example/', appIcon: ICON }
       const first = await put(id, { clientId: id, ...shown })
@@ -61,14 +61,14 @@ for (const mode of MODES) {
       assert.equal((await api.read(id))?.['name'], 'Tile')
     })
 
-    it('counts null as absent, and an empty address as none', async () => {
+    it('treats null as absent, and an empty appLaunchUrl as none', async () => {
       const id = await make()
       const answer = await put(id, { clientId: null, showOnHomePage: null, appLaunchUrl: '', appIcon: null })
       assert.deepEqual([answer.status, answer.json()], [200, { clientId: id, showOnHomePage: false, appIcon: '' }])
     })
 
     // Covers Client metadata record: createdBy
-    it('reports who made the client, which cannot be changed', async () => {
+    it('contains a read-only createdBy', async () => {
       const body = { client_id: 'of-a-person', authorized_grant_types: ['client_credentials'], client_secret: 's' }
       await api.send('POST', '/oauth/clients', body, { bearer: await api.userToken() })
       const user = await api.server.store.users.findByName('svc', 'svc', 'marissa')
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       assert.equal(createdBy, user?.id)
     })
 
-    it('survives a change of the record', async () => {
+    it('is kept if the client changes', async () => {
       const id = await make()
       await put(id, { appLaunchUrl: 'https://tile.example/', appIcon: ICON, showOnHomePage: true })
       await api.send('PUT', `/oauth/clients/${id}`, { client_id: id, name: 'Tile' })
@@ -85,7 +85,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/clients/meta: response: array
-    it('lists the clients that have an address or an icon, also an empty one; in uaa every client (C13)', async () => {
+    it('is listed for clients with a URL or an icon, in uaa for every client (C13)', async () => {
       const [plain, linked, bare] = [await make(), await make(), await make()]
       await put(linked, { appLaunchUrl: 'http://tile.example/x?y#z' })
       await put(bare, {})
@@ -112,32 +112,32 @@ for (const mode of MODES) {
       },
       { name: 'an id that is not a string', body: { clientId: 5 }, message: 'clientId must be a string' },
       { name: 'a name that is not a string', body: { clientName: {} }, message: 'clientName must be a string' },
-      { name: 'a name that cannot be kept', body: { clientName: 'a\0' }, message: 'clientName must be a string' },
-      { name: 'half a character', body: { clientName: '\ud800' }, message: 'clientName must be a string' },
+      { name: 'a name with a NUL character', body: { clientName: 'a\0' }, message: 'clientName must be a string' },
+      { name: 'a name with a lone surrogate', body: { clientName: '\ud800' }, message: 'clientName must be a string' },
       {
-        name: 'a place that is not a flag',
+        name: 'showOnHomePage that is not a boolean',
         body: { showOnHomePage: 'yes' },
         message: 'showOnHomePage must be a boolean',
       },
       {
-        name: 'an address that is not a string',
+        name: 'a URL that is not a string',
         body: { appLaunchUrl: ['x'] },
         message: 'appLaunchUrl must be a string',
       },
-      { name: 'a relative address', body: { appLaunchUrl: '/x' }, message: 'appLaunchUrl must be a valid URL' },
+      { name: 'a relative URL', body: { appLaunchUrl: '/x' }, message: 'appLaunchUrl must be a valid URL' },
       {
-        name: 'an address with a blank',
+        name: 'a URL with a space',
         body: { appLaunchUrl: 'https://a b/' },
         message: 'appLaunchUrl must be a valid URL',
       },
       {
-        name: 'an address that is a program',
+        name: 'a javascript: URL',
         body: { appLaunchUrl: 'javascript:alert(1)' },
         message: 'appLaunchUrl must be a valid URL',
       },
       { name: 'an icon that is not a string', body: { appIcon: 5 }, message: 'appIcon must be a string' },
       { name: 'an icon that is not base64', body: { appIcon: '"><script>' }, message: 'appIcon must be base64' },
-      { name: 'an icon cut short', body: { appIcon: 'YQ=' }, message: 'appIcon must be base64' },
+      { name: 'an icon with truncated base64', body: { appIcon: 'YQ=' }, message: 'appIcon must be base64' },
     ]
     for (const { name, body, message } of refused) {
       it(`refuses ${name}`, async () => {
@@ -149,7 +149,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses what is not an object, and a body of a hundred kilobytes', async () => {
+    it('rejects a body that is not an object or has 100 kB', async () => {
       for (const body of ['', '[]', 'null', '{']) assert.equal((await put('app', body)).status, 400)
       assert.equal((await put('app', { appIcon: 'A'.repeat(100_000) })).status, 413)
     })
@@ -157,19 +157,19 @@ for (const mode of MODES) {
     // Covers error body families: E4 report
     // Covers GET /oauth/clients/{client_id}/meta: error: not found
     // Covers PUT /oauth/clients/{client_id}/meta: error: not found
-    it('answers 404 with the reason for a client that does not exist', async () => {
+    it('answers 404 with a reason for unknown clients', async () => {
       assertRefused(await get('nobody'), 404, 'No client metadata found for nobody')
       assertRefused(await get('native'), 404, 'No client metadata found for native')
       assertRefused(await put('nobody', { clientId: 'nobody' }), 404, 'No client with ID nobody')
     })
 
     // Covers every endpoint: trace
-    it('shows no stack trace, with any parameter', async () => {
+    it('returns no stack trace with trace=true', async () => {
       const answer = await api.send('GET', '/oauth/clients/nobody/meta?trace=true')
       assertRefused(answer, 404, 'No client metadata found for nobody')
     })
 
-    it('changes nothing after a concurrent change', async () => {
+    it('answers 409 after a concurrent change', async () => {
       const id = await make({ name: 'Tile' })
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       const answer = await put(id, { clientName: 'Mine', appIcon: ICON })

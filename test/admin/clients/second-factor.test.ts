@@ -8,7 +8,7 @@ import { setPolicy } from '../../support/second-factor.ts'
 const ON = { requirement: 'optional' } as const
 
 for (const mode of MODES) {
-  describe(`the policy of second factors of a client in ${mode}`, () => {
+  describe(`Client second-factor policy in ${mode}`, () => {
     let wire: ClientServer
     let count = 0
     before(async () => {
@@ -28,7 +28,7 @@ for (const mode of MODES) {
     }
     const shown = async () => (await wire.read(`c${count}`))?.['secondFactor']
 
-    it('is kept, stays in changes that do not name it, and goes with null', async () => {
+    it('is stored, kept if omitted, and removed by null', async () => {
       const policy = { requirement: 'groups', groups: ['cloud.read', 'CLOUD.write'], methods: ['passkey'] }
       assert.equal((await post(policy)).status, 201)
       assert.deepEqual(await shown(), policy)
@@ -45,7 +45,7 @@ for (const mode of MODES) {
       assert.equal(await shown(), undefined)
     })
 
-    it('stays when the zone changes under it, and so do other changes of the client', async () => {
+    it('does not prevent changes of the client after the zone policy changed', async () => {
       assert.equal((await post({ requirement: 'required', methods: ['passkey'] })).status, 201)
       for (const policy of [{ requirement: 'off' }, { requirement: 'optional', methods: ['totp'] }] as const) {
         await setPolicy(wire.server, policy)
@@ -57,12 +57,12 @@ for (const mode of MODES) {
 
     for (const { name, policy, description } of [
       {
-        name: 'off, which would weaken that of the zone',
+        name: 'requirement off',
         policy: { requirement: 'off' },
         description: /secondFactor has a requirement that is not one of: \[optional, required, groups\]/,
       },
       { name: 'no requirement', policy: { methods: ['totp'] }, description: /must be an object with requirement/ },
-      { name: 'nothing', policy: {}, description: /must be an object with requirement/ },
+      { name: 'an empty object', policy: {}, description: /must be an object with requirement/ },
       {
         name: 'an unknown requirement',
         policy: { requirement: 'sometimes' },
@@ -73,7 +73,11 @@ for (const mode of MODES) {
         policy: { requirement: 'required', methods: ['sms'] },
         description: /secondFactor has methods that are not among: \[passkey, totp\]/,
       },
-      { name: 'no methods', policy: { requirement: 'required', methods: [] }, description: /has no methods/ },
+      {
+        name: 'an empty list of methods',
+        policy: { requirement: 'required', methods: [] },
+        description: /has no methods/,
+      },
       { name: 'methods of another type', policy: { requirement: 'required', methods: 'totp' }, description: /./ },
       {
         name: '2000 groups',
@@ -93,25 +97,25 @@ for (const mode of MODES) {
         description: /no group named clout.read/,
       },
       {
-        name: 'remembered devices',
+        name: 'rememberDays',
         policy: { requirement: 'required', rememberDays: 30 },
         description: /must be an object/,
       },
-      { name: 'a word', policy: 'required', description: /must be an object/ },
+      { name: 'a string', policy: 'required', description: /must be an object/ },
       { name: 'a list', policy: ['required'], description: /must be/ },
     ]) {
-      it(`is refused with ${name}`, async () => {
+      it(`is rejected with ${name}`, async () => {
         assertInvalid(await post(policy), description)
         assert.equal(await wire.read(`c${count}`), undefined)
       })
     }
 
-    it('is refused with 10,000 groups', async () => {
+    it('is rejected with 10,000 groups', async () => {
       const groups = Array.from({ length: 10_000 }, (_, number) => `g${number}`)
       assert.equal((await post({ requirement: 'groups', groups })).status, 413)
     })
 
-    it('is refused where it applies to no user, or where no user could comply', async () => {
+    it('is rejected if the zone disables second factors or accepts none of its methods', async () => {
       await setPolicy(wire.server, { requirement: 'off' })
       assertInvalid(await post({ requirement: 'required' }), /second factors are disabled in the zone/)
       await setPolicy(wire.server, { requirement: 'required', methods: ['totp'] })
@@ -122,13 +126,13 @@ for (const mode of MODES) {
       await setPolicy(wire.server, ON)
     })
 
-    it('is refused of several clients together, of which none is created', async () => {
+    it('is rejected in a batch, without creating any client', async () => {
       const body = [record('tx1', undefined), record('tx2', { requirement: 'groups', groups: ['nobody'] })]
       assertInvalid(await wire.send('POST', '/oauth/clients/tx', body), /no group named nobody/)
       assert.equal(await wire.read('tx1'), undefined)
     })
 
-    it('is checked in the zone of the client', async () => {
+    it('is validated in the zone of the client', async () => {
       const answer = await wire.send('POST', '/oauth/clients', record('theirs', { requirement: 'required' }), {
         by: 'z1-admin',
         headers: TO_Z1,

@@ -17,7 +17,7 @@ const ANOTHER = "Bad request. Not permitted to change another client's secret"
 const WRONG = 'Previous secret is required and must be valid'
 
 for (const mode of MODES) {
-  describe(`PUT /oauth/clients/{client_id}/secret, ${mode}`, () => {
+  describe(`PUT /oauth/clients/{client_id}/secret in ${mode}`, () => {
     let api: ClientServer
     before(async () => {
       api = await startClientServer(mode, { config: { zone_config: { clientSecretPolicy: { minLength: 4 } } } })
@@ -46,7 +46,7 @@ for (const mode of MODES) {
     const add = (secret: string) => succeed({ changeMode: 'ADD', secret }, 'Secret is added')
 
     // Covers PUT /oauth/clients/{client_id}/secret: clientId; secret; changeMode=UPDATE
-    it('replaces all secrets, so that tokens of them die', async () => {
+    it('replaces all secrets, and revokes their tokens', async () => {
       await add('later')
       const [first, later] = [await tokenBy('first'), await tokenBy('later')]
       await succeed({ clientId: 'ignored', secret: 'third' }, 'secret updated')
@@ -54,19 +54,19 @@ for (const mode of MODES) {
       assert.deepEqual([await isAlive(api.server, first), await isAlive(api.server, later)], [false, false])
     })
 
-    it('makes tokens worthless by the same secret once more', async () => {
+    it('revokes tokens even if the secret is the same', async () => {
       const token = await tokenBy('first')
       await succeed({ secret: 'first', changeMode: 'UPDATE' }, 'secret updated')
       assert.equal(await isAlive(api.server, token), false)
     })
 
-    it('leaves the client without a secret for null', async () => {
+    it('removes all secrets on null', async () => {
       await succeed({ secret: null }, 'secret updated')
       assert.deepEqual((await clientNamed(api.server, 'job')).secrets, [])
       assert.equal(await works(''), false)
     })
 
-    it('keeps an empty secret, which every caller has', async () => {
+    it('accepts an empty secret', async () => {
       await succeed({ secret: '' }, 'secret updated')
       assert.deepEqual(
         (await clientNamed(api.server, 'job')).secrets.map(({ empty }) => empty),
@@ -76,7 +76,7 @@ for (const mode of MODES) {
     })
 
     // Covers PUT /oauth/clients/{client_id}/secret: changeMode=ADD; changeMode=DELETE
-    it('adds a second secret, and takes the older one away', async () => {
+    it('adds a second secret, and deletes the older one', async () => {
       const old = await tokenBy('first')
       await add('later')
       assert.deepEqual([await works('first'), await works('later')], [true, true])
@@ -87,7 +87,7 @@ for (const mode of MODES) {
       assert.deepEqual([await isAlive(api.server, old), await isAlive(api.server, both)], [false, true])
     })
 
-    it('leaves everything else of the client alone', async () => {
+    it('keeps everything else of the client', async () => {
       const { secrets: _, ...before } = await clientNamed(api.server, 'job')
       api.server.clock.advance(10)
       await succeed({ secret: 'other' }, 'secret updated')
@@ -98,7 +98,7 @@ for (const mode of MODES) {
     const TWO = 'client secret is either empty or client already has two secrets.'
     const ONE = 'client secret is either empty or client has only one secret.'
     // Covers PUT /oauth/clients/{client_id}/secret: error: two secrets already
-    it('adds to one secret only', async () => {
+    it('rejects ADD unless there is exactly one secret', async () => {
       await add('later')
       assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
       await changeClient(api.server, 'job', { secrets: [] })
@@ -106,7 +106,7 @@ for (const mode of MODES) {
     })
 
     // Covers PUT /oauth/clients/{client_id}/secret: error: only one secret
-    it('deletes one of two only', async () => {
+    it('rejects DELETE unless there are two secrets', async () => {
       assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
       await changeClient(api.server, 'job', { secrets: [] })
       assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
@@ -121,7 +121,7 @@ for (const mode of MODES) {
         description: 'A new secret must be provided.',
       },
       {
-        name: 'an empty secret beside another',
+        name: 'a blank secret to add',
         body: { changeMode: 'ADD', secret: ' ' },
         description: 'A new secret must be provided.',
       },
@@ -133,24 +133,24 @@ for (const mode of MODES) {
         description: 'oldSecret must be a string',
       },
       {
-        name: 'another way of changing',
+        name: 'an unknown changeMode',
         body: { secret: 'enough', changeMode: 'add' },
         description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
       },
       {
-        name: 'a way of changing that is not a string',
+        name: 'a changeMode that is not a string',
         body: { secret: 'enough', changeMode: ['ADD'] },
         description: 'changeMode must be one of: [UPDATE, ADD, DELETE]',
       },
       // Covers PUT /oauth/clients/{client_id}/secret: error: policy
       // Covers Zone config in effect: clientSecretPolicy
       {
-        name: 'a secret that the policy does not allow',
+        name: 'a secret that violates the policy',
         body: { secret: 'abc' },
         description: 'Client Secret must be at least 4 characters in length.',
       },
       {
-        name: 'a secret to add that the policy does not allow',
+        name: 'a secret to add that violates the policy',
         body: { secret: 'abc', changeMode: 'ADD' },
         description: 'Client Secret must be at least 4 characters in length.',
       },
@@ -164,7 +164,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses what is not an object, and a body of a hundred kilobytes', async () => {
+    it('rejects a body that is not an object or has 100 kB', async () => {
       for (const body of ['', '[]', 'null', '5', '{"__proto__":{}}']) {
         assert.equal((await put(body)).status, 400, body)
       }
@@ -172,7 +172,7 @@ for (const mode of MODES) {
     })
 
     // Covers PUT /oauth/clients/{client_id}/secret: error: not found
-    it('answers 404 for a client that does not exist, and keeps its name out of the trail', async () => {
+    it('answers 404 for unknown clients, without their id in the audit log', async () => {
       for (const id of ['nobody', 'JOB', 'native', 'a%00b']) {
         assertNotFound(await put({ secret: 'enough' }, {}, id), mode)
         const event = api.server.events.at(-1)
@@ -181,7 +181,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('keeps it out of the trail where the caller may change no other client', async () => {
+    it('omits an unknown id from the audit log if the caller may change only itself', async () => {
       for (const [id, isThere] of [
         ['nobody', false],
         ['job', true],
@@ -193,7 +193,7 @@ for (const mode of MODES) {
     })
 
     // Covers audit trail: SecretChangeSuccess; SecretChangeFailure
-    it('is in the trail, without a secret', async () => {
+    it('is recorded in the audit log, without a secret', async () => {
       const before = api.server.events.length
       await succeed({ secret: 'very-secret' }, 'secret updated')
       await put({ secret: 'very-secret', oldSecret: 'very-secret', changeMode: 'x' })
@@ -208,14 +208,14 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(events), /very-secret/)
     })
 
-    it('changes nothing after a concurrent change', async () => {
+    it('answers 409 after a concurrent change', async () => {
       changeConcurrently(api.server, client => api.server.store.clients.update('svc', { ...client, name: 'Other' }))
       assertInvalid(await put({ secret: 'newer' }), 'The client job was changed concurrently', 409)
       assert.deepEqual([await works('first'), await works('newer')], [true, false])
       assert.equal((await clientNamed(api.server, 'job')).name, 'Other')
     })
 
-    it('survives the concurrent renewal of an old hash, which changes nothing visible', async () => {
+    it('succeeds despite a concurrent rehash of the secret', async () => {
       changeConcurrently(api.server, async ({ secrets: [secret] }) => {
         assert.ok(secret)
         await api.server.store.clients.renewSecretHash('svc', 'job', { ...secret, hash: 'renewed' })
@@ -224,7 +224,7 @@ for (const mode of MODES) {
       assert.equal(await works('newer'), true)
     })
 
-    it('leaves one secret of several that are set at once', async () => {
+    it('keeps one of several concurrently set secrets', async () => {
       const names = ['one-of-three', 'two-of-three', 'all-of-three']
       const answers = await Promise.all(names.map(secret => put({ secret })))
       assert.ok(answers.every(({ status }) => status === 200 || status === 409))
@@ -240,7 +240,7 @@ for (const mode of MODES) {
         ['UPDATE', 'secret updated'],
         ['ADD', 'Secret is added'],
       ] as const) {
-        it(`does ${mode} with the secret that it has`, async () => {
+        it(`allows ${mode} with the current secret`, async () => {
           const body = { changeMode: mode, secret: 'newer', oldSecret: 'first' }
           const answer = await put(body, await own())
           assert.deepEqual([answer.status, answer.json()], [200, { status: 'ok', message }])
@@ -248,7 +248,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('does DELETE with either secret', async () => {
+      it('allows DELETE with either secret', async () => {
         await add('later')
         const answer = await put({ changeMode: 'DELETE', oldSecret: 'later' }, await own())
         assert.equal(answer.status, 200, answer.text)
@@ -256,7 +256,7 @@ for (const mode of MODES) {
 
       for (const oldSecret of [undefined, null, '', 'First', 'first ', 'changer-secret']) {
         // Covers PUT /oauth/clients/{client_id}/secret: oldSecret; error: previous secret
-        it(`does nothing with ${JSON.stringify(oldSecret)} in the place of the old secret`, async () => {
+        it(`rejects ${JSON.stringify(oldSecret)} as oldSecret`, async () => {
           for (const change of [
             { secret: 'newer' },
             { changeMode: 'ADD', secret: 'newer' },
@@ -268,19 +268,19 @@ for (const mode of MODES) {
         })
       }
 
-      it('is judged before anything is said of the change', async () => {
+      it('checks oldSecret before changeMode', async () => {
         assertInvalid(await put({ changeMode: 'nonsense' }, await own()), WRONG)
       })
 
       // Covers PUT /oauth/clients/{client_id}/secret: error: another client
-      it('does nothing to another client, whether it is there or not', async () => {
+      it('rejects changes of another client, existing or not', async () => {
         const request = await own()
         for (const id of ['app', 'nobody', 'JOB', 'native']) {
           assertInvalid(await put({ secret: 'newer', oldSecret: 'first' }, request, id), ANOTHER)
         }
       })
 
-      it('is also for a user who came through it and knows the secret', async () => {
+      it('allows users of the client who send the current secret', async () => {
         const bearer = await api.userToken()
         assertInvalid(await put({ secret: 'newer', oldSecret: 'wrong' }, { bearer }, 'web'), WRONG)
         assertInvalid(await put({ secret: 'newer', oldSecret: 'first' }, { bearer }), ANOTHER)
@@ -290,7 +290,7 @@ for (const mode of MODES) {
         assert.equal((await api.server.token(form, { basic: ['web', 'newer'] })).status, 200)
       })
 
-      it('cannot be used to guess the secret', async () => {
+      it('rate-limits wrong values of oldSecret', async () => {
         const request = await own()
         const guess = (oldSecret: string, remote = '127.0.0.1') =>
           put({ secret: 'newer', oldSecret }, { ...request, headers: { 'x-forwarded-for': remote } })
@@ -304,14 +304,14 @@ for (const mode of MODES) {
       })
     })
 
-    it('is for an administrator of the zone, and not of another one', async () => {
+    it('allows administrators of the zone only', async () => {
       const secret = 'newer'
       assert.equal((await put({ secret }, { by: 'clients-admin' })).status, 200)
       assert.equal((await put({ secret }, { by: 'zone-admin' })).status, 200)
       const there = { headers: TO_Z1 }
       assert.equal((await put({ secret }, { by: 'z1-admin', ...there }, 'changer')).status, 200)
-      assert.equal(await works('changer-secret', 'changer'), true) // its namesake of the default zone
-      // What is left there of a right in the default zone is nothing.
+      assert.equal(await works('changer-secret', 'changer'), true) // the client with the same id in the default zone
+      // Rights in the default zone do not apply in z1.
       assert.equal((await put({ secret, oldSecret: secret }, { by: 'changer', ...there }, 'changer')).status, 403)
       const bearer = await api.tokenOf('native', HOST_OF_Z1)
       assert.equal((await put({ secret }, { bearer, host: HOST_OF_Z1 }, 'changer')).status, 200)

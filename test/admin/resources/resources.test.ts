@@ -30,8 +30,8 @@ const CLOSED: ListRules = { ...RULES, lenient: { startIndex: false, count: true 
 const read = (query: string, rules = RULES, mode: 'standard' | 'uaa' = 'standard') =>
   readListParameters(parseForm(query), rules, { behaviour: behaviourOf(mode), maxCount: 500 })
 
-describe('refusals of users and groups', () => {
-  it('repeat the description in `message` and have the status of their code', () => {
+describe('SCIM resource errors', () => {
+  it('repeat the description in `message`, with the status of the code', () => {
     const refusal = refuseResource('scim_resource_already_exists', 'Taken', { extra: { origin: 'uaa' } })
     assert.deepEqual([refusal.status, refusal.message], [409, 'Taken'])
     assert.deepEqual(refusal.extra, { message: 'Taken', origin: 'uaa' })
@@ -42,7 +42,7 @@ describe('refusals of users and groups', () => {
   const cases = [
     { name: 'malformed input', thrown: new MalformedInput('Not JSON'), want: { error: 'scim', message: 'Not JSON' } },
     {
-      name: 'a wrong encoding',
+      name: 'an invalid encoding',
       thrown: new BadEncoding('Not UTF-8'),
       want: { error: 'scim', message: 'Not UTF-8' },
     },
@@ -52,7 +52,7 @@ describe('refusals of users and groups', () => {
       want: { error: 'scim', message: "Content type 'text/plain' not supported" },
     },
     {
-      name: 'any other refusal unchanged',
+      name: 'other errors unchanged',
       thrown: new OAuthError('invalid_token', 'Expired'),
       want: { error: 'invalid_token', message: 'Expired' },
     },
@@ -97,14 +97,14 @@ describe('If-Match', () => {
       })
     })
   }
-  it('can be required', () => {
+  it('is required by requiredVersion', () => {
     assert.throws(() => requiredVersion(requestWith()), { error: 'scim', message: 'Missing If-Match for PUT' })
     assert.equal(requiredVersion(requestWith('3')), 3)
   })
 })
 
-describe('parameters of a list', () => {
-  it('have defaults, also when they are empty', () => {
+describe('List parameters', () => {
+  it('have defaults if absent or empty', () => {
     const defaults = {
       filter: 'id pr',
       sortBy: 'created',
@@ -116,7 +116,7 @@ describe('parameters of a list', () => {
     assert.deepEqual(read(''), defaults)
     assert.deepEqual(read('filter=&sortBy=&sortOrder=&startIndex=&count=&attributes='), defaults)
   })
-  it('are read, and a page has 500 records at most', () => {
+  it('are parsed, with count limited to 500', () => {
     assert.deepEqual(read('filter=a+pr&sortBy=b&sortOrder=x&startIndex=3&count=100000&attributes=id,+a.b,'), {
       filter: 'a pr',
       sortBy: 'b',
@@ -126,11 +126,11 @@ describe('parameters of a list', () => {
       attributes: ['id', 'a.b'],
     })
   })
-  it('begin at 1 and count from 0 where the list is lenient', () => {
+  it('are clamped to the minimum for lenient lists', () => {
     assert.equal(read('startIndex=-5').startIndex, 1)
     assert.equal(read('count=-5', CLOSED).count, 0)
   })
-  it('may name anything where no paths are read', () => {
+  it('accept any attribute name without attribute paths', () => {
     assert.deepEqual(read('attributes=a%20b[,c', CLOSED).attributes, ['a b[', 'c'])
   })
 
@@ -149,16 +149,16 @@ describe('parameters of a list', () => {
     },
   ]
   for (const { query, rules, message } of refusals) {
-    it(`are refused: ${query.slice(0, 40)}`, () => assert.throws(() => read(query, rules), { error: 'scim', message }))
+    it(`are rejected: ${query.slice(0, 40)}`, () => assert.throws(() => read(query, rules), { error: 'scim', message }))
   }
-  it('may be repeated in uaa, where the first counts', () => {
+  it('may be repeated in uaa, where the first value wins', () => {
     assert.equal(read('count=1&count=2', RULES, 'uaa').count, 1)
   })
 })
 
-describe('a page', () => {
+describe('findPage', () => {
   const parameters = read('filter=a+eq+"<b>"&sortBy=c')
-  it('is read with the parsed filter', async () => {
+  it('queries with the parsed filter', async () => {
     const page = await findPage(parameters, RULES, query => {
       assert.equal(query.filter.kind, 'compare')
       assert.equal(query.sortBy, 'c')
@@ -166,14 +166,14 @@ describe('a page', () => {
     })
     assert.deepEqual(page, { records: [1], totalResults: 1 })
   })
-  it('is refused for what is not a filter, and for what the store cannot filter by', async () => {
+  it('rejects invalid filters and filters that the store does not support', async () => {
     const fail = () => Promise.reject(new InvalidFilter('no such attribute'))
     const want = { error: 'scim', message: '[a eq &quot;&lt;b&gt;&quot;] [c]' }
     await assert.rejects(findPage(parameters, RULES, fail), want)
     await assert.rejects(findPage(read('filter=a+pr+and+not+(b+pr)'), RULES, fail), { error: 'scim' })
     await assert.rejects(findPage(read('filter=a+eq'), RULES, fail), { message: '[a eq] [created]' })
   })
-  it('passes on a fault of the store', async () => {
+  it('propagates errors of the store', async () => {
     await assert.rejects(
       findPage(parameters, RULES, () => Promise.reject(new Error('gone'))),
       { message: 'gone' },
@@ -181,12 +181,12 @@ describe('a page', () => {
   })
 })
 
-describe('the envelope', () => {
+describe('listOf', () => {
   const resource = { id: '1', name: { given: 'A' }, list: [{ value: 'x' }] }
   const answer = (attributes: string, rules = RULES) =>
     listOf([resource], read(`attributes=${attributes}&count=2`, rules), { rules, totalResults: 9 })
 
-  it('has whole resources when no attribute is named', () => {
+  it('returns complete resources without attributes', () => {
     assert.deepEqual(answer(''), {
       resources: [resource],
       startIndex: 1,
@@ -195,7 +195,7 @@ describe('the envelope', () => {
       schemas: ['urn:test'],
     })
   })
-  it('has exactly the attributes named, null for those that a resource lacks', () => {
+  it('returns exactly the named attributes, with null for absent ones', () => {
     const names = 'id,name.given,given,name.none,id.length,list.value,list,__proto__,constructor,nothing'
     const [found] = answer(names)['resources'] as Record<string, unknown>[]
     assert.deepEqual(Object.entries(found ?? {}), [
@@ -211,10 +211,10 @@ describe('the envelope', () => {
       ['nothing', null],
     ])
   })
-  it('takes names literally where no paths are read', () => {
+  it('treats names literally without attribute paths', () => {
     assert.deepEqual(answer('name.given', CLOSED)['resources'], [{ 'name.given': null }])
   })
-  it('reports whether an attribute is wanted', () => {
+  it('returns an attribute if named, or if none is named', () => {
     assert.deepEqual(
       [
         wants({ attributes: [] }, 'groups'),

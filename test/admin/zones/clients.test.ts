@@ -42,7 +42,7 @@ for (const mode of MODES) {
         : `${answer.status} ${String(answer.json()['error'])} ${String(answer.json()['error_description'])}`
 
     // Covers POST /identity-zones/{id}/clients: body
-    it('makes a client that signs users in, and nothing else of what was sent', async () => {
+    it('creates a client for sign-in, ignoring other members', async () => {
       const client_id = newId()
       const answer = await post({ ...GOOD, client_id, name: 'Web', autoapprove: true, createdwith: 'me', action: 'x' })
       assert.equal(answer.status, 201, answer.text)
@@ -61,7 +61,7 @@ for (const mode of MODES) {
       assert.equal(event?.data, 'scopes=[openid], authorities=[svc.resource]')
     })
 
-    it('makes one that can sign in with its secret', async () => {
+    it('creates a client that authenticates with its secret', async () => {
       const client_id = newId()
       await post({ ...GOOD, client_id, authorized_grant_types: ['client_credentials'] })
       const request = { basic: [client_id, 'web-secret'] as const, host: HOST }
@@ -70,7 +70,7 @@ for (const mode of MODES) {
       assert.equal((await server.token({ grant_type: 'client_credentials' }, wrong)).status, 401)
     })
 
-    it('takes lists as texts, and redirect URIs as they are', async () => {
+    it('accepts lists as strings, and any redirect URI', async () => {
       const body = {
         ...GOOD,
         client_id: newId(),
@@ -84,7 +84,7 @@ for (const mode of MODES) {
       assert.equal((await post({ ...without, client_id: newId() })).status, 201)
     })
 
-    it('requires no secret of a client with the implicit grant alone', async () => {
+    it('does not require a secret for the implicit grant alone', async () => {
       const { client_secret: _, ...body } = { ...GOOD, authorized_grant_types: ['implicit'] }
       assert.equal((await post({ ...body, client_id: newId() })).status, 201)
       const both = { ...body, client_id: newId(), authorized_grant_types: ['implicit', 'authorization_code'] }
@@ -92,7 +92,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /identity-zones/{id}/clients: error: already exists
-    it('gets a conflict for an existing client, also when two make it at the same moment', async () => {
+    it('answers 409 for an existing client, even concurrently', async () => {
       const client_id = newId()
       const answers = await Promise.all([post({ ...GOOD, client_id }), post({ ...GOOD, client_id })])
       assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409'])
@@ -110,7 +110,7 @@ for (const mode of MODES) {
       // Covers POST /identity-zones/{id}/clients: error: scope
       { name: 'another scope', body: { ...GOOD, scope: ['profile'] }, text: SCOPE },
       { name: 'more scopes', body: { ...GOOD, scope: ['openid', 'profile'] }, text: SCOPE },
-      { name: 'a scope with a star', body: { ...GOOD, scope: ['*'] }, text: SCOPE },
+      { name: 'a wildcard scope', body: { ...GOOD, scope: ['*'] }, text: SCOPE },
       { name: 'no authority', body: without('authorities'), text: AUTHORITY },
       // Covers POST /identity-zones/{id}/clients: error: authority
       { name: 'another authority', body: { ...GOOD, authorities: ['svc.admin'] }, text: AUTHORITY },
@@ -139,7 +139,7 @@ for (const mode of MODES) {
       },
       { name: 'an id with a slash', body: { ...GOOD, client_id: 'a/b' }, text: /^Not allowed characters/ },
       { name: 'a second secret', body: { ...GOOD, secondary_client_secret: 'x' }, text: /secondary_client_secret/ },
-      { name: 'NUL', body: { ...GOOD, name: 'a\0' }, text: /NUL/ },
+      { name: 'a NUL character', body: { ...GOOD, name: 'a\0' }, text: /NUL/ },
       { name: 'a scope that is not a list', body: { ...GOOD, scope: { openid: true } }, text: SCOPE },
       { name: 'an invalid lifetime', body: { ...GOOD, access_token_validity: 'x' }, text: /access_token_validity/ },
     ]
@@ -155,7 +155,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('holds the secret to the policy of the zone', async () => {
+    it('applies the secret policy of the zone', async () => {
       const body = {
         id: 'guarded',
         subdomain: 'guarded',
@@ -176,20 +176,20 @@ for (const mode of MODES) {
       { id: 'off', want: '404 empty' },
     ]) {
       // Covers POST /identity-zones/{id}/clients: error: zone not found
-      it(`has no clients for ${id}`, async () => {
+      it(`answers ${want} for the zone ${id}`, async () => {
         assert.equal(reported(await post(GOOD, id)), want)
         assert.equal(reported(await remove('web', id)), want)
       })
     }
 
-    it('refuses what is not JSON', async () => {
+    it('rejects invalid JSON', async () => {
       assert.equal((await post('{')).status, 400)
       assert.equal((await post('')).status, 400)
       assert.equal((await post([])).status, 400)
     })
 
     // Covers DELETE /identity-zones/{id}/clients/{client_id}: response: client; error: not found
-    it('deletes a client of its own with its approvals and tokens', async () => {
+    it('deletes a client it created, with approvals and tokens', async () => {
       const client_id = newId()
       await post({ ...GOOD, client_id })
       const now = server.clock.now()
@@ -218,13 +218,13 @@ for (const mode of MODES) {
     })
 
     // Covers DELETE /identity-zones/{id}/clients/{client_id}: error: not made by zones.write
-    it('deletes none that was made elsewhere', async () => {
+    it('does not delete clients created elsewhere', async () => {
       const text = '400 invalid_client client must have been createdwith scope zones.write'
       assert.equal(reported(await remove('writer', 'z1')), text)
       assert.notEqual(await server.store.clients.find('z1', 'writer'), undefined)
     })
 
-    it('knows no client of another zone', async () => {
+    it('answers 404 for clients of another zone', async () => {
       const client_id = newId()
       await post({ ...GOOD, client_id })
       assert.equal(reported(await remove(client_id, 'z1')), '404 empty')

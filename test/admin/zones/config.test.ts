@@ -22,7 +22,7 @@ const CORS = {
   maxAge: 1_728_000,
 }
 
-/** What a zone has that said nothing, as the interface lists it. */
+/** The defaults of a zone. */
 const DEFAULTS = {
   clientSecretPolicy: {
     minLength: -1,
@@ -86,7 +86,7 @@ const DEFAULTS = {
   defaultIdentityProvider: null,
 }
 
-/** Every member with another value than its default, but for keys and the issuer, which needs one. */
+/** Every member with a value other than its default, except keys and the issuer, which requires one. */
 const FULL = {
   clientSecretPolicy: {
     minLength: 6,
@@ -170,7 +170,7 @@ const FULL = {
 }
 
 for (const mode of MODES) {
-  describe(`the settings of a zone in ${mode}`, () => {
+  describe(`Zone config in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -189,12 +189,12 @@ for (const mode of MODES) {
     const read = async (id: string): Promise<ZoneAnswer> =>
       (await server.send(`/identity-zones/${id}`, { bearer })).json<ZoneAnswer>()
 
-    describe('as they are shown', () => {
+    describe('responses', () => {
       for (const { name, config } of [
-        { name: 'are left out', config: undefined },
-        { name: 'are empty', config: {} },
+        { name: 'no config', config: undefined },
+        { name: 'an empty config', config: {} },
         {
-          name: 'have parts that are empty',
+          name: 'empty parts',
           config: {
             tokenPolicy: {},
             samlConfig: {},
@@ -205,15 +205,15 @@ for (const mode of MODES) {
           },
         },
         {
-          name: 'have parts that are null',
+          name: 'null parts',
           config: { tokenPolicy: null, samlConfig: null, links: null, userConfig: null, branding: null, prompts: null },
         },
-        { name: 'are what was shown', config: DEFAULTS },
-        { name: 'have only unknown ones', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
-        { name: 'have what is always ignored', config: { clientSecretPolicy: { expireSecretInMonths: 3 } } },
+        { name: 'the returned config', config: DEFAULTS },
+        { name: 'unknown members', config: { unknown: 1, tokenPolicy: { unknown: [] }, mfaConfig: {} } },
+        { name: 'ignored members', config: { clientSecretPolicy: { expireSecretInMonths: 3 } } },
       ]) {
         // Covers GET /identity-zones/{id}: response: zone
-        it(`have every default where they ${name}`, async () => {
+        it(`contain all defaults for ${name}`, async () => {
           const { id, config: shown } = await created(config)
           assert.deepEqual(shown, DEFAULTS)
           assert.deepEqual((await read(id)).config, DEFAULTS)
@@ -222,24 +222,24 @@ for (const mode of MODES) {
 
       // Covers Zone record: config
       // Partly covers Zone config in effect: branding.consent; userConfig.allowOriginLoop
-      it('are those that were sent', async () => {
+      it('contain the config as sent', async () => {
         const { id, config } = await created(FULL)
         assert.deepEqual(config, FULL)
         assert.deepEqual((await read(id)).config, FULL)
       })
 
-      it('have the format of refresh tokens in any case', async () => {
+      it('contain refreshTokenFormat in lower case', async () => {
         const { id, config } = await created({ tokenPolicy: { refreshTokenFormat: 'JWT' } })
         assert.equal(config['tokenPolicy']?.['refreshTokenFormat'], 'jwt')
         assert.equal((await server.store.zones.read(id))?.zone.config?.tokenPolicy?.refreshTokenFormat, 'jwt')
       })
 
-      it('are the defaults again after a change without any', async () => {
+      it('contain defaults after an update without config', async () => {
         const zone = await created({ idpDiscoveryEnabled: true, branding: { companyName: 'x' } })
         assert.deepEqual((await put(zone, undefined)).json<ZoneAnswer>().config, DEFAULTS)
       })
 
-      it('change nothing when they are sent back as they were', async () => {
+      it('change nothing if sent back', async () => {
         const full = { ...FULL, samlConfig: { ...FULL.samlConfig, entityID: 'https://sp.example/again' } }
         for (const config of [{}, full, { corsPolicy: { defaultConfiguration: { allowedOriginPatterns: ['^x$'] } } }]) {
           const zone = await created(config)
@@ -247,21 +247,21 @@ for (const mode of MODES) {
         }
       })
 
-      it('leave the server’s policy and prompts to a zone that is sent back as it was', async () => {
+      it('do not freeze defaults of the server if sent back', async () => {
         const zone = await created({})
         await put(zone, zone.config)
         const stored = (await server.store.zones.read(zone.id))?.zone.config
         assert.deepEqual([stored?.corsPolicy, stored?.prompts], [{}, undefined])
       })
 
-      it('leave no other way in beside patterns of origins and paths', async () => {
+      it('contain no default origins and URIs beside patterns', async () => {
         const part = { allowedOriginPatterns: ['^https://a$'], allowedUriPatterns: ['^/a$'] }
         const { config } = await created({ corsPolicy: { xhrConfiguration: part } })
         const shown = config['corsPolicy']?.['xhrConfiguration']
         assert.deepEqual(shown, { ...CORS, ...part, allowedOrigins: [], allowedUris: [] })
       })
 
-      it('keep nothing that is unknown', async () => {
+      it('contain only stored, known members', async () => {
         const { id } = await created({
           unknown: 'kept?',
           links: { other: 'kept?' },
@@ -270,11 +270,11 @@ for (const mode of MODES) {
         assert.ok(!JSON.stringify(await server.store.zones.read(id)).includes('kept?'))
       })
 
-      it('are what a property says: whatever is valid comes back as it was sent', async () => {
+      it('contain any valid config as sent', async () => {
         const text = fc.string({ maxLength: 12 }).filter(value => value.trim() !== '')
         const texts = fc.array(text, { maxLength: 3 })
         let entities = 0
-        const entity = text.map(value => `${value}${(entities += 1)}`) // no two zones have the same
+        const entity = text.map(value => `${value}${(entities += 1)}`) // unique among zones
         const link = fc.constantFrom('https://a.example/b?c#d', 'http://{zone.id}.a.example', '/path', '')
         const target = fc.constantFrom('https://a.example/bye', 'http*://a.example/**', 'https://*.a.example/', '/bye')
         const flag = fc.boolean()
@@ -318,8 +318,8 @@ for (const mode of MODES) {
       })
     })
 
-    describe('of a wrong type', () => {
-      /** Paths to every leaf that is known. */
+    describe('type validation', () => {
+      /** Paths of all known leaves. */
       const leaves = (value: unknown, path: readonly string[] = []): readonly (readonly string[])[] =>
         typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
           ? Object.entries(value).flatMap(([name, member]) => leaves(member, [...path, name]))
@@ -349,8 +349,8 @@ for (const mode of MODES) {
         ['issuer'],
       ]
       for (const path of [...leaves(FULL), ...parts]) {
-        if (path.at(-1) === 'disableRedirectParameter') continue // accepted, whatever it is
-        it(`are refused at ${path.join('.')}`, async () => {
+        if (path.at(-1) === 'disableRedirectParameter') continue // accepts any value
+        it(`rejects invalid values of ${path.join('.')}`, async () => {
           const good = path.reduce<unknown>((of, name) => Reflect.get(Object(of), name), FULL)
           for (const value of [{ x: {} }, [{}], 1.5, [[1]], 1e300, true, 'x\0', -7]) {
             if (typeof good === 'boolean' && value === true) continue
@@ -364,38 +364,38 @@ for (const mode of MODES) {
       }
 
       for (const { name, config } of [
-        { name: 'corsPolicy null', config: { corsPolicy: null } },
-        { name: 'issuer null', config: { issuer: null } },
+        { name: 'corsPolicy: null', config: { corsPolicy: null } },
+        { name: 'issuer: null', config: { issuer: null } },
         { name: 'an issuer that is not a URL', config: { issuer: 'x' } },
-        { name: 'an issuer of another scheme', config: { issuer: 'ftp://x.example' } },
-        { name: 'an issuer that would fill tokens', config: { issuer: `https://x.example/${'/'.repeat(100_000)}x` } },
+        { name: 'an issuer with another scheme', config: { issuer: 'ftp://x.example' } },
+        { name: 'an issuer of 100 kB', config: { issuer: `https://x.example/${'/'.repeat(100_000)}x` } },
         { name: 'an unknown type of access tokens', config: { tokenPolicy: { accessTokenType: 'jwt' } } },
         { name: 'an unknown format of refresh tokens', config: { tokenPolicy: { refreshTokenFormat: 'paper' } } },
         { name: 'a prompt without a text', config: { prompts: [{ name: 'a', type: 'b' }] } },
         { name: 'a default group without a name', config: { userConfig: { defaultGroups: [' '] } } },
         { name: 'an allowed group without a name', config: { userConfig: { allowedGroups: [''] } } },
-        { name: 'a long name of a group', config: { userConfig: { defaultGroups: ['x'.repeat(256)] } } },
+        { name: 'a group name of 256 characters', config: { userConfig: { defaultGroups: ['x'.repeat(256)] } } },
         {
-          name: 'a flood of groups',
+          name: '1001 groups',
           config: { userConfig: { defaultGroups: Array.from({ length: 1001 }, (_, number) => `g${number}`) } },
         },
-        { name: 'fewer refresh tokens than none', config: { tokenPolicy: { refreshTokenUnique: -2 } } },
-        { name: 'a part of a refresh token', config: { tokenPolicy: { refreshTokenUnique: 1.5 } } },
+        { name: 'a refreshTokenUnique of -2', config: { tokenPolicy: { refreshTokenUnique: -2 } } },
+        { name: 'a refreshTokenUnique of 1.5', config: { tokenPolicy: { refreshTokenUnique: 1.5 } } },
       ]) {
-        it(`are refused: ${name}`, async () => {
+        it(`rejects ${name}`, async () => {
           const answer = await post(config)
           assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
         })
       }
 
-      it('leave no zone behind', async () => {
+      it('creates no zone', async () => {
         await post({ tokenPolicy: 7 })
         assert.equal(await server.store.zones.read(lastId()), undefined)
         assert.deepEqual(await groupNamesOf(server.store, lastId()), [])
       })
     })
 
-    describe('that break a rule', () => {
+    describe('validation', () => {
       const origins = (allowedOrigins: readonly string[]) => ({ allowedOrigins })
       const banner = (members: object): Config => ({ branding: { banner: members } })
       const consent = (members: object): Config => ({ branding: { consent: members } })
@@ -405,12 +405,12 @@ for (const mode of MODES) {
       const cases: readonly { name: string; config: Config; text: string }[] = [
         // Covers Zone config validation: CORS pattern
         {
-          name: 'a pattern of origins',
+          name: 'an invalid pattern in allowedOrigins',
           config: { corsPolicy: { xhrConfiguration: origins(['(']) } },
           text: "Invalid value in config.corsPolicy.xhrConfiguration.allowedOrigins: '('.",
         },
         {
-          name: 'a pattern in the list of patterns',
+          name: 'an invalid pattern in allowedUriPatterns',
           config: { corsPolicy: { defaultConfiguration: { allowedUriPatterns: ['^/$', '['] } } },
           text: "Invalid value in config.corsPolicy.defaultConfiguration.allowedUris: '['.",
         },
@@ -421,7 +421,7 @@ for (const mode of MODES) {
         },
         // Covers Zone config validation: no allowed group
         {
-          name: 'no group at all',
+          name: 'no groups',
           config: { userConfig: { allowedGroups: [], defaultGroups: [] } },
           text: 'At least one group must be allowed',
         },
@@ -509,13 +509,13 @@ for (const mode of MODES) {
           text: 'Identity zone cannot specify an active key ID with no keys configured for the zone.',
         },
         {
-          name: 'the first of several',
+          name: 'several errors, reporting the first',
           config: { ...banner({ link: 'x' }), userConfig: { maxUsers: 0 }, issuer: 'https://issuer.example' },
           text: 'You cannot set issuer value unless you have set your own signing key for this identity zone.',
         },
       ]
       for (const { name, config, text } of cases) {
-        it(`are refused, when they are created and changed: ${name}`, async () => {
+        it(`rejects on creation and update ${name}`, async () => {
           const description = `The identity zone details are invalid. The zone configuration is invalid. ${text}`
           const zone = await created({})
           const before = await server.store.zones.read(zone.id)
@@ -527,23 +527,23 @@ for (const mode of MODES) {
         })
       }
 
-      it('are taken when a text is empty that may be', async () => {
+      it('accepts empty optional strings', async () => {
         await created({ branding: { banner: { link: '', textColor: '', logo: '' }, consent: { text: 'x', link: '' } } })
       })
 
-      it('may allow no group beside the default ones', async () => {
+      it('accepts empty allowedGroups beside default groups', async () => {
         await created({ userConfig: { allowedGroups: [] } })
       })
     })
 
     // Covers Zone config in effect: samlConfig.entityID
-    it('lead to a SAML entity id of the zone’s own', async () => {
+    it('sets the SAML entity id of the zone', async () => {
       const { subdomain } = await created({ samlConfig: { entityID: 'https://sp.example/own' } })
       const info = await server.send('/info', { host: `${subdomain}.localhost:8080` })
       assert.equal(info.json()['entityID'], 'https://sp.example/own')
     })
 
-    it('cannot take the SAML entity id that another zone has chosen, in whatever case, nor two at once', async () => {
+    it('rejects the SAML entity id of another zone, in any case and concurrently', async () => {
       const own = { samlConfig: { entityID: 'https://sp.example/taken' } }
       const owner = await created(own)
       const rival = await created({})
@@ -563,7 +563,7 @@ for (const mode of MODES) {
   })
 }
 
-/** The settings with the members that were sent in the place of the defaults; null stands for the default. */
+/** The defaults overridden by the sent members; null stands for the default. */
 function merged(usual: unknown, sent: unknown): unknown {
   if (sent === undefined || sent === null) return usual
   if (typeof sent !== 'object' || Array.isArray(sent)) return sent

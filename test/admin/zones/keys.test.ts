@@ -20,7 +20,7 @@ const secret = textOf(KEYS.HS256)
 const otherEc = privatePem('ec', 'P-256')
 const PREFIX = 'The identity zone details are invalid. The zone configuration is invalid. '
 
-/** The key in PEM, encrypted with the passphrase. */
+/** Encrypts a PEM key with the passphrase. */
 const encrypted = (pem: string, passphrase: string): string =>
   createPrivateKey(pem).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }).toString()
 
@@ -51,7 +51,7 @@ const put = ({ id, subdomain, name }: ZoneAnswer, config: unknown): Promise<Test
 const problemOf = (answer: TestAnswer): string =>
   `${answer.status} ${String(answer.json()['error_description']).replace(PREFIX, '')}`
 
-/** A token of a client of the zone, which is made when there is none. */
+/** A token of a client of the zone, which is created if missing. */
 async function tokenIn({ id, subdomain }: ZoneAnswer): Promise<string> {
   const client = {
     client_id: 'app',
@@ -76,9 +76,9 @@ async function isGood({ subdomain }: ZoneAnswer, token: string): Promise<boolean
 const keyIds = async ({ id }: ZoneAnswer): Promise<readonly string[]> =>
   (await server.store.keys.list(id)).map(({ keyId, active }) => (active ? `${keyId}*` : keyId))
 
-describe('the keys with which a zone signs tokens', () => {
+describe('Zone signing keys', () => {
   // Covers Zone config in effect: tokenPolicy.keys.<id>.signingKey
-  it('sign, and are never shown', async () => {
+  it('sign tokens, and are never returned', async () => {
     const tokenPolicy = { keys: { k1: { signingKey: rsa }, k2: { signingKey: secret } }, activeKeyId: 'k1' }
     const answer = await post({ tokenPolicy })
     const zone = answer.json<ZoneAnswer>()
@@ -96,7 +96,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.ok(!everything.includes(rsa.split('\n')[1] ?? ''))
   })
 
-  it('have the algorithm that is named, and its certificates', async () => {
+  it('support signingAlg and signingCert', async () => {
     const keys = { k1: { signingKey: rsa, signingAlg: 'PS512', signingCert: certificateOf(rsa) } }
     const zone = await created({ tokenPolicy: { keys, activeKeyId: 'k1' } })
     assert.equal(decodeProtectedHeader(await tokenIn(zone)).alg, 'PS512')
@@ -104,13 +104,13 @@ describe('the keys with which a zone signs tokens', () => {
     assert.ok(published.text.includes('x5c'))
   })
 
-  it('begin with the first where none is chosen', async () => {
+  it('default to the first as active key', async () => {
     const zone = await created({ tokenPolicy: { keys: { b: { signingKey: ec }, a: { signingKey: rsa } } } })
     assert.equal(zone.config['tokenPolicy']?.['activeKeyId'], 'b')
   })
 
   // Covers PUT /identity-zones/{id}: rule: write-only members are kept
-  it('stay when a change brings none, and the one that signs can be another', async () => {
+  it('are kept if omitted, and another can become active', async () => {
     const keys = { k1: { signingKey: rsa }, k2: { signingKey: ec } }
     const zone = await created({ tokenPolicy: { keys, activeKeyId: 'k1' } })
     const first = await tokenIn(zone)
@@ -126,7 +126,7 @@ describe('the keys with which a zone signs tokens', () => {
   })
 
   // Covers signing keys: zone tokenPolicy.keys
-  it('are replaced by others, and signatures of removed ones are refused', async () => {
+  it('are replaced, and tokens of removed keys are rejected', async () => {
     const keys = { k1: { signingKey: rsa }, k2: { signingKey: ec } }
     const zone = await created({ tokenPolicy: { keys, activeKeyId: 'k1' } })
     const first = await tokenIn(zone)
@@ -137,10 +137,10 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(await isGood(zone, await tokenIn(zone)), true)
   })
 
-  it('are not chosen by the zone where it did not make them', async () => {
+  it('added by the CLI are not active until activeKeyId selects one', async () => {
     const zone = await created({})
     assert.equal(decodeProtectedHeader(await tokenIn(zone)).kid, (await server.app.keys.active('svc')).keyId)
-    assert.deepEqual(await server.store.keys.list(zone.id), [], 'it signs with the key of the default zone')
+    assert.deepEqual(await server.store.keys.list(zone.id), [], 'the zone signs with the key of the default zone')
     // As `latchkey keys add` does on behalf of the zone.
     const place = { zoneId: zone.id, keyId: 'added', active: false, createdAt: server.clock.now() }
     const material = readKeyMaterial({ text: rsa })
@@ -160,7 +160,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal((await read())?.['activeKeyId'], made.keyId)
   })
 
-  it('allow an issuer of the zone’s own', async () => {
+  it('allow an issuer for the zone', async () => {
     const zone = await created({ issuer: 'https://own.example', tokenPolicy: { keys: { k1: { signingKey: ec } } } })
     assert.equal(zone.config.issuer, 'https://own.example')
     const [, payload = ''] = (await tokenIn(zone)).split('.')
@@ -168,7 +168,7 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal(Reflect.get(Object(claims), 'iss'), 'https://own.example')
   })
 
-  it('allow the zone’s own address as issuer, by host and by path, and no other address of this server', async () => {
+  it('allow URLs of the zone as issuer, by host and by path, but no other URL of this server', async () => {
     const id = 'own-issuer'
     const keys = { tokenPolicy: { keys: { k1: { signingKey: ec } } } }
     const zone = await created(keys)
@@ -211,7 +211,7 @@ describe('the keys with which a zone signs tokens', () => {
     }
   })
 
-  it('do not allow the issuer of another zone, in whatever form, nor to two at once', async () => {
+  it('do not allow the issuer of another zone, in any form and concurrently', async () => {
     const keys = { tokenPolicy: { keys: { k1: { signingKey: ec } } } }
     const want = '422 The issuer is that of another zone.'
     const owner = await created({ issuer: 'https://taken.example/a', ...keys })
@@ -240,14 +240,14 @@ describe('the keys with which a zone signs tokens', () => {
     assert.equal((await put(owner, { issuer: 'https://taken.example/a', ...keys })).status, 200)
   })
 
-  it('leave a zone that takes another name without its old address as issuer', async () => {
+  it('do not allow the former URL of a renamed zone as issuer', async () => {
     const zone = await created({ tokenPolicy: { keys: { k1: { signingKey: ec } } } })
     const issuer = `http://${zone.subdomain}.localhost:8080`
     assert.equal((await put(zone, { issuer })).status, 200)
     assert.equal((await put({ ...zone, subdomain: `${zone.subdomain}-renamed` }, { issuer })).status, 422)
   })
 
-  it('may be a shared secret that is long enough for its algorithm', async () => {
+  it('may be shared secrets of the minimum length of their algorithm', async () => {
     for (const [signingAlg, length] of [
       ['HS256', 32],
       ['HS384', 48],
@@ -275,12 +275,12 @@ describe('the keys with which a zone signs tokens', () => {
   const refusals: readonly { name: string; tokenPolicy: object; want: string | RegExp }[] = [
     // Covers Zone config validation: active key unknown
     {
-      name: 'an active key that is not in the list',
+      name: 'an unknown active key',
       tokenPolicy: { keys: { k1: { signingKey: rsa } }, activeKeyId: 'k2' },
       want: '422 The specified active key ID is not present in the configured keys: k2',
     },
     {
-      name: 'an active key of a prototype',
+      name: 'constructor as the active key',
       tokenPolicy: { keys: { k1: { signingKey: rsa } }, activeKeyId: 'constructor' },
       want: '422 The specified active key ID is not present in the configured keys: constructor',
     },
@@ -305,14 +305,26 @@ describe('the keys with which a zone signs tokens', () => {
       tokenPolicy: { keys: { k1: { signingKey: ec, signingCert: certificateOf(otherEc) } } },
       want: /^422 signingCert of the token key 'k1': /,
     },
-    { name: 'a key without a text', tokenPolicy: { keys: { k1: {} } }, want: /^400 config\.tokenPolicy\.keys\.k1\./ },
-    { name: 'a key that is a text', tokenPolicy: { keys: { k1: rsa } }, want: /^400 config\.tokenPolicy\.keys\.k1 / },
-    { name: 'a key without a name', tokenPolicy: { keys: { '': { signingKey: ec } } }, want: /^400 / },
-    { name: 'a long name', tokenPolicy: { keys: { ['x'.repeat(256)]: { signingKey: ec } } }, want: /^400 / },
-    { name: 'a name with NUL', tokenPolicy: { keys: { 'a\0': { signingKey: ec } } }, want: /^400 / },
-    { name: 'a long key', tokenPolicy: { keys: { k1: { signingKey: 'x'.repeat(8193) } } }, want: /^400 / },
     {
-      name: 'a flood of keys',
+      name: 'a key without signingKey',
+      tokenPolicy: { keys: { k1: {} } },
+      want: /^400 config\.tokenPolicy\.keys\.k1\./,
+    },
+    { name: 'a key that is a string', tokenPolicy: { keys: { k1: rsa } }, want: /^400 config\.tokenPolicy\.keys\.k1 / },
+    { name: 'an empty key id', tokenPolicy: { keys: { '': { signingKey: ec } } }, want: /^400 / },
+    {
+      name: 'a key id of 256 characters',
+      tokenPolicy: { keys: { ['x'.repeat(256)]: { signingKey: ec } } },
+      want: /^400 /,
+    },
+    { name: 'a key id with a NUL character', tokenPolicy: { keys: { 'a\0': { signingKey: ec } } }, want: /^400 / },
+    {
+      name: 'a key of 8193 characters',
+      tokenPolicy: { keys: { k1: { signingKey: 'x'.repeat(8193) } } },
+      want: /^400 /,
+    },
+    {
+      name: '21 keys',
       tokenPolicy: {
         keys: Object.fromEntries(Array.from({ length: 21 }, (_, number) => [`k${number}`, { signingKey: ec }])),
       },
@@ -320,7 +332,7 @@ describe('the keys with which a zone signs tokens', () => {
     },
   ]
   for (const { name, tokenPolicy, want } of refusals) {
-    it(`are refused: ${name}`, async () => {
+    it(`are rejected: ${name}`, async () => {
       const zone = await created({ tokenPolicy: { keys: { own: { signingKey: ec } } } })
       for (const answer of [await post({ tokenPolicy }), await put(zone, { tokenPolicy })]) {
         if (typeof want === 'string') assert.equal(problemOf(answer), want)
@@ -333,7 +345,7 @@ describe('the keys with which a zone signs tokens', () => {
     })
   }
 
-  it('are refused: an active key that the zone does not have', async () => {
+  it('are rejected: an unknown active key alone', async () => {
     const zone = await created({ tokenPolicy: { keys: { own: { signingKey: ec } } } })
     assert.equal(
       problemOf(await put(zone, { tokenPolicy: { activeKeyId: 'other' } })),
@@ -342,20 +354,20 @@ describe('the keys with which a zone signs tokens', () => {
   })
 })
 
-describe('the keys of a zone’s SAML service provider', () => {
+describe('Zone SAML keys', () => {
   const certificate = certificateOf(rsa)
   const pair = { key: rsa, certificate }
   const samlOf = (answer: TestAnswer) => answer.json<ZoneAnswer>().config['samlConfig']
   const vault = createVault(Buffer.alloc(32, 7), createRandom())
 
-  /** The private half that the zone has for the id. */
+  /** The private key that the zone has for the id. */
   async function keptKey({ id }: ZoneAnswer, keyId: string): Promise<string | undefined> {
     const key = (await server.store.zones.read(id))?.zone.config.samlConfig?.keys?.[keyId]
     return key && openSamlKey(id, keyId, key, vault)
   }
 
-  it('are kept encrypted, and shown without their private half', async () => {
-    const ofEc = certificateOf(ec) // another each time
+  it('are stored encrypted, and returned without private keys', async () => {
+    const ofEc = certificateOf(ec) // a new one each time
     const keys = {
       one: pair,
       two: { key: encrypted(ec, 'phrase'), passphrase: 'phrase', certificate: ofEc },
@@ -377,7 +389,7 @@ describe('the keys of a zone’s SAML service provider', () => {
 
   const PARTIAL = '422 Identity zone cannot be udpated with partial Saml CertKey config.'
 
-  it('have an old form, which stands for the key legacy-saml-key', async () => {
+  it('support the legacy form as the key legacy-saml-key', async () => {
     const form = { certificate, privateKey: encrypted(rsa, 'phrase'), privateKeyPassword: 'phrase' }
     const answer = await post({ samlConfig: form })
     const saml = samlOf(answer)
@@ -401,7 +413,7 @@ describe('the keys of a zone’s SAML service provider', () => {
     assert.equal(await keptKey(zone, 'legacy-saml-key'), rsa)
   })
 
-  it('keep their private half when only the same certificate comes back, and go when they are not named', async () => {
+  it('keep the private key if only the same certificate is sent, and are removed if omitted', async () => {
     const zone = await created({ samlConfig: { activeKeyId: 'one', keys: { one: pair, two: pair } } })
     const windows = certificate.replaceAll('\n', '\r\n')
     for (const back of [{ certificate }, { certificate: windows }, { certificate, key: '', passphrase: null }]) {
@@ -418,7 +430,7 @@ describe('the keys of a zone’s SAML service provider', () => {
   const one = (key: unknown) => ({ activeKeyId: 'one', keys: { one: key } })
   const refusals: readonly { name: string; samlConfig: object; want: string | RegExp }[] = [
     {
-      name: 'an active key that is not in the list',
+      name: 'an unknown active key',
       samlConfig: { activeKeyId: 'two', keys: { one: pair } },
       want: "422 Invalid SAML active key ID: 'two'. Couldn't find any matching keys.",
     },
@@ -432,12 +444,12 @@ describe('the keys of a zone’s SAML service provider', () => {
     { name: 'a key without a certificate', samlConfig: one({ key: rsa }), want: PARTIAL },
     { name: 'a certificate without a key', samlConfig: one({ certificate: certificateOf(ec) }), want: PARTIAL },
     { name: 'an empty entry', samlConfig: one({}), want: PARTIAL },
-    { name: 'the old form without a key', samlConfig: { certificate }, want: PARTIAL },
-    { name: 'the old form without a certificate', samlConfig: { privateKey: rsa }, want: PARTIAL },
+    { name: 'the legacy form without a key', samlConfig: { certificate }, want: PARTIAL },
+    { name: 'the legacy form without a certificate', samlConfig: { privateKey: rsa }, want: PARTIAL },
     // Covers Zone config validation: SAML key pair
     { name: 'the certificate of another key', samlConfig: one({ key: ec, certificate }), want: SECURITY },
-    { name: 'no key', samlConfig: one({ key: 'x', certificate }), want: SECURITY },
-    { name: 'no certificate', samlConfig: one({ key: rsa, certificate: 'x' }), want: SECURITY },
+    { name: 'an invalid key', samlConfig: one({ key: 'x', certificate }), want: SECURITY },
+    { name: 'an invalid certificate', samlConfig: one({ key: rsa, certificate: 'x' }), want: SECURITY },
     { name: 'a private key as certificate', samlConfig: one({ key: rsa, certificate: rsa }), want: SECURITY },
     {
       name: 'a wrong passphrase',
@@ -452,13 +464,13 @@ describe('the keys of a zone’s SAML service provider', () => {
     { name: 'a list of keys', samlConfig: { keys: [] }, want: /^400 / },
     { name: 'a key of a wrong type', samlConfig: one({ key: 1, certificate }), want: /^400 / },
     {
-      name: 'a flood of keys',
+      name: '21 keys',
       samlConfig: { keys: Object.fromEntries(Array.from({ length: 21 }, (_, number) => [`k${number}`, pair])) },
       want: /^400 /,
     },
   ]
   for (const { name, samlConfig, want } of refusals) {
-    it(`are refused: ${name}`, async () => {
+    it(`are rejected: ${name}`, async () => {
       const zone = await created({ samlConfig: { activeKeyId: 'own', keys: { own: pair } } })
       for (const answer of [await post({ samlConfig }), await put(zone, { samlConfig })]) {
         if (typeof want === 'string') assert.equal(problemOf(answer), want)
@@ -469,7 +481,7 @@ describe('the keys of a zone’s SAML service provider', () => {
     })
   }
 
-  it('do not open when they are copied to another zone', async () => {
+  it('cannot be decrypted for another zone or key id', async () => {
     const zone = await created({ samlConfig: { activeKeyId: 'one', keys: { one: pair } } })
     const key = (await server.store.zones.read(zone.id))?.zone.config.samlConfig?.keys?.['one']
     assert.ok(key)

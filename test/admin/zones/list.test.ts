@@ -12,7 +12,7 @@ type Zones = Pick<Store, 'zones'>
 const states = (count: number): ZoneState[] =>
   Array.from({ length: count }, (_, number) => ({ zone: zone({ id: `z${number}` }), revision: 0 }))
 
-/** A store of nothing but these zones; `onPage` gets the number of pages that were requested before. */
+/** A store of these zones; `onPage` receives the number of pages requested before. */
 function storeOf(all: readonly ZoneState[], onPage: (pages: number) => void = () => {}): Zones {
   let pages = 0
   const list: Store['zones']['list'] = ({ count, after }) => {
@@ -21,21 +21,21 @@ function storeOf(all: readonly ZoneState[], onPage: (pages: number) => void = ()
     const start = after ? all.indexOf(after) + 1 : 0
     return Promise.resolve(all.slice(start, start + count))
   }
-  return { zones: { list } } as Zones // the list asks for nothing else
+  return { zones: { list } } as Zones // the list calls nothing else
 }
 
 const idOnly = ({ zone: { id } }: ZoneState): JsonRecord => ({ id })
 
-describe('the list of all zones', () => {
+describe('listOfZones', () => {
   for (const count of [0, 1, 49, 50, 51, 100, 1234]) {
-    it(`is one array of ${count} zones`, async () => {
+    it(`streams one array of ${count} zones`, async () => {
       const all = states(count)
       const written: unknown = JSON.parse(await text(await listOfZones(storeOf(all), idOnly)))
       assert.deepEqual(written, all.map(idOnly))
     })
   }
 
-  it('lets others work between its pieces', async () => {
+  it('yields to the event loop between chunks', async () => {
     const turns = new Set<number>()
     let turn = 0
     let isOver = false
@@ -49,7 +49,7 @@ describe('the list of all zones', () => {
     assert.ok(turns.size >= 1000 / 100, `the zones were written in ${turns.size} turns`)
   })
 
-  it('reads on only as fast as it is read', async () => {
+  it('applies back-pressure', async () => {
     let asked = 0
     const list = await listOfZones(
       storeOf(states(10_000), pages => {
@@ -58,18 +58,18 @@ describe('the list of all zones', () => {
       idOnly,
     )
     for (let turn = 0; turn < 100; turn += 1) await new Promise(resolve => setImmediate(resolve))
-    assert.ok(asked < 2, `${asked} pages were read in vain`)
+    assert.ok(asked < 2, `${asked} pages were read too early`)
     assert.equal(JSON.parse(await text(list)).length, 10_000)
   })
 
-  it('is refused when the database is gone before it begins', async () => {
+  it('rejects if the first page fails', async () => {
     const gone = storeOf([], () => {
       throw new Error('gone')
     })
     await assert.rejects(async () => listOfZones(gone, idOnly), /gone/)
   })
 
-  it('breaks off when the database goes later, and never ends as if it were whole', async () => {
+  it('fails with truncated JSON if a later page fails', async () => {
     const going = storeOf(states(1000), pages => {
       if (pages === 3) throw new Error('gone')
     })
@@ -82,7 +82,7 @@ describe('the list of all zones', () => {
     assert.throws(() => JSON.parse(written))
   })
 
-  it('has each of many zones once, over HTTP', async () => {
+  it('returns each zone exactly once over HTTP', async () => {
     const server = await startZoneServer({})
     try {
       const ids = Array.from({ length: 120 }, (_, number) => `many-${number}`)

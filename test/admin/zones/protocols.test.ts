@@ -7,7 +7,7 @@ import type { ZoneAnswer } from '../../support/zones.ts'
 import { sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
 
 for (const mode of MODES) {
-  describe(`the protocols of a zone in ${mode}`, () => {
+  describe(`Zone protocols in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -19,7 +19,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('stay as they were where a change does not name them, and go with null', async () => {
+    it('are kept if omitted, and removed by null', async () => {
       const zone = { id: 'protocols', subdomain: 'protocols', name: 'x' }
       const config = {
         protocols: { dpop: false, deviceGrant: true },
@@ -46,7 +46,7 @@ for (const mode of MODES) {
       assert.deepEqual(await after(none), [undefined, undefined, undefined])
     })
 
-    it('stay with the other settings that UAA does not have', async () => {
+    it('are kept like other settings unknown to UAA', async () => {
       const zone = { id: 'newer', subdomain: 'newer', name: 'x' }
       const tokenPolicy = { accessTokenType: 'at+jwt', accessTokenValidity: 60 }
       const config = { require_nonce: true, tokenPolicy }
@@ -66,7 +66,7 @@ for (const mode of MODES) {
     })
 
     for (const protocols of [{ dpoop: false }, { dpop: 'false' }, [], true]) {
-      it(`refuses ${JSON.stringify(protocols)}`, async () => {
+      it(`reject ${JSON.stringify(protocols)}`, async () => {
         const body = { id: 'wrong', subdomain: 'wrong', name: 'x', config: { protocols } }
         const answer = await sendJson(server, 'POST', '/identity-zones', body, { bearer })
         assert.equal(Math.floor(answer.status / 100), 4, answer.text)

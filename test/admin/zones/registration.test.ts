@@ -6,7 +6,7 @@ import { sendJson, startZoneServer, tokenOf } from '../../support/zones.ts'
 import type { ZoneAnswer } from '../../support/zones.ts'
 
 for (const mode of MODES) {
-  describe(`the policy of registration of a zone in ${mode}`, () => {
+  describe(`Zone registration policy in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -18,7 +18,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    it('stays where a change does not name it, and goes with null', async () => {
+    it('is kept if omitted, and removed by null', async () => {
       const zone = { id: 'shop', subdomain: 'shop', name: 'x' }
       const registration = { mode: 'token', maxClients: 5, scopes: ['openid'] }
       const made = await sendJson(server, 'POST', '/identity-zones', { ...zone, config: { registration } }, { bearer })
@@ -41,7 +41,7 @@ for (const mode of MODES) {
       { maxClients: -1 },
       { maxclients: 1 },
     ]) {
-      it(`is not ${JSON.stringify(registration)}`, async () => {
+      it(`rejects ${JSON.stringify(registration)}`, async () => {
         const body = { id: 'wrong', subdomain: 'wrong', name: 'x', config: { registration } }
         const answer = await sendJson(server, 'POST', '/identity-zones', body, { bearer })
         assert.equal(Math.floor(answer.status / 100), 4, answer.text)

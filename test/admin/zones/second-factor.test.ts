@@ -8,7 +8,7 @@ import { HOST_OF_Z1, sendJson, startZoneServer, tokenOf, zoneWrites } from '../.
 const many = (count: number): readonly string[] => Array.from({ length: count }, (_, number) => `g${number}`)
 
 for (const mode of MODES) {
-  describe(`the policy of second factors of a zone in ${mode}`, () => {
+  describe(`Zone second-factor policy in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -38,12 +38,12 @@ for (const mode of MODES) {
       origins: ['svc'],
     }
 
-    it('is shown as it was sent, and not at all while there is none', async () => {
+    it('is returned as sent, and omitted if unset', async () => {
       assert.deepEqual((await created(full)).config['secondFactor'], full)
       assert.equal((await created()).config['secondFactor'], undefined)
     })
 
-    it('stays when a change does not name it, and goes with null', async () => {
+    it('is kept if omitted, and removed by null', async () => {
       const zone = await created(full)
       assert.deepEqual(shown(await put(zone, { idpDiscoveryEnabled: true })), full)
       assert.deepEqual(shown(await put(zone, undefined)), full)
@@ -54,7 +54,7 @@ for (const mode of MODES) {
       assert.equal(shown(await put(zone, {})), undefined)
     })
 
-    it('names groups and providers that there are, in any case of letters', async () => {
+    it('requires existing groups and providers, ignoring case', async () => {
       const zone = await created()
       const ofGroups = (...groups: readonly string[]) => ({ secondFactor: { requirement: 'groups', groups } })
       const refused = await put(zone, ofGroups('svc.admin', 'staf'))
@@ -64,7 +64,7 @@ for (const mode of MODES) {
       assert.equal((await put(zone, ofGroups('SVC.Admin'))).status, 200)
     })
 
-    it('keeps the name of a group that is gone, and takes no other one', async () => {
+    it('keeps the name of a missing group, but rejects a new one', async () => {
       const zone = await created({ requirement: 'groups', groups: ['to come'] })
       const same = { ...zone.config, secondFactor: { requirement: 'groups', groups: ['to come'], rememberDays: 1 } }
       assert.equal((await put(zone, same)).status, 200)
@@ -74,7 +74,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('is changed by administrators of the zone only', async () => {
+    it('can be changed by administrators of the zone only', async () => {
       const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config: { secondFactor: { requirement: 'required' } } }
       const attempt = async (as: string, host?: string) =>
         (
@@ -97,14 +97,14 @@ for (const mode of MODES) {
     })
 
     for (const { name, secondFactor } of [
-      { name: 'a word instead of an object', secondFactor: 'required' },
+      { name: 'a string instead of an object', secondFactor: 'required' },
       { name: 'a list', secondFactor: [] },
       { name: 'an unknown requirement', secondFactor: { requirement: 'sometimes' } },
       { name: 'a requirement of another type', secondFactor: { requirement: true } },
       { name: 'an unknown method', secondFactor: { requirement: 'required', methods: ['totp', 'sms'] } },
-      { name: 'no methods', secondFactor: { requirement: 'required', methods: [] } },
+      { name: 'an empty list of methods', secondFactor: { requirement: 'required', methods: [] } },
       { name: 'methods of another type', secondFactor: { methods: 'totp' } },
-      { name: 'more methods than there are', secondFactor: { methods: ['totp', 'totp', 'totp'] } },
+      { name: 'repeated methods', secondFactor: { methods: ['totp', 'totp', 'totp'] } },
       { name: '101 groups', secondFactor: { requirement: 'groups', groups: many(101) } },
       { name: '10,000 groups', secondFactor: { requirement: 'groups', groups: many(10_000) } },
       { name: 'groups of another type', secondFactor: { requirement: 'groups', groups: { 0: 'a' } } },
@@ -112,14 +112,14 @@ for (const mode of MODES) {
       { name: 'an empty list of groups', secondFactor: { requirement: 'groups', groups: [] } },
       { name: 'an empty list of providers', secondFactor: { requirement: 'required', origins: [] } },
       { name: 'negative days', secondFactor: { rememberDays: -1 } },
-      { name: 'days of centuries', secondFactor: { rememberDays: 1e9 } },
-      { name: 'more days than a year has', secondFactor: { rememberDays: 366 } },
-      { name: 'half a day', secondFactor: { rememberDays: 0.5 } },
+      { name: '1e9 days', secondFactor: { rememberDays: 1e9 } },
+      { name: '366 days', secondFactor: { rememberDays: 366 } },
+      { name: 'a fraction of a day', secondFactor: { rememberDays: 0.5 } },
       { name: 'days as a string', secondFactor: { rememberDays: '30' } },
-      { name: 'a misspelt member', secondFactor: { requirment: 'required' } },
-      { name: 'NUL in a group', secondFactor: { requirement: 'groups', groups: ['a\0'] } },
+      { name: 'an unknown member', secondFactor: { requirment: 'required' } },
+      { name: 'a NUL character in a group', secondFactor: { requirement: 'groups', groups: ['a\0'] } },
     ]) {
-      it(`is refused with ${name}`, async () => {
+      it(`is rejected with ${name}`, async () => {
         const answer = await post({ secondFactor })
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
         assert.equal(await server.store.zones.read(zones.lastId()), undefined)
@@ -136,7 +136,7 @@ for (const mode of MODES) {
         text: /1 to 255 characters/,
       },
     ]) {
-      it(`is refused with ${name}, by a rule`, async () => {
+      it(`is rejected as invalid with ${name}`, async () => {
         const answer = await post({ secondFactor })
         assert.equal(answer.status, 422, answer.text)
         assert.match(answer.text, text)

@@ -35,7 +35,7 @@ class Wire {
     return sendJson(this.server, method, path, body, { bearer, ...request })
   }
 
-  /** Creates a zone and answers its record. */
+  /** Creates a zone and returns it. */
   async create(body: object, caller: Caller = 'writer'): Promise<ZoneAnswer> {
     const answer = await this.send('POST', '/identity-zones', body, caller)
     assert.equal(answer.status, 201, answer.text)
@@ -46,7 +46,7 @@ class Wire {
 const INSIDE = { headers: { 'x-identity-zone-id': 'z1' } }
 
 for (const mode of MODES) {
-  /** A status with a code, if it says more than the status. */
+  /** The status, and the error code if it adds to it. */
   const reported = (answer: TestAnswer): string => {
     if (isStatusAlone(answer, mode)) return `${answer.status} empty`
     const error = answer.json()['error']
@@ -63,13 +63,13 @@ for (const mode of MODES) {
       await wire.server.stop()
     })
 
-    describe('who may call', () => {
+    describe('authorization', () => {
       interface Access {
         readonly name: string
         readonly method: string
         readonly path: string
         readonly body?: object
-        /** Callers of the default zone, there, and inside of z1 by a header. */
+        /** Callers of the default zone, without and with a header for z1. */
         readonly here: readonly Caller[]
         readonly inside: readonly Caller[]
         /** Callers of z1 at its own host. */
@@ -82,7 +82,7 @@ for (const mode of MODES) {
       const table: readonly Access[] = [
         // Covers GET /identity-zones: rule: scopes
         {
-          name: 'lists zones',
+          name: 'list zones',
           method: 'GET',
           path: '/identity-zones',
           here: ['root', 'reader', 'writer', 'admin-here'],
@@ -91,7 +91,7 @@ for (const mode of MODES) {
           want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
         },
         {
-          name: 'reads a zone',
+          name: 'read a zone',
           method: 'GET',
           path: '/identity-zones/z1',
           here: ['root', 'reader', 'writer', 'admin-here', 'reader-here'],
@@ -101,7 +101,7 @@ for (const mode of MODES) {
         },
         // Covers POST /identity-zones: error: inside another zone
         {
-          name: 'creates a zone',
+          name: 'create a zone',
           method: 'POST',
           path: '/identity-zones',
           body: { subdomain: 'one', name: 'taken' },
@@ -111,7 +111,7 @@ for (const mode of MODES) {
           want: { here: '409 zone_exists', inside: '403 empty' },
         },
         {
-          name: 'changes a zone',
+          name: 'change a zone',
           method: 'PUT',
           path: '/identity-zones/z1',
           body: { subdomain: 'one', name: 'Zone 1' },
@@ -121,7 +121,7 @@ for (const mode of MODES) {
           want: { here: '200 record', inside: '200 record', ofZone: '200 record' },
         },
         {
-          name: 'deletes a zone',
+          name: 'delete a zone',
           method: 'DELETE',
           path: '/identity-zones/unknown',
           here: ['root', 'writer', 'admin-here'],
@@ -130,7 +130,7 @@ for (const mode of MODES) {
           want: { here: '404 empty', inside: '403 empty' },
         },
         {
-          name: 'makes a client in a zone',
+          name: 'create a client in a zone',
           method: 'POST',
           path: '/identity-zones/unknown/clients',
           body: {},
@@ -140,7 +140,7 @@ for (const mode of MODES) {
           want: { here: '404 empty', inside: '403 empty' },
         },
         {
-          name: 'deletes a client of a zone',
+          name: 'delete a client of a zone',
           method: 'DELETE',
           path: '/identity-zones/unknown/clients/app',
           here: ['root', 'writer'],
@@ -151,30 +151,30 @@ for (const mode of MODES) {
       ]
       for (const { name, method, path, body, here, inside, ofZone, want } of table) {
         for (const caller of all) {
-          it(`${here.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} that ${name}`, async () => {
+          it(`${here.includes(caller) ? 'allows' : 'forbids'} ${CALLERS[caller]} to ${name}`, async () => {
             const answer = await wire.send(method, path, body, caller)
             assert.equal(reported(answer), here.includes(caller) ? want.here : '403 insufficient_scope')
           })
-          it(`${inside.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} inside that ${name}`, async () => {
+          it(`${inside.includes(caller) ? 'allows' : 'forbids'} ${CALLERS[caller]} to ${name} inside z1`, async () => {
             const answer = await wire.send(method, path, body, caller, INSIDE)
             const refusal = switching.has(caller) ? '403 insufficient_scope' : '403 access_denied'
             assert.equal(reported(answer), inside.includes(caller) ? want.inside : refusal)
           })
-          it(`${ofZone.includes(caller) ? 'lets' : 'does not let'} ${CALLERS[caller]} of z1 that ${name}`, async () => {
+          it(`${ofZone.includes(caller) ? 'allows' : 'forbids'} ${CALLERS[caller]} of z1 to ${name}`, async () => {
             const answer = await wire.send(method, path, body, caller, { host: HOST_OF_Z1 })
             assert.equal(reported(answer), ofZone.includes(caller) ? want.ofZone : '403 insufficient_scope')
           })
         }
-        it(`asks a caller without a token for one who ${name}`, async () => {
+        it(`requires a token to ${name}`, async () => {
           assert.equal(reported(await sendJson(wire.server, method, path, body)), '401 unauthorized')
         })
-        it(`accepts no token of another zone that ${name}`, async () => {
+        it(`rejects a token of another zone to ${name}`, async () => {
           const bearer = await wire.token('root', HOST_OF_Z1)
           assert.equal(reported(await sendJson(wire.server, method, path, body, { bearer })), '401 invalid_token')
         })
       }
 
-      it('says which scopes would have helped, the administrator of the server first', async () => {
+      it('names the required scopes', async () => {
         const scopeOf = async (method: string, path: string) =>
           (await wire.send(method, path, undefined, 'other')).json()['scope']
         assert.equal(await scopeOf('GET', '/identity-zones'), 'svc.admin zones.write zones.read zones.svc.admin')
@@ -182,9 +182,9 @@ for (const mode of MODES) {
       })
     })
 
-    describe('reading', () => {
+    describe('GET', () => {
       // Covers GET /identity-zones: response: array
-      it('shows every zone in the default zone, and inside another one that one', async () => {
+      it('returns all zones in the default zone, and only the zone itself in another', async () => {
         const ids = async (request?: TestRequest): Promise<readonly string[]> =>
           (await wire.send('GET', '/identity-zones', undefined, 'root', request))
             .json<ZoneAnswer[]>()
@@ -195,12 +195,12 @@ for (const mode of MODES) {
         assert.deepEqual(await ids({ host: HOST_OF_Z1 }), ['z1'])
       })
 
-      it('shows the default zone with its own name and no subdomain', async () => {
+      it('returns the default zone with its name and an empty subdomain', async () => {
         const zone = (await wire.send('GET', '/identity-zones/svc')).json<ZoneAnswer>()
         assert.deepEqual([zone.id, zone.subdomain, zone.name, zone.active], ['svc', '', 'svc', true])
       })
 
-      it('shows inactive zones by id', async () => {
+      it('returns inactive zones by id', async () => {
         assert.equal((await wire.send('GET', '/identity-zones/off')).json()['active'], false)
       })
 
@@ -212,7 +212,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('finds no other zone from inside of one', async () => {
+      it('answers 404 for other zones from inside one', async () => {
         for (const id of ['z2', 'svc', 'unknown']) {
           assert.equal(
             reported(await wire.send('GET', `/identity-zones/${id}`, undefined, 'root', INSIDE)),
@@ -222,7 +222,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /identity-zones/{id}: rule: zones.{id}.read sees no policy
-      it('keeps policies from who may only read inside of the zone', async () => {
+      it('omits policies for callers with only zones.{id}.read', async () => {
         const parts = async (caller: Caller, request?: TestRequest) => {
           const answer = await wire.send('GET', '/identity-zones/z1', undefined, caller, request)
           const { config } = answer.json<ZoneAnswer>()
@@ -236,10 +236,10 @@ for (const mode of MODES) {
       })
     })
 
-    describe('creating', () => {
+    describe('POST', () => {
       // Covers Zone record: id; subdomain; name; description; created; last_modified
       // Covers POST /identity-zones: body
-      it('answers the record with its dates, its id and a subdomain in lower case', async () => {
+      it('returns the zone with dates, an id and a lower-case subdomain', async () => {
         const now = wire.server.clock.now().getTime()
         const zone = await wire.create({
           subdomain: 'Acme-1',
@@ -264,7 +264,7 @@ for (const mode of MODES) {
         assert.deepEqual((await wire.send('GET', `/identity-zones/${zone.id}`)).json<ZoneAnswer>(), zone)
       })
 
-      it('trims the id, keeps what was said of version and activity, and leaves out a description that is null', async () => {
+      it('trims the id, accepts version and active, and treats a null description as absent', async () => {
         const { config: _, ...zone } = await wire.create({
           id: ' spaced ',
           subdomain: 'spaced',
@@ -279,7 +279,7 @@ for (const mode of MODES) {
 
       // Covers group rules: system groups of a new zone
       // Covers POST /identity-zones: rule: internal provider and groups are created
-      it('makes the internal provider, the default groups and a group for every right', async () => {
+      it('creates the internal provider, default groups and a group for every right', async () => {
         const { id } = await wire.create({ subdomain: 'grouped', name: 'x' })
         const provider = await wire.server.store.providers.findByOrigin(id, 'svc')
         assert.deepEqual([provider?.type, provider?.name, provider?.active, provider?.config], ['svc', 'svc', true, {}])
@@ -288,14 +288,14 @@ for (const mode of MODES) {
       })
 
       // Covers Zone config in effect: userConfig.allowedGroups
-      it('makes only the groups that it allows', async () => {
+      it('creates only allowed groups', async () => {
         const userConfig = { defaultGroups: ['openid', 'own'], allowedGroups: ['scim.read', 'never.made'] }
         const { id } = await wire.create({ subdomain: 'strict', name: 'x', config: { userConfig } })
         const names = await groupNamesOf(wire.server.store, id)
         assert.deepEqual(names.toSorted(), ['openid', 'own', 'scim.read'])
       })
 
-      it('serves the zone at once', async () => {
+      it('serves the zone immediately', async () => {
         await wire.create({ id: 'served', subdomain: 'served', name: 'The served one' })
         const info = await wire.server.send('/info', { host: 'served.localhost:8080' })
         assert.equal(info.json()['zone_name'], 'The served one')
@@ -304,7 +304,7 @@ for (const mode of MODES) {
       })
 
       // Covers audit trail: IdentityZoneCreatedEvent
-      it('is recorded in the audit trail', async () => {
+      it('is recorded in the audit log', async () => {
         const { id } = await wire.create({ subdomain: 'audited', name: 'x' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneCreatedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', id, 'writer'])
@@ -319,7 +319,7 @@ for (const mode of MODES) {
       ]
       for (const { name, body } of taken) {
         // Covers POST /identity-zones: error: zone_exists
-        it(`refuses ${name} that is taken, twice`, async () => {
+        it(`rejects ${name} that is taken`, async () => {
           for (const _ of [1, 2]) {
             const answer = await wire.send('POST', '/identity-zones', body)
             assert.equal(reported(answer), '409 zone_exists')
@@ -328,7 +328,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('lets one of two win who create the same at the same moment', async () => {
+      it('creates a zone once if requests are concurrent', async () => {
         const body = { id: 'twin', subdomain: 'twin', name: 'x' }
         const answers = await Promise.all([1, 2].map(() => wire.send('POST', '/identity-zones', body)))
         assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['201', '409'])
@@ -337,9 +337,9 @@ for (const mode of MODES) {
       const SUBDOMAIN = 'The subdomain must be provided.'
       const NAME = 'The identity zone must be given a name.'
       const invalid: readonly { name: string; body: object; text: string | RegExp }[] = [
-        { name: 'nothing', body: {}, text: `${SUBDOMAIN}\r\n${NAME}` },
-        { name: 'null', body: { subdomain: null, name: null }, text: `${SUBDOMAIN}\r\n${NAME}` },
-        { name: 'blanks', body: { subdomain: ' ', name: '\t' }, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'an empty object', body: {}, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'null members', body: { subdomain: null, name: null }, text: `${SUBDOMAIN}\r\n${NAME}` },
+        { name: 'blank members', body: { subdomain: ' ', name: '\t' }, text: `${SUBDOMAIN}\r\n${NAME}` },
         // Covers POST /identity-zones: error: invalid_identity_zone
         { name: 'no subdomain', body: { name: 'x' }, text: SUBDOMAIN },
         { name: 'no name', body: { subdomain: 'x' }, text: NAME },
@@ -398,19 +398,19 @@ for (const mode of MODES) {
         })
       }
 
-      it('accepts the longest id, subdomain and name that there may be', async () => {
+      it('accepts an id, subdomain and name of maximum length', async () => {
         const labels = `${'x'.repeat(63)}.${'y'.repeat(63)}.${'z'.repeat(63)}.${'w'.repeat(63)}`
         const zone = await wire.create({ id: 'i'.repeat(36), subdomain: labels, name: 'ñ'.repeat(255) })
         assert.equal(zone.subdomain, labels)
       })
 
       const malformed: readonly { name: string; body: unknown }[] = [
-        { name: 'no JSON', body: '{"subdomain":' },
+        { name: 'invalid JSON', body: '{"subdomain":' },
         { name: 'no body', body: '' },
         { name: 'a list', body: [] },
         { name: 'null', body: 'null' },
-        { name: 'a prototype', body: '{"__proto__":{},"subdomain":"p","name":"p"}' },
-        { name: 'something deep', body: `{"x":${'['.repeat(100)}${']'.repeat(100)}}` },
+        { name: '__proto__', body: '{"__proto__":{},"subdomain":"p","name":"p"}' },
+        { name: 'deep nesting', body: `{"x":${'['.repeat(100)}${']'.repeat(100)}}` },
         ...['id', 'subdomain', 'name', 'description'].flatMap(member =>
           [1, true, [], {}].map(value => ({
             name: `${member} ${JSON.stringify(value)}`,
@@ -429,10 +429,10 @@ for (const mode of MODES) {
           name: `config ${JSON.stringify(config)}`,
           body: { subdomain: 'm', name: 'm', config },
         })),
-        { name: 'NUL', body: { subdomain: 'm', name: 'a\0b' } },
-        { name: 'half a character', body: '{"subdomain":"m","name":"\\ud800"}' },
+        { name: 'a NUL character', body: { subdomain: 'm', name: 'a\0b' } },
+        { name: 'a lone surrogate', body: '{"subdomain":"m","name":"\\ud800"}' },
         {
-          name: 'NUL deep inside',
+          name: 'a nested NUL character',
           body: { subdomain: 'm', name: 'm', config: { userConfig: { defaultGroups: ['\0'] } } },
         },
       ]
@@ -443,7 +443,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('accepts no form and no other encoding', async () => {
+      it('rejects other content types and encodings', async () => {
         const send = (headers: Readonly<Record<string, string>>, body: string | Buffer) =>
           wire.server.send('/identity-zones', { method: 'POST', headers, body, bearer })
         const bearer = await wire.token('writer')
@@ -454,7 +454,7 @@ for (const mode of MODES) {
         assert.equal((await send({ 'content-type': 'application/json' }, latin)).status, 400)
       })
 
-      it('takes logos up to a megabyte, and no more', async () => {
+      it('accepts logos up to 1 MB', async () => {
         const body = (bytes: number) => ({
           subdomain: 'logo',
           name: 'x',
@@ -465,10 +465,10 @@ for (const mode of MODES) {
       })
     })
 
-    describe('changing', () => {
+    describe('PUT', () => {
       // Covers Zone record: version
       // Covers PUT /identity-zones/{id}: body
-      it('replaces the whole record, and counts the version up from the body', async () => {
+      it('replaces the zone, and increments the version of the body', async () => {
         const { id, created } = await wire.create({
           subdomain: 'before',
           name: 'Before',
@@ -494,7 +494,7 @@ for (const mode of MODES) {
       })
 
       // Covers Zone record: active
-      it('is served at once under its new name, and not under the old one', async () => {
+      it('moves the zone to its new subdomain immediately', async () => {
         const { id } = await wire.create({ subdomain: 'moved-from', name: 'x' })
         const status = async (subdomain: string): Promise<number> =>
           (await wire.server.send('/info', { host: `${subdomain}.localhost:8080` })).status
@@ -505,7 +505,7 @@ for (const mode of MODES) {
         assert.equal(await status('moved-to'), 404)
       })
 
-      it('makes default groups that are missing, and removes none', async () => {
+      it('creates missing default groups, and deletes none', async () => {
         const { id } = await wire.create({ subdomain: 'growing', name: 'x' })
         const before = await groupNamesOf(wire.server.store, id)
         const config = { userConfig: { defaultGroups: ['openid', 'added', 'Profile'] } }
@@ -516,7 +516,7 @@ for (const mode of MODES) {
       })
 
       // Covers Zone config validation: forbidden groups
-      it('refuses to forbid a group that is there', async () => {
+      it('rejects allowedGroups that exclude an existing group', async () => {
         const userConfig = { defaultGroups: ['openid'], allowedGroups: ['own'] }
         const { id } = await wire.create({ subdomain: 'closed', name: 'x', config: { userConfig } })
         const put = (allowedGroups: readonly string[], defaultGroups = ['openid']) =>
@@ -533,7 +533,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], text)
       })
 
-      it('allows the groups that every user has, which are made when a user is shown', async () => {
+      it('accepts allowedGroups despite implicit groups of users', async () => {
         const zone = { subdomain: 'contacts', name: 'x', config: { userConfig: { allowedGroups: ['own'] } } }
         const { id } = await wire.create(zone)
         const inside = { headers: { 'x-identity-zone-id': id } }
@@ -547,7 +547,7 @@ for (const mode of MODES) {
       })
 
       // Covers audit trail: IdentityZoneModifiedEvent
-      it('is recorded in the audit trail', async () => {
+      it('is recorded in the audit log', async () => {
         await wire.send('PUT', '/identity-zones/z2', { subdomain: 'two', name: 'Zone 2' })
         const event = wire.server.events.findLast(({ type }) => type === 'IdentityZoneModifiedEvent')
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'z2', 'writer'])
@@ -568,14 +568,14 @@ for (const mode of MODES) {
         { name: 'a subdomain that is taken', id: 'z2', body: { subdomain: 'ONE', name: 'x' }, want: '409 zone_exists' },
         { name: 'another id', id: 'z2', body: { ...good, id: 'z1' }, want: '422 invalid_identity_zone' },
         { name: 'a bad subdomain', id: 'z2', body: { subdomain: 'a b', name: 'x' }, want: '422 invalid_identity_zone' },
-        { name: 'a last version', id: 'z2', body: { ...good, version: 2 ** 31 - 1 }, want: '400 invalid_request' },
+        { name: 'the highest version', id: 'z2', body: { ...good, version: 2 ** 31 - 1 }, want: '400 invalid_request' },
         { name: 'config null', id: 'z2', body: { ...good, config: null }, want: '400 invalid_request' },
-        { name: 'no JSON', id: 'z2', body: '{', want: '400 invalid_request' },
+        { name: 'invalid JSON', id: 'z2', body: '{', want: '400 invalid_request' },
         { name: 'no body', id: 'z2', body: '', want: '400 invalid_request' },
       ]
       for (const { name, id, body, want, request } of refusals) {
         // Covers PUT /identity-zones/{id}: error: default zone
-        it(`refuses ${name}, and changes nothing`, async () => {
+        it(`rejects ${name} without a change`, async () => {
           const before = await wire.server.store.zones.list({ count: 100 })
           assert.equal(reported(await wire.send('PUT', `/identity-zones/${id}`, body, 'root', request)), want)
           assert.deepEqual(await wire.server.store.zones.list({ count: 100 }), before)
@@ -583,13 +583,13 @@ for (const mode of MODES) {
       }
 
       // Covers PUT /identity-zones/{id}: error: invalid_identity_zone
-      it('says that the id of the body is another', async () => {
+      it('reports an id that differs from the path', async () => {
         const answer = await wire.send('PUT', '/identity-zones/z2', { ...good, id: 'z1' })
         const text = 'The identity zone id from the request body does not match id in the url'
         assert.equal(answer.json()['error_description'], text)
       })
 
-      it('reports all but one of those who change it at the same moment', async () => {
+      it('answers 409 to conflicting concurrent changes', async () => {
         const { id } = await wire.create({ subdomain: 'busy', name: 'x' })
         const answers = await Promise.all(
           ['a', 'b', 'c', 'd'].map(name => wire.send('PUT', `/identity-zones/${id}`, { subdomain: 'busy', name })),
@@ -602,9 +602,9 @@ for (const mode of MODES) {
       })
     })
 
-    describe('deleting', () => {
+    describe('DELETE', () => {
       // Covers DELETE /identity-zones/{id}: response: zone; error: not found
-      it('returns the record, and the zone no longer exists', async () => {
+      it('returns the zone, which no longer exists', async () => {
         const zone = await wire.create({ id: 'doomed', subdomain: 'doomed', name: 'x' })
         const answer = await wire.send('DELETE', '/identity-zones/doomed')
         assert.equal(answer.status, 200)
@@ -625,7 +625,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', id, 'root'])
       })
 
-      it('records which clients lose their rights in the zone', async () => {
+      it('records clients that lose rights in the zone', async () => {
         const { store } = wire.server
         await wire.create({ id: 'lost', subdomain: 'lost', name: 'x' })
         const authorities = ['clients.read', 'zones.lost.admin', 'zones.lost.clients.read']
@@ -645,7 +645,7 @@ for (const mode of MODES) {
         assert.match(wire.server.events.at(-1)?.data ?? '', /authorities=\[clients\.read\]$/)
       })
 
-      it('records which users lose their groups about the zone', async () => {
+      it('records users that lose groups for the zone', async () => {
         const { groups } = wire.server.store
         await wire.create({ id: 'left', subdomain: 'left', name: 'x' })
         const at = new Date(0)
@@ -675,7 +675,7 @@ for (const mode of MODES) {
       })
 
       // Covers DELETE /identity-zones/{id}: rule: everything of the zone goes
-      it('ends every token of the zone, also when there is another with its id', async () => {
+      it('revokes all tokens of the zone, even if its id is reused', async () => {
         const body = { id: 'reborn', subdomain: 'reborn', name: 'x' }
         await wire.create(body)
         const client = {
@@ -702,7 +702,7 @@ for (const mode of MODES) {
         assert.equal(await introspect(), false)
       })
 
-      it('leaves nobody a right in another zone with its id', async () => {
+      it('revokes rights in the zone, even if its id is reused', async () => {
         const body = { id: 'remade', subdomain: 'remade', name: 'Remade' }
         await wire.create(body)
         const former = caller('former', 'clients.read', 'zones.remade.admin')
@@ -722,10 +722,10 @@ for (const mode of MODES) {
 
       // A caller may take long to send a body.
       for (const { name, again } of [
-        { name: 'it', again: false },
-        { name: 'another one with its id', again: true },
+        { name: 'the deleted zone', again: false },
+        { name: 'a new zone with the same id', again: true },
       ]) {
-        it(`lets no request that began before write into ${name}`, async () => {
+        it(`rejects writes of an earlier request to ${name}`, async () => {
           const id = `slow-${again}`
           const record = { id, subdomain: id, name: 'x' }
           await wire.create(record)
@@ -759,7 +759,7 @@ for (const mode of MODES) {
       }
 
       // Covers DELETE /identity-zones/{id}: error: provider with an alias
-      it('is refused while one of its providers has an alias', async () => {
+      it('is rejected if a provider has an alias', async () => {
         await wire.create({ id: 'aliased', subdomain: 'aliased', name: 'x' })
         const { providers } = wire.server.store
         const provider = await providers.findByOrigin('aliased', 'svc')
@@ -782,7 +782,7 @@ for (const mode of MODES) {
         assert.equal((await wire.send('DELETE', '/identity-zones/sleeping')).status, 200)
       })
 
-      it('deletes it once when two try at the same moment', async () => {
+      it('deletes once if requests are concurrent', async () => {
         await wire.create({ id: 'contested', subdomain: 'contested', name: 'x' })
         const answers = await Promise.all([1, 2].map(() => wire.send('DELETE', '/identity-zones/contested')))
         assert.deepEqual(answers.map(({ status }) => `${status}`).toSorted(), ['200', '404'])
@@ -793,7 +793,7 @@ for (const mode of MODES) {
         { name: 'another zone than that of the request', id: 'z2', want: '403 empty', request: INSIDE },
         { name: 'the default zone from inside of another', id: 'svc', want: '403 empty', request: INSIDE },
         { name: 'an unknown zone', id: 'unknown', want: '404 empty', request: {} },
-        { name: 'every zone', id: '%25', want: '404 empty', request: {} },
+        { name: 'a wildcard', id: '%25', want: '404 empty', request: {} },
       ]) {
         // Covers DELETE /identity-zones/{id}: error: default zone
         it(`does not delete ${name}`, async () => {
