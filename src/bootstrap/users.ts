@@ -9,6 +9,7 @@ import { newUser } from '../users/new-user.ts'
 import type { UserDraft } from '../users/new-user.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { newGroup } from '../users/groups/default-groups.ts'
+import { getsOtherOwner } from '../users/rules.ts'
 import { upsert } from './ledger.ts'
 
 /** The ledger key for the id of a configured account: another account may get its name later. */
@@ -103,7 +104,7 @@ export async function applyUser(
       password === undefined ||
       (passwordHash !== undefined && (await isTypedPassword({ typed: password, hash: passwordHash }, passwords)))
     // The account belongs to another user from now on: the new revision ends everything from before.
-    const isAnother = origin !== config.service && externalId !== '' && externalId !== existing.externalId
+    const isAnother = getsOtherOwner(existing, { externalId }, config.service)
     if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
     return {
       ...(password === undefined ? {} : { passwordHash: await hashTyped(password, passwords) }),

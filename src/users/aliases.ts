@@ -9,6 +9,7 @@ import { AlreadyExists } from '../store/store.ts'
 import type { Store, UserCopy } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { refuseResource } from './refusal.ts'
+import { getsOtherOwner } from './rules.ts'
 
 /** The user to write, and the change of its copy. */
 interface CopyPlan {
@@ -57,7 +58,10 @@ export function createAliases({
   const mirrored = (user: User, there: User): User => ({
     ...without(there),
     ...shared(user),
-    passwordRevision: there.active && !user.active ? random.urlSafe(PASSWORD_REVISION_LENGTH) : there.passwordRevision,
+    passwordRevision:
+      (there.active && !user.active) || getsOtherOwner(there, user, service.name)
+        ? random.urlSafe(PASSWORD_REVISION_LENGTH)
+        : there.passwordRevision,
     updatedAt: user.updatedAt,
   })
 
@@ -131,9 +135,7 @@ export function createAliases({
       if (!copy) return
       // The account was read before the sign-in: both may have been deactivated since.
       const followed = mirrored({ ...user, active: copy.active }, copy)
-      const isLinked = copy.externalId !== user.externalId
-      const passwordRevision = isLinked ? random.urlSafe(PASSWORD_REVISION_LENGTH) : followed.passwordRevision
-      await store.users.replace(copy.zoneId, copy, { ...followed, passwordRevision }).catch((error: unknown) => {
+      await store.users.replace(copy.zoneId, copy, followed).catch((error: unknown) => {
         if (!(error instanceof AlreadyExists)) throw error // its zone has the name, or the external id
       })
     },

@@ -73,6 +73,13 @@ export async function checkManageable(
   )
 }
 
+/** Whether the change gives an account of another provider to another user there, who must not share it with the former one. */
+export const getsOtherOwner = (
+  { origin, externalId: before }: Pick<User, 'origin' | 'externalId'>,
+  { externalId }: Pick<User, 'externalId'>,
+  internalOrigin: string,
+): boolean => origin !== internalOrigin && externalId !== undefined && externalId !== '' && externalId !== before
+
 /** Origins of which every zone of UAA has an idle provider. */
 const IDLE_ORIGINS: ReadonlySet<string> = new Set(['keystone', 'ldap'])
 

@@ -18,7 +18,7 @@ import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { checkPassword } from './password-rules.ts'
 import type { PasswordRuleDeps } from './password-rules.ts'
 import { noSuchResource, refuseResource, staleVersion, tooManyConflicts } from './refusal.ts'
-import { checkLengths, checkManageable, checkUserName } from './rules.ts'
+import { checkLengths, checkManageable, checkUserName, getsOtherOwner } from './rules.ts'
 import type { UserReport } from './user-events.ts'
 
 /** A change of one user. */
@@ -136,7 +136,8 @@ async function replace(zone: Zone, attempt: Attempt, deps: ChangeDeps): Promise<
   const { before, wanted, newHash, change } = attempt
   const { by } = change
   await checkChange(zone, attempt, deps)
-  const ends = (before.active && !wanted.active) || newHash !== undefined
+  const isTakenAway = (before.active && !wanted.active) || getsOtherOwner(before, wanted, deps.service.name)
+  const ends = isTakenAway || newHash !== undefined
   const passwordRevision = ends ? random.urlSafe(PASSWORD_REVISION_LENGTH) : before.passwordRevision
   const now = clock.now()
   const credentials = newHash === undefined ? {} : { passwordHash: newHash, passwordChangedAt: now }

@@ -115,6 +115,24 @@ for (const mode of MODES) {
       assert.equal((await copyOf(after)).aliasId, user.id)
     })
 
+    it('lose their sessions with the other when it gets another external id, and only then', async () => {
+      const user = await create()
+      const { users } = api.server.store
+      const revisions = async (): Promise<readonly unknown[]> => [
+        (await users.find('svc', user.id))?.passwordRevision,
+        (await users.find('z1', user.aliasId ?? ''))?.passwordRevision,
+      ]
+      const [here, there] = await revisions()
+      const named = bodyOf(user, { name: { givenName: 'Zoe' } })
+      assert.equal((await api.send('PUT', `/Users/${user.id}`, named, ANY)).status, 200)
+      assert.deepEqual(await revisions(), [here, there])
+      const other = bodyOf(user, { externalId: `${user.externalId}-other` })
+      assert.equal((await api.send('PUT', `/Users/${user.id}`, other, ANY)).status, 200)
+      const after = await revisions()
+      assert.notEqual(after[0], here)
+      assert.notEqual(after[1], there)
+    })
+
     // The right of the caller, `scim.write`, is not that of the other zone.
     for (const right of ['svc.admin', 'scim.write']) {
       it(`keep email, userName and externalId if they have ${right} and the caller does not`, async () => {
