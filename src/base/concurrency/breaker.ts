@@ -25,7 +25,8 @@ export function createBreaker({ clock }: { clock: Clock }): Breaker {
       const state = failing.get(key)
       if (!state || state.failures < MAX_FAILURES) return true
       const now = clock.now()
-      if (state.until > now) return false
+      const isPaused = state.until > now && state.until <= addSeconds(now, PAUSE_SECONDS) // not if the clock was set back
+      if (isPaused) return false
       // Callers that arrive during this attempt are refused instead of waiting.
       failing.set(key, { ...state, until: addSeconds(now, PAUSE_SECONDS) })
       return true

@@ -115,7 +115,8 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
       urls.filter(url => {
         const backoff = backoffs.get(url)
         if (!backoff || backoff.failures < MAX_FAILURES) return true
-        if (now() < backoff.retryAt) return false
+        const waitMs = backoff.retryAt - now()
+        if (waitMs > 0 && waitMs <= RETRY_MS) return false // longer only if the clock was set back
         backoffs.set(url, { ...backoff, retryAt: now() + RETRY_MS })
         return true
       }),

@@ -49,6 +49,7 @@ const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 10_000
 /** Concurrent background fetches for pages, per zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
+const NEVER = new Date(0)
 
 interface Entry<T> extends CachedDocument<T> {
   readonly until: Date
@@ -64,6 +65,14 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   const fetching = new Map<string, Promise<T | undefined>>()
   const waiting = createWaitingCallers()
 
+  /** If the clock was set back since the last attempt, the document is due, and counts from now: its times would be wrong for as long. */
+  function entryOf(key: string): Entry<T> | undefined {
+    const found = entries.get(key)
+    const now = clock.now()
+    if (!found || found.triedAt <= now) return found
+    return { ...found, until: now, fetchedAt: now, triedAt: NEVER }
+  }
+
   function remember({ key, zoneId }: Source<T>, entry: Entry<T>): T | undefined {
     entries.set(key, zoneId, entry)
     return entry.document
@@ -71,7 +80,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
 
   /** The cached document, even if it is stale, unless it is too old. */
   function validOf(key: string): Entry<T> | undefined {
-    const found = entries.get(key)
+    const found = entryOf(key)
     return found && addSeconds(found.fetchedAt, STALE_SECONDS) > clock.now() ? found : undefined
   }
 
@@ -113,7 +122,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   }
 
   const freshOf = (key: string): Entry<T> | undefined => {
-    const found = entries.get(key)
+    const found = entryOf(key)
     return found && found.until > clock.now() ? found : undefined
   }
 
@@ -135,7 +144,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
       return entries.get(source.key)
     },
     async renew(source, purpose) {
-      const found = entries.get(source.key)
+      const found = entryOf(source.key)
       if (found && addSeconds(found.triedAt, PAUSE_SECONDS) > clock.now()) return undefined
       return waiting(source.zoneId, () => fetchOnce(source, purpose))
     },

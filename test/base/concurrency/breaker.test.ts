@@ -34,6 +34,16 @@ describe('createBreaker', () => {
     assert.deepEqual([breaker.admits('a'), breaker.admits('a')], [true, true])
   })
 
+  it('pauses no longer when the clock is set back', () => {
+    const clock = createTestClock()
+    const breaker = createBreaker({ clock })
+    fail(breaker, 5)
+    clock.advance(-86_400)
+    assert.deepEqual([breaker.admits('a'), breaker.admits('a')], [true, false])
+    clock.advance(30)
+    assert.ok(breaker.admits('a'))
+  })
+
   it('counts only consecutive failures', () => {
     const breaker = createBreaker({ clock: createTestClock() })
     fail(breaker, 4)

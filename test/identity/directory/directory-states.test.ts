@@ -207,6 +207,13 @@ describe('createDirectories', () => {
       assert.equal(await outcome(), 'found')
     })
 
+    it('tries a silent server at once after the clock was set back', async () => {
+      await failTimes(3)
+      clock.advance(-86_400)
+      answer = knowing
+      assert.equal(await outcome(), 'found')
+    })
+
     it('does not affect other zones, other providers or changed settings', async () => {
       await failTimes(3)
       answer = knowing

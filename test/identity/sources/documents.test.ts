@@ -125,6 +125,22 @@ describe('createDocuments', () => {
     assert.equal(await documents.read(source, 'sign-in'), 'two')
   })
 
+  it('refreshes after the clock was set back, and returns the cached document while it cannot', async () => {
+    const { clock, documents, state, source } = published()
+    await documents.read(source, 'sign-in')
+    clock.advance(-86_400)
+    state.next = { outcome: 'failed' }
+    assert.equal(await documents.read(source, 'sign-in'), 'one')
+    assert.equal(state.asked, 2)
+    clock.advance(-86_400)
+    state.next = { outcome: 'fetched', document: 'two' }
+    assert.equal(await documents.renew(source, 'sign-in'), 'two')
+    assert.equal(state.asked, 3)
+    clock.advance(3600)
+    state.next = { outcome: 'failed' }
+    assert.equal(await documents.read(source, 'sign-in'), undefined)
+  })
+
   it('peek returns the cached document, and fetches in the background', async () => {
     const { documents, state, source } = published()
     assert.equal(documents.peek(source), undefined)
