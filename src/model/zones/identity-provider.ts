@@ -139,12 +139,16 @@ export function allowsMoreGuesses(policy: LockoutPolicy, before: LockoutPolicy):
   )
 }
 
+/** Failures that seem later were counted before the clock was set back: they would lock the account until then. */
+const CLOCKS_AGREE_WITHIN_MS = 30_000
+
 /** The end of the lockout caused by the failures; undefined if the account is not locked. */
 export function lockedUntil(policy: LockoutPolicy, failures: readonly Date[], now: Date): Date | undefined {
   const since = now.getTime() - policy.countFailuresWithin * 1000
+  const latest = now.getTime() + CLOCKS_AGREE_WITHIN_MS
   const newestFirst = failures
     .map(failure => failure.getTime())
-    .filter(time => time > since)
+    .filter(time => time > since && time <= latest)
     .toSorted((a, b) => b - a)
   const newest = newestFirst[0]
   const decisive = newestFirst[Math.max(policy.lockoutAfterFailures, 1) - 1]

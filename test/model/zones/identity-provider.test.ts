@@ -138,6 +138,12 @@ describe('lockedUntil', () => {
       failures: [-2, -1, 0],
       want: undefined,
     },
+    { name: 'counts failures of a server whose clock is ahead by half a minute', failures: [10, 20, 30], want: 330 },
+    {
+      name: 'ignores failures of a time that is still to come, because the clock was set back',
+      failures: [-10, 31, 86_400],
+      want: undefined,
+    },
   ]
   for (const { name, policy: members, failures, want } of cases) {
     it(name, () => {
