@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { DatabaseSync } from 'node:sqlite'
 import { createSqliteThread } from '../../src/store/engine/sqlite/thread.ts'
-import { StoreUnavailable } from '../../src/store/store.ts'
+import { StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
 
 /** Counts beyond a million, which takes some time. */
 const SLOW = `with recursive n (i) as (select 1 union all select i + 1 from n where i < ?) select count(*) as count from n`
@@ -59,11 +59,11 @@ describe('A SQLite reader thread', () => {
 
   it('rejects statements when its queue is full', async () => {
     const thread = open()
-    const asked = Array.from({ length: 33 }, () => thread.run('select a from t', []))
+    const asked = Array.from({ length: 257 }, () => thread.run('select a from t', []))
     const results = await Promise.allSettled(asked)
-    assert.deepEqual(results.map(({ status }) => status).slice(0, 32), Array(32).fill('fulfilled'))
+    assert.deepEqual(results.map(({ status }) => status).slice(0, 256), Array(256).fill('fulfilled'))
     const last = results.at(-1)
-    assert.ok(last?.status === 'rejected' && last.reason instanceof StoreUnavailable)
+    assert.ok(last?.status === 'rejected' && last.reason instanceof StoreBusy)
     assert.equal((await thread.run('select a from t', [])).length, 2)
     await thread.close()
   })

@@ -1,7 +1,7 @@
 // Runs long statements, such as scans of large tables. SQLite's calls block, so a thread with its own connection runs them.
 import { createThread, ThreadEnded } from '../../../base/concurrency/thread.ts'
 import type { Value } from '../../database.ts'
-import { StoreUnavailable } from '../../store.ts'
+import { StoreBusy, StoreUnavailable } from '../../store.ts'
 
 /** Settings of the thread. */
 export interface ThreadSettings {
@@ -25,14 +25,15 @@ export type Outcome =
 /** Runs statements off the main thread, one after another. */
 interface SqliteThread {
   /**
-   * The rows of one statement; errors are those of node:sqlite. Throws `StoreUnavailable` when too many statements wait or
-   * the thread ends unexpectedly.
+   * The rows of one statement; errors are those of node:sqlite. Throws `StoreBusy` when too many statements wait, and
+   * `StoreUnavailable` when the thread ends unexpectedly.
    */
   run(text: string, values: readonly Value[]): Promise<readonly unknown[]>
   close(): Promise<void>
 }
 
-const MAX_WAITING = 32
+/** Registrations of clients wait here, too: most statements take less than a millisecond. */
+const MAX_WAITING = 256
 
 /** Starts no thread before the first statement. The statement `last` runs before an idle thread ends. */
 export function createSqliteThread(settings: ThreadSettings, last?: string): SqliteThread {
@@ -45,7 +46,7 @@ export function createSqliteThread(settings: ThreadSettings, last?: string): Sql
 
   return {
     async run(text, values) {
-      if (running >= MAX_WAITING) throw new StoreUnavailable('too many long statements are waiting')
+      if (running >= MAX_WAITING) throw new StoreBusy('too many long statements are waiting')
       running += 1
       try {
         const outcome = await thread.ask({ text, values })
