@@ -76,7 +76,7 @@ export function createSignInSessions(deps: SignInSessionDeps): SignInSessions {
     const { id, session } = newSession(deps, {
       zoneId: request.zone.id,
       lifeSeconds: SESSION_ABSOLUTE_SECONDS,
-      endsAt: upstream?.endsAt,
+      endsAt: upstream?.endsAt ?? renewed?.expiresAt,
     })
     const old = await current.of(request)
     // Signing in again as the same user keeps the session that clients know; another user starts a new one.

@@ -11,7 +11,7 @@ const user = (userName: string) => ({ userName, password: OLD, emails: [{ value:
 const config = {
   bootstrap: {
     ...defaultBootstrap,
-    users: [...defaultBootstrap.users, ...['nadia', 'omar', 'pia', 'rosa'].map(user)],
+    users: [...defaultBootstrap.users, ...['nadia', 'omar', 'pia', 'rosa', 'sven'].map(user)],
     identity_zones: [
       { id: 'open', subdomain: 'open', name: 'open' },
       {
@@ -84,6 +84,18 @@ for (const mode of MODES) {
       assert.equal((await other.send('/profile')).status, 302)
       await signedIn('nadia', NEW_PASSWORD)
       assert.match((await mailTo(server, 'nadia@shop.example')).text, /changed/)
+    })
+
+    it('lets the session end twelve hours after the sign-in, all the same', async () => {
+      const browser = await signedIn('sven')
+      const wait = async (): Promise<number> => {
+        server.clock.advance(29 * 60) // less than the half hour after which an idle session ends
+        return (await browser.send('/profile')).status
+      }
+      for (let count = 0; count < 24; count += 1) assert.equal(await wait(), 200)
+      assert.equal((await change(browser, OLD, NEW_PASSWORD)).location().pathname, '/profile')
+      assert.equal((await browser.send('/profile')).status, 200)
+      assert.equal(await wait(), 302)
     })
 
     // Covers POST /change_password.do: confirm_password; error: form_error; unauthorized; policy
