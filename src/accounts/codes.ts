@@ -88,14 +88,17 @@ export interface ValidCode<P extends AccountPurpose> {
   readonly expiresAt: Date
 }
 
-/** Issues a code for the account; for purposes with one code per account, it invalidates the earlier one. */
+/**
+ * Issues a code for the account; for purposes with one code per account, it invalidates the earlier one. A code that takes the
+ * place of a redeemed one ends when that would have ended: `endsAt`.
+ */
 export async function issueCode<P extends AccountPurpose>(
   zone: Zone,
-  { purpose, user, data }: { purpose: P; user: User; data: CodeData[P] },
+  { purpose, user, data, endsAt }: { purpose: P; user: User; data: CodeData[P]; endsAt?: Date | undefined },
   { store, clock, random }: CodeDeps,
 ): Promise<NewCode> {
   const value = random.urlSafe(CODE_LENGTH)
-  const expiresAt = addSeconds(clock.now(), SECONDS[purpose])
+  const expiresAt = endsAt ?? addSeconds(clock.now(), SECONDS[purpose])
   await store.oneTimeCodes.save(zone.id, {
     zoneId: zone.id,
     purpose,

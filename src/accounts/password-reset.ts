@@ -61,12 +61,16 @@ async function accountElsewhere(
   return user && { kept: 'elsewhere', user }
 }
 
-/** Issues a code for a new password; invalidates earlier ones of the account. */
+/** Issues a code for a new password; invalidates earlier ones of the account. For `endsAt` see `issueCode`. */
 export const issueReset = (
   zone: Zone,
-  { user, requestedReturn }: { readonly user: User; readonly requestedReturn: RequestedReturn },
+  {
+    user,
+    requestedReturn,
+    endsAt,
+  }: { readonly user: User; readonly requestedReturn: RequestedReturn; readonly endsAt?: Date },
   deps: CodeDeps,
-): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: requestedReturn }, deps)
+): Promise<NewCode> => issueCode(zone, { purpose: 'password-reset', user, data: requestedReturn, endsAt }, deps)
 
 type ValidReset = ValidCode<'password-reset'>
 
@@ -98,6 +102,8 @@ type ResetResult =
       readonly message: string
       readonly user: User
       readonly requestedReturn: RequestedReturn
+      /** When the code would have ended. */
+      readonly endsAt: Date
     }
 
 /**
@@ -111,7 +117,7 @@ export async function resetPassword(
 ): Promise<ResetResult> {
   const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
   if (good?.user.origin !== deps.service.name) return { outcome: 'invalid' }
-  const { user, data: requestedReturn } = good
+  const { user, data: requestedReturn, expiresAt: endsAt } = good
   const { remoteAddress, userAgent } = by
   const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
   const result = await setNewPassword(change, deps)
@@ -119,7 +125,7 @@ export async function resetPassword(
     case 'too-many-conflicts':
       return { outcome: 'invalid' }
     case 'refused':
-      return { outcome: 'refused', message: result.message, user, requestedReturn }
+      return { outcome: 'refused', message: result.message, user, requestedReturn, endsAt }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
       // Failures may be guesses of a second factor: an attacker with access to the mailbox could otherwise guess without limit.

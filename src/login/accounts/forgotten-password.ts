@@ -108,8 +108,8 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
         return showExpired(request, reply)
       case 'refused': {
         // The code is consumed first, so that a concurrent request cannot use it.
-        const { user, requestedReturn, message } = result
-        const { value } = await issueReset(zone, { user, requestedReturn }, deps)
+        const { user, requestedReturn, endsAt, message } = result
+        const { value } = await issueReset(zone, { user, requestedReturn, endsAt }, deps)
         return showReset(request, reply, { code: value, user, problem: message })
       }
       case 'changed': {

@@ -213,6 +213,16 @@ for (const mode of MODES) {
       isExpired(await server.browser().send(third))
     })
 
+    it('gives a refused password no more time', async () => {
+      const link = await linkFor('tina')
+      server.clock.advance(29 * 60)
+      const { code = '' } = hiddenFields((await reset(link, 'n'.repeat(300))).text)
+      server.clock.advance(30)
+      assert.equal((await server.browser().send(`/reset_password?code=${code}`)).status, 200)
+      server.clock.advance(30)
+      isExpired(await server.browser().send(`/reset_password?code=${code}`))
+    })
+
     it('verifies the account, unlocks it and ends its sessions, but starts no session', async () => {
       const verifying = await reset(await linkFor('waiting'))
       assert.equal(verifying.status, 302)
