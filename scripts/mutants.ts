@@ -559,9 +559,16 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'access of somebody who was deactivated',
     'users/user-changes.ts',
-    'const ends = (before.active && !wanted.active) ||',
-    'const ends =',
+    'const isTakenAway = (before.active && !wanted.active) ||',
+    'const isTakenAway =',
     'admin/users/change',
+  ),
+  mutant(
+    'access to an account that passes to another user of its provider',
+    'users/user-changes.ts',
+    '|| getsOtherOwner(before, wanted, deps.service.name)',
+    '',
+    'admin/users/alias',
   ),
   mutant(
     'the salt that a PUT leaves out',
