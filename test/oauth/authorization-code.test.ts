@@ -65,9 +65,9 @@ interface Accepted {
 }
 
 const accepted: readonly Accepted[] = [
-  { name: 'a code of a request that named no redirect URI' },
+  { name: 'a code of a request without a redirect URI' },
   {
-    name: 'the only redirect URI of the client, which the request did not have to name',
+    name: 'the only redirect URI of the client, omitted in the authorization request',
     code: { clientId: 'patient' },
     form: { redirect_uri: 'https://patient.example/cb' },
     basic: PATIENT,
@@ -77,7 +77,7 @@ const accepted: readonly Accepted[] = [
   // Covers POST /oauth/token grant_type=authorization_code: code_verifier
   { name: 'the verifier of an S256 challenge', code: S256, form: { code_verifier: VERIFIER } },
   { name: 'the verifier of a plain challenge', code: PLAIN, form: { code_verifier: VERIFIER } },
-  { name: 'a scope beside the code, which fixes it', form: { scope: 'cloud.write' } },
+  { name: 'and ignores a scope in the token request', form: { scope: 'cloud.write' } },
 ]
 
 interface Refused extends Refusal {
@@ -85,7 +85,7 @@ interface Refused extends Refusal {
   readonly code?: Code
   readonly form?: Form
   readonly basic?: readonly [string, string]
-  /** Seconds that pass between the issue and the exchange. */
+  /** Seconds between issue and exchange. */
   readonly later?: number
 }
 
@@ -95,7 +95,7 @@ const TOO_SHORT = 'Code verifier length must between 43 and 128 and use only [A-
 const rejected: readonly Refused[] = [
   // Covers POST /oauth/token grant_type=authorization_code: error: redirect URI differs
   {
-    name: 'a redirect URI that differs',
+    name: 'a different redirect URI',
     code: { redirectUri: URI },
     form: { redirect_uri: 'https://auto.example/other' },
     want: grantError,
@@ -109,19 +109,19 @@ const rejected: readonly Refused[] = [
     description: 'Redirect URI mismatch.',
   },
   {
-    name: 'no redirect URI where the request named one',
+    name: 'a missing redirect URI if the authorization request had one',
     code: { redirectUri: URI },
     want: grantError,
     description: 'Redirect URI mismatch.',
   },
   {
-    name: 'a redirect URI where the request named none, and the client has several by now',
+    name: 'a redirect URI omitted in the authorization request if the client has several',
     form: { redirect_uri: URI },
     want: grantError,
     description: 'Redirect URI mismatch.',
   },
   {
-    name: 'another redirect URI than the only one, which the request did not name',
+    name: 'a redirect URI other than the only one, omitted in the authorization request',
     code: { clientId: 'patient' },
     form: { redirect_uri: URI },
     basic: PATIENT,
@@ -155,14 +155,14 @@ const rejected: readonly Refused[] = [
     description: TOO_SHORT,
   },
   {
-    name: 'a verifier with other characters',
+    name: 'a verifier with invalid characters',
     code: S256,
     form: { code_verifier: `${VERIFIER}+` },
     want: '400 invalid_request',
     description: TOO_SHORT,
   },
   {
-    name: 'a verifier with a line break behind it',
+    name: 'a verifier with a trailing line break',
     code: S256,
     form: { code_verifier: `${VERIFIER}\n` },
     want: '400 invalid_request',
@@ -177,7 +177,7 @@ const rejected: readonly Refused[] = [
     description: 'Invalid code verifier',
   },
   {
-    name: 'the S256 challenge itself as the verifier',
+    name: 'the S256 challenge as the verifier',
     code: S256,
     form: { code_verifier: S256.codeChallenge },
     want: grantError,
@@ -192,21 +192,21 @@ const rejected: readonly Refused[] = [
   },
   // Covers POST /oauth/token grant_type=authorization_code: error: verifier missing
   {
-    name: 'no verifier where there was a challenge',
+    name: 'a missing verifier for a code with a challenge',
     code: S256,
     want: grantError,
     description: 'PKCE error: Code verifier must be provided for this authorization code.',
   },
   // Covers POST /oauth/token grant_type=authorization_code: error: verifier without a challenge
   {
-    name: 'a verifier where there was no challenge',
+    name: 'a verifier for a code without a challenge',
     form: { code_verifier: VERIFIER },
     want: grantError,
     description: 'PKCE error: Code verifier not required for this authorization code.',
   },
   // Covers POST /oauth/token grant_type=authorization_code: error: allowpublic without S256
   {
-    name: 'a plain challenge of a client that may be public',
+    name: 'a plain challenge of a client with allowpublic',
     code: { clientId: 'public-true', scopes: ['openid'], ...PLAIN },
     form: { code_verifier: VERIFIER },
     basic: ['public-true', 'secret'],
@@ -214,7 +214,7 @@ const rejected: readonly Refused[] = [
     description: 'Public client must use code challange method S256',
   },
   {
-    name: 'a verifier without a challenge of a client that may be public and has a secret',
+    name: 'a verifier for a code without a challenge of a client with allowpublic and a secret',
     code: { clientId: 'public-true', scopes: ['openid'] },
     form: { code_verifier: VERIFIER },
     basic: ['public-true', 'secret'],
@@ -224,13 +224,13 @@ const rejected: readonly Refused[] = [
 ]
 
 for (const mode of MODES) {
-  describe(`grant_type=authorization_code, ${mode}`, () => {
+  describe(`grant_type=authorization_code in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
     // Covers POST /oauth/token grant_type=authorization_code: code
-    it('answers with every token that the code stands for', async () => {
+    it('returns access, refresh and ID tokens', async () => {
       const answer = await exchange(server, await insertCode(server))
       const tokens = tokensOf(answer)
       assert.deepEqual(Object.keys(answer.json()).toSorted(), [
@@ -261,18 +261,18 @@ for (const mode of MODES) {
       })
     }
 
-    it('accepts a plain challenge where allowpublic is false in standard, and refuses it in uaa (A16)', async () => {
+    it('accepts a plain challenge of a confidential client in standard, and refuses it in uaa (A16)', async () => {
       const value = await insertCode(server, { clientId: 'public-false', scopes: ['openid'], ...PLAIN })
       const answer = await exchange(server, value, { code_verifier: VERIFIER }, ['public-false', 'secret'])
       assert.equal(answer.status, mode === 'standard' ? 200 : 400)
     })
 
-    it('accepts no challenge of a client that may be public and proves its secret (A16)', async () => {
+    it('accepts a client with allowpublic without PKCE if it sends its secret (A16)', async () => {
       const value = await insertCode(server, { clientId: 'public-true', scopes: ['openid'] })
       assert.equal((await exchange(server, value, {}, ['public-true', 'secret'])).status, 200)
     })
 
-    it('refuses the same client without its secret, with or without a verifier (A16)', async () => {
+    it('refuses a client with allowpublic without secret and challenge (A16)', async () => {
       for (const verifier of [{}, { code_verifier: VERIFIER }]) {
         const code = await insertCode(server, { clientId: 'public-true', scopes: ['openid'] })
         const form = { grant_type: 'authorization_code', code, client_id: 'public-true', ...verifier }
@@ -280,7 +280,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses a badly formed verifier before it looks at the code, which stays', async () => {
+    it('keeps the code if the verifier is malformed', async () => {
       const bad = { want: '400 invalid_request', description: TOO_SHORT }
       await refused(server, mode, () => exchange(server, 'nonsense', { code_verifier: 'short' }), bad)
       const value = await insertCode(server, S256)
@@ -303,7 +303,7 @@ for (const mode of MODES) {
         description: 'Invalid authorization code',
       },
       {
-        name: 'a code of SQL',
+        name: 'an SQL injection in the code',
         code: "' or 1=1 --",
         want: grantError,
         description: 'Invalid authorization code',
@@ -335,7 +335,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=authorization_code: rule: the code is consumed first
-    it('burns the code with a failed exchange', async () => {
+    it('consumes the code of a failed exchange', async () => {
       const value = await insertCode(server, S256)
       await exchange(server, value, { code_verifier: OTHER_VERIFIER })
       await refused(server, mode, () => exchange(server, value, { code_verifier: VERIFIER }), {
@@ -344,7 +344,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('says only in the log why a code is refused', async () => {
+    it('logs why a code is refused', async () => {
       const detailOf = async (value: string): Promise<string> => {
         const from = server.refusals.length
         assert.equal((await exchange(server, value)).status, 400)
@@ -359,7 +359,7 @@ for (const mode of MODES) {
       assert.match(await detailOf(late), /authorization code: it expired at 2/)
     })
 
-    it('does not burn the code for a client that fails to authenticate', async () => {
+    it('keeps the code if client authentication fails', async () => {
       const value = await insertCode(server)
       await exchange(server, value, {}, ['auto', 'wrong'])
       tokensOf(await exchange(server, value))
@@ -367,7 +367,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=authorization_code: rule: reuse revokes what the code gave
     // Covers compatibility: tokens and userinfo: T11 code reuse
-    it('revokes what the code gave when it is used again, or only refuses it (T11)', async () => {
+    it('revokes the tokens of a reused code in standard (T11)', async () => {
       const revocations = (): number => server.events.filter(({ type }) => type === 'TokenRevocationEvent').length
       const earlier = revocations()
       const value = await insertCode(server)
@@ -385,11 +385,11 @@ for (const mode of MODES) {
       }
       const refreshed = await refresh(server, first.refresh_token, {}, ['auto', 'auto-secret'])
       assert.equal(refreshed.status, survives ? 200 : 400)
-      assert.ok(await isAlive(server, other.access_token), 'a token of another code was revoked')
+      assert.ok(await isAlive(server, other.access_token), 'a token of another code is still valid')
       assert.equal(revocations() - earlier, survives ? 0 : 1)
     })
 
-    it('keeps what was revoked dead for as long as it could have lived (T11)', async () => {
+    it('keeps the revocation until the token would have expired (T11)', async () => {
       const value = await insertCode(server, { clientId: 'patient' })
       const { access_token: token } = tokensOf(await exchange(server, value, {}, ['patient', 'secret']))
       await exchange(server, value, {}, ['patient', 'secret'])
@@ -399,20 +399,20 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=authorization_code: rule: `token_format` and nonce of the authorization are kept
-    it('keeps the token format that the authorization request asked for', async () => {
+    it('uses the token format of the authorization request', async () => {
       const tokens = tokensOf(await exchange(server, await insertCode(server, { tokenFormat: 'opaque' })))
       assert.match(tokens.access_token, /^[0-9a-f]{32}$/)
     })
 
     // Covers POST /oauth/token: token_format=jwt
-    it('lets the token request ask for another format', async () => {
+    it('lets the token request override the token format', async () => {
       const code = await insertCode(server, { tokenFormat: 'opaque' })
       const tokens = tokensOf(await exchange(server, code, { token_format: 'jwt' }))
       assert.equal(tokens.access_token.split('.').length, 3)
     })
 
     // Covers ID token: nonce
-    it('puts what the authorization knew into the ID token: nonce, time, methods and session', async () => {
+    it('returns nonce, auth_time, amr and sid in the ID token', async () => {
       const code = await insertCode(server, { nonce: 'n-0S6_WzA2Mj', amr: ['pwd', 'otp'] })
       const { payload } = await verified(server, tokensOf(await exchange(server, code)).id_token, { audience: 'auto' })
       assert.equal(payload['nonce'], 'n-0S6_WzA2Mj')
@@ -422,13 +422,13 @@ for (const mode of MODES) {
     })
 
     // Covers access token claims: nonce
-    it('keeps the nonce out of the access token, or puts it there', async () => {
+    it('omits nonce from the access token in standard', async () => {
       const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
       assert.equal(decodeJwt(token)['nonce'], mode === 'standard' ? undefined : 'n')
     })
 
     // Covers ID token: rule: issued when openid is granted
-    it('gives no ID token for a code without openid', async () => {
+    it('returns no ID token without openid', async () => {
       const answer = await exchange(server, await insertCode(server, { scopes: ['cloud.read'] }))
       assert.deepEqual(Object.keys(answer.json()).includes('id_token'), false)
     })
@@ -441,12 +441,12 @@ for (const mode of MODES) {
       assert.equal(answer.json()['refresh_token'], undefined)
     })
 
-    it('leaves out a scope whose group the user lost since', async () => {
+    it('omits a scope if the user lost its group', async () => {
       const { scope } = tokensOf(await exchange(server, await insertCode(server, { userName: 'joel' })))
       assert.equal(scope, 'openid profile')
     })
 
-    it('leaves out a scope that the user has denied since', async () => {
+    it('omits a scope that the user has denied since', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['cloud.read', 'openid', 'profile'] })
       await approve(server, ['cloud.read', 'openid'], 'APPROVED')
       await approve(server, ['profile'], 'DENIED')
@@ -456,10 +456,10 @@ for (const mode of MODES) {
       assert.ok(await isAlive(server, tokens.access_token))
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`a code whose ground is gone, ${mode}`, () => {
+  describe(`Code whose preconditions changed in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -467,7 +467,7 @@ for (const mode of MODES) {
     // Covers WWW-Authenticate: header: Bearer of the grants and authorize
     // Covers POST /oauth/token: error: nothing left to grant
     // Covers compatibility: C11 error codes: nothing left to grant
-    it('is refused when no scope is left to grant (C11)', async () => {
+    it('is refused if no scope is left to grant (C11)', async () => {
       const code = await insertCode(server, { userName: 'joel', scopes: ['cloud.read'] })
       await refused(server, mode, () => exchange(server, code), {
         want: { standard: '400 invalid_scope', uaa: '401 invalid_token' },
@@ -477,7 +477,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token: error: `required_user_groups` lost
-    it('is refused when the user lost a group that the client requires (C11)', async () => {
+    it('is refused if the user lost a required group (C11)', async () => {
       const code = await insertCode(server)
       await changeClient(server, 'auto', { requiredUserGroups: ['cloud.write'] })
       await refused(server, mode, () => exchange(server, code), {
@@ -487,14 +487,14 @@ for (const mode of MODES) {
       await changeClient(server, 'auto', { requiredUserGroups: [] })
     })
 
-    it('is refused when the account was deactivated', async () => {
+    it('is refused if the account was deactivated', async () => {
       const code = await insertCode(server)
       await changeUser(server, 'marissa', { active: false })
       await refused(server, mode, () => exchange(server, code), { want: grantError })
       await changeUser(server, 'marissa', { active: true })
     })
 
-    it('is refused when the client lost the grant (C11)', async () => {
+    it('is refused if the client lost the grant type (C11)', async () => {
       const code = await insertCode(server)
       await changeClient(server, 'auto', { authorizedGrantTypes: ['password'] })
       await refused(server, mode, () => exchange(server, code), {
@@ -506,7 +506,7 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES) {
-  describe(`a code from the browser, ${mode}`, () => {
+  describe(`Code issued to a browser in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
@@ -520,7 +520,7 @@ for (const mode of MODES) {
       return String(answer.location().searchParams.get('code'))
     }
 
-    it('becomes tokens whose hash and session id fit', async () => {
+    it('is exchanged for an ID token with matching at_hash and sid', async () => {
       const challenge = { code_challenge: S256.codeChallenge, code_challenge_method: 'S256' }
       const code = await authorize({ nonce: 'n', ...challenge })
       const tokens = tokensOf(await exchange(server, code, { redirect_uri: URI, code_verifier: VERIFIER }))
@@ -534,7 +534,7 @@ for (const mode of MODES) {
 
     // Covers token lifetime: authorization code
     // Covers compatibility: authorization response: R10 code
-    it('is valid for one minute, or for five (R10)', async () => {
+    it('is valid for one minute, in uaa for five (R10)', async () => {
       const seconds = mode === 'standard' ? 60 : 300
       const [code, late] = [await authorize({}), await authorize({})]
       server.clock.advance(seconds - 1)
@@ -543,7 +543,7 @@ for (const mode of MODES) {
       await refused(server, mode, () => exchange(server, late, { redirect_uri: URI }), { want: grantError })
     })
 
-    it('is refused to another client, and is then burnt', async () => {
+    it('is refused to another client, and consumed', async () => {
       const code = await authorize({})
       const foreign = { standard: grantError, uaa: '401 invalid_client' }
       await refused(server, mode, () => exchange(server, code, { redirect_uri: URI }, APP), { want: foreign })

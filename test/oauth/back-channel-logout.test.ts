@@ -18,15 +18,15 @@ import { changeClient, changeUser, exchange, MODES, tokensOf, userNamed, verifie
 import type { Browser, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
-/** An application that gets logout tokens. */
-interface Application {
+/** A client that receives logout tokens. */
+interface Receiver {
   readonly tokens: string[]
   answer: number | 'never'
   readonly url: string
   stop(): Promise<void>
 }
 
-async function application(): Promise<Application> {
+async function startReceiver(): Promise<Receiver> {
   const tokens: string[] = []
   const self = { tokens, answer: 200 as number | 'never', url: '', stop: () => Promise.resolve() }
   const server: Server = createServer((request, response) => {
@@ -49,12 +49,12 @@ async function application(): Promise<Application> {
 }
 
 for (const mode of MODES) {
-  describe(`back-channel logout in ${mode}`, () => {
-    let shop: Application
-    let bank: Application
+  describe(`Back-channel logout in ${mode}`, () => {
+    let shop: Receiver
+    let bank: Receiver
     let server: TestServer
     before(async () => {
-      ;[shop, bank] = await Promise.all([application(), application()])
+      ;[shop, bank] = await Promise.all([startReceiver(), startReceiver()])
       const client = (id: string, more: object) => ({
         client_id: id,
         client_secret: 'secret',
@@ -91,7 +91,7 @@ for (const mode of MODES) {
     }
 
     // Covers later standards: back-channel logout, to applications
-    it('sends every application of the session a token that it can verify, and no other application anything', async () => {
+    it('sends a verifiable logout token to each client of the session that has a logout URI', async () => {
       const browser = await signedIn(server)
       const idToken = await visit(browser, 'shop')
       const ofBank = await visit(browser, 'bank')
@@ -110,7 +110,7 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 0)
     })
 
-    it('is not a token for anything else', async () => {
+    it('sends a token that is not accepted as access token or id_token_hint', async () => {
       const token = shop.tokens[0] ?? ''
       assert.equal((await server.send('/userinfo', { bearer: token })).status, 401)
       const browser = await signedIn(server)
@@ -124,7 +124,7 @@ for (const mode of MODES) {
       if (mode === 'standard') assert.equal(asHint.location().searchParams.get('error'), 'invalid_request')
     })
 
-    it('tries again when an application fails, and notifies the others only once', async () => {
+    it('retries a failed client, and notifies the others once', async () => {
       shop.tokens.length = 0
       bank.tokens.length = 0
       shop.answer = 503
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       await visit(browser, 'bank')
       await leave(browser)
       assert.equal(await deliver(), 1)
-      assert.equal(await deliver(), 0) // not at once
+      assert.equal(await deliver(), 0) // not immediately
       shop.answer = 204
       server.clock.advance(11)
       assert.equal(await deliver(), 1)
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 0)
     })
 
-    it('gives up after a 400, and for an application that never responds', async () => {
+    it('gives up on status 400 immediately, and on other errors after 8 attempts', async () => {
       shop.tokens.length = 0
       shop.answer = 400
       const first = await signedIn(server)
@@ -183,7 +183,7 @@ for (const mode of MODES) {
       shop.answer = 200
     })
 
-    it('names the issuer of the address that the session is of', async () => {
+    it('uses the issuer of the zone path of the session', async () => {
       shop.tokens.length = 0
       shop.answer = 200
       const browser = server.browser()
@@ -211,7 +211,7 @@ for (const mode of MODES) {
     })
 
     for (const status of [401, 403, 404, 410, 502]) {
-      it(`logs a status ${status}, which a proxy of the application may have sent, and tries again`, async () => {
+      it(`logs status ${status} and retries`, async () => {
         shop.tokens.length = 0
         shop.answer = status
         const browser = await signedIn(server)
@@ -228,7 +228,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('logs once that an application cannot be reached', async () => {
+    it('logs an unreachable client once', async () => {
       await changeClient(server, 'bank', { backchannelLogoutUri: 'http://127.0.0.1:1/bye' })
       const browser = await signedIn(server)
       await visit(browser, 'bank')
@@ -245,7 +245,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.endedSessions.waiting()).count, 0)
     })
 
-    it('begins no attempt while the process stops', async () => {
+    it('starts no attempt during shutdown', async () => {
       shop.tokens.length = 0
       const browser = await signedIn(server)
       await visit(browser, 'shop')
@@ -255,7 +255,7 @@ for (const mode of MODES) {
       assert.equal(await deliver(), 1)
     })
 
-    it('is given up at once where the address may not be reached', async () => {
+    it('gives up immediately on a forbidden address', async () => {
       await changeClient(server, 'bank', { backchannelLogoutUri: 'https://169.254.169.254/bye' })
       const browser = await signedIn(server)
       await visit(browser, 'bank')
@@ -265,17 +265,17 @@ for (const mode of MODES) {
       await changeClient(server, 'bank', { backchannelLogoutUri: bank.url })
     })
 
-    it('waits for no application that never answers', async () => {
+    it('does not delay sign-out for a client that does not respond', async () => {
       shop.answer = 'never'
       const browser = await signedIn(server)
       await visit(browser, 'shop')
-      await leave(browser) // is answered at once: nobody has been told yet
+      await leave(browser) // answers before any client is notified
       assert.equal((await server.store.endedSessions.waiting()).count, 1)
       shop.answer = 200
       await deliver()
     })
 
-    it('is for every way in which a session ends', async () => {
+    it('is sent for every way in which a session ends', async () => {
       const { id } = await userNamed(server, 'marissa')
       await server.store.users.endAccess('svc', id, 'before') // sessions of the cases above
       await deliver()
@@ -285,7 +285,7 @@ for (const mode of MODES) {
           browser.send('/profile').then(() => server.store.users.endAccess('svc', id, `r${Math.random()}`)),
         async (browser: Browser) => {
           await changeUser(server, 'marissa', { active: false })
-          await browser.send('/profile') // where the server notices
+          await browser.send('/profile') // detects the deactivation
           await changeUser(server, 'marissa', { active: true })
         },
       ]) {
@@ -299,9 +299,9 @@ for (const mode of MODES) {
   })
 }
 
-describe('back-channel logout of a node whose clock is a day ahead', () => {
-  it('is retried by the clock of the database, which other nodes have too', async t => {
-    const shop = await application()
+describe('Back-channel logout of a node whose clock is a day ahead', () => {
+  it('schedules retries by the clock of the database', async t => {
+    const shop = await startReceiver()
     t.after(() => shop.stop())
     const clients = [
       ...defaultBootstrap.clients.filter(({ client_id: id }) => id !== 'auto'),
@@ -325,9 +325,9 @@ describe('back-channel logout of a node whose clock is a day ahead', () => {
   })
 })
 
-describe('back-channel logout where the zone has none', () => {
+describe('Back-channel logout disabled in the zone', () => {
   it('notifies no client', async () => {
-    const shop = await application()
+    const shop = await startReceiver()
     const clients = [
       ...defaultBootstrap.clients.filter(({ client_id: id }) => id !== 'auto'),
       { ...defaultBootstrap.clients[1], backchannel_logout_uri: shop.url },
@@ -343,7 +343,7 @@ describe('back-channel logout where the zone has none', () => {
   })
 })
 
-describe('back-channel logout beside applications that do not respond', () => {
+describe('Back-channel logout to clients that do not respond', () => {
   const clientsOf = (urls: ReadonlyMap<string, string>) =>
     Array.from(urls, ([id, url]) => ({
       client_id: id,
@@ -365,7 +365,7 @@ describe('back-channel logout beside applications that do not respond', () => {
     return { receivers, arrived }
   }
 
-  /** A sender whose requests last until they are ended. */
+  /** A sender whose requests last until they are aborted. */
   async function senderFor(t: TestContext, bootstrap: object, deadline?: () => AbortSignal) {
     const server = await startServer({ config: { bootstrap: { ...defaultBootstrap, ...bootstrap } } })
     t.after(() => server.stop())
@@ -410,7 +410,7 @@ describe('back-channel logout beside applications that do not respond', () => {
     return { channel, clock, end, endRequests, faults }
   }
 
-  it('gives up each after its own attempts, however many a session has', { timeout: 60_000 }, async t => {
+  it('gives up each client after its own attempts', { timeout: 60_000 }, async t => {
     const { receivers } = await hangingReceivers(t, 20)
     const urls = new Map(receivers.map(({ url }, index) => [`hanging-${index}`, url]))
     const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
@@ -427,7 +427,7 @@ describe('back-channel logout beside applications that do not respond', () => {
     assert.deepEqual([waiting, outcomes.given_up, outcomes.failed], [0, 20, 20 * 7])
   })
 
-  it('does not keep one for ever that never gets a place', { timeout: 60_000 }, async t => {
+  it('gives up a logout that cannot be sent for hours', { timeout: 60_000 }, async t => {
     const { receivers, arrived } = await hangingReceivers(t, 3)
     const urls = new Map(receivers.map(({ url }, index) => [`hanging-${index}`, url]))
     const clients = [...defaultBootstrap.clients, ...clientsOf(urls)]
@@ -435,11 +435,11 @@ describe('back-channel logout beside applications that do not respond', () => {
     await end('before', 'svc', [...urls.keys()])
     const first = channel.deliver()
     await arrived(3)
-    clock.advance(10) // they are late
+    clock.advance(10) // they count as slow from now on
     await endRequests([first])
     await end('busy', 'svc', [...urls.keys()].slice(0, 2))
     clock.advance(11)
-    const busy = channel.deliver() // both places of the zone
+    const busy = channel.deliver() // occupies both slots of the zone
     await arrived(5)
     await end('session', 'svc', ['hanging-2'], new Date(clock.now().getTime() - 7 * 3_600_000))
     const rounds = [busy, channel.deliver()]
@@ -447,7 +447,7 @@ describe('back-channel logout beside applications that do not respond', () => {
     await endRequests(rounds)
   })
 
-  it('notifies the others at once, while those are tried again', { timeout: 20_000 }, async t => {
+  it('notifies other clients immediately during retries', { timeout: 20_000 }, async t => {
     const { receivers: hanging, arrived } = await hangingReceivers(t, 10)
     const healthy = await startLogoutReceiver()
     t.after(() => healthy.stop())
@@ -459,13 +459,13 @@ describe('back-channel logout beside applications that do not respond', () => {
       const { delivered } = (await channel.totals()).outcomes
       await end('healthy')
       while ((await channel.totals()).outcomes.delivered === delivered) {
-        rounds.push(channel.deliver()) // as the server does every second: all workers may have been about to finish
+        rounds.push(channel.deliver()) // as the server does every second, in case all workers were about to finish
         await new Promise(setImmediate)
       }
     }
     const rounds: Promise<unknown>[] = []
 
-    await notifyHealthy() // it is known to respond from now on
+    await notifyHealthy() // it counts as responsive from now on
     for (const id of urls.keys()) if (id !== 'healthy') await end(id)
     for (const requests of [6, 6 + 2]) {
       rounds.push(channel.deliver())
@@ -477,7 +477,7 @@ describe('back-channel logout beside applications that do not respond', () => {
     assert.deepEqual([healthy.tokens.length, faults], [3, []])
   })
 
-  it('notifies others although as many zones as there are workers have one', { timeout: 20_000 }, async t => {
+  it('notifies other clients while every worker waits for another zone', { timeout: 20_000 }, async t => {
     const { receivers, arrived } = await hangingReceivers(t, 16)
     const healthy = await startLogoutReceiver()
     t.after(() => healthy.stop())
@@ -504,8 +504,8 @@ describe('back-channel logout beside applications that do not respond', () => {
     { name: 'do not respond', status: undefined },
     { name: 'respond late, with an error', status: 503 },
   ]) {
-    it(`tries all that ${name}, but ever less often`, { timeout: 20_000 }, async t => {
-      const requests = [0, 0, 0, 0] // more servers than may be tried at once
+    it(`retries all clients that ${name}, with increasing delays`, { timeout: 20_000 }, async t => {
+      const requests = [0, 0, 0, 0] // more servers than are tried concurrently
       const servers = requests.map((_, index) =>
         createServer((_request, response) => {
           requests[index] = (requests[index] ?? 0) + 1
@@ -535,15 +535,15 @@ describe('back-channel logout beside applications that do not respond', () => {
   }
 
   for (const { name, zoneIds, count, most } of [
-    { name: 'two requests to those of a zone', zoneIds: ['one'], count: 4, most: 2 },
+    { name: 'two concurrent requests to slow clients of a zone', zoneIds: ['one'], count: 4, most: 2 },
     {
-      name: 'twelve requests to those of all zones',
+      name: 'twelve concurrent requests to slow clients of all zones',
       zoneIds: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
       count: 14,
       most: 12,
     },
   ]) {
-    it(`sends at most ${name} once they have not responded`, { timeout: 20_000 }, async t => {
+    it(`sends at most ${name}`, { timeout: 20_000 }, async t => {
       const { receivers, arrived } = await hangingReceivers(t, count)
       const idOf = (index: number): string => `hanging-${index}`
       const zoneOf = (index: number): string => zoneIds[index % zoneIds.length] ?? ''
@@ -559,7 +559,7 @@ describe('back-channel logout beside applications that do not respond', () => {
       for (const requests of [count, count + most]) {
         const round = channel.deliver()
         await arrived(requests)
-        await setTimeout(100) // in which more would arrive
+        await setTimeout(100) // more would arrive in this time
         await endRequests([round])
         clock.advance(11)
       }

@@ -21,7 +21,7 @@ const configWith = (signingKeys?: object) => ({
 })
 
 for (const mode of MODES) {
-  describe(`a zone without its own key, in ${mode}`, () => {
+  describe(`Zone without signing keys in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: configWith() })
@@ -42,22 +42,22 @@ for (const mode of MODES) {
 
     // Covers signing keys: zone without keys uses the default zone's
     // Covers Zone config in effect: fallback of signing keys to the default zone
-    it('signs with that of the default zone and publishes it, and neither zone accepts tokens of the other', async () => {
-      const [borrowed, lent] = [await issue(Z1), await issue()]
-      assert.equal(decodeProtectedHeader(borrowed).kid, decodeProtectedHeader(lent).kid)
+    it('signs with the keys of the default zone, and accepts only its own tokens', async () => {
+      const [ofZone, ofDefault] = [await issue(Z1), await issue()]
+      assert.equal(decodeProtectedHeader(ofZone).kid, decodeProtectedHeader(ofDefault).kid)
       assert.equal(await keysAt(Z1), await keysAt())
       assert.deepEqual(await server.store.keys.list('z1'), [])
-      assert.equal(await isActive(borrowed, Z1), true)
-      assert.equal(await isActive(borrowed), false)
-      assert.equal(await isActive(lent, Z1), false)
+      assert.equal(await isActive(ofZone, Z1), true)
+      assert.equal(await isActive(ofZone), false)
+      assert.equal(await isActive(ofDefault, Z1), false)
     })
 
-    it('stops using it once it has a key of its own', async () => {
+    it('uses its own key once it has one', async () => {
       const before = await issue(Z1)
       const material = readKeyMaterial({ text: privatePem('ec', 'P-256') })
       assert.ok('privateKey' in material)
       const place = { zoneId: 'z1', keyId: 'own', active: true, createdAt: server.clock.now() }
-      // The vault of the test server.
+      // With the vault of the test server.
       await server.store.keys.save('z1', sealedKey(place, material, createVault(Buffer.alloc(32, 7), createRandom())))
       const after = await issue(Z1)
       assert.equal(decodeProtectedHeader(after).kid, 'own')
@@ -67,7 +67,7 @@ for (const mode of MODES) {
     })
   })
 
-  it(`does not show the default zone’s shared secret in the zone, in ${mode}`, async () => {
+  it(`does not publish the shared secret of the default zone in ${mode}`, async () => {
     const signing = { active: 'hs', keys: { hs: { alg: 'HS256', secret: SECRET } } }
     const server = await startServer({ mode, config: configWith(signing) })
     for (const path of ['/token_key', '/token_keys']) {
@@ -78,7 +78,7 @@ for (const mode of MODES) {
       }
     }
     const own = await server.send('/token_key', { basic: RESOURCE })
-    assert.equal(own.text.includes(SECRET), mode === 'uaa', 'who may verify for the zone itself sees it, in UAA')
+    assert.equal(own.text.includes(SECRET), mode === 'uaa', 'in UAA, a resource server of the default zone receives it')
     await server.stop()
   })
 }

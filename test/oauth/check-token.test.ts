@@ -27,7 +27,7 @@ const admin = {
 const config = { bootstrap: { ...defaultBootstrap, clients: [...defaultBootstrap.clients, admin] } }
 
 for (const mode of MODES) {
-  describe(`POST /check_token, ${mode}`, () => {
+  describe(`POST /check_token in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config })))
     after(() => server.stop())
@@ -36,7 +36,7 @@ for (const mode of MODES) {
 
     // Covers POST /check_token: token; response: user_id; user_name; email; client_id; exp; scope; jti; aud; sub; iss
     // Covers POST /check_token: response: iat; cid; grant_type; azp; auth_time; zid; rev_sig; origin; revocable
-    it('answers the claims of the token of a user, with the scope as a list in either mode', async () => {
+    it('returns the claims of a user token, with scope as a list', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const { id } = await userNamed(server, 'marissa')
       const claims = decodeJwt(token)
@@ -68,7 +68,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /check_token: response: authorities
-    it('answers the authorities of the token of a client', async () => {
+    it('returns the authorities of a client token', async () => {
       const form = { grant_type: 'client_credentials', token_format: 'opaque' }
       const { access_token: token } = tokensOf(await server.token(form, { basic: SERVICE }))
       const reported = (await send(token)).json()
@@ -77,7 +77,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /check_token: response: client_auth_method
-    it('shows how a client without a secret authenticated', async () => {
+    it('returns client_auth_method=none for a public client', async () => {
       const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' // RFC 7636 appendix B
       const challenge = {
         codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
@@ -91,30 +91,30 @@ for (const mode of MODES) {
     })
 
     // Covers POST /check_token: response: nonce
-    it('shows the nonce if the token has one', async () => {
+    it('returns the nonce of the token in uaa', async () => {
       const { access_token: token } = tokensOf(await exchange(server, await insertCode(server, { nonce: 'n' })))
       assert.equal((await send(token)).json()['nonce'], mode === 'uaa' ? 'n' : undefined)
     })
 
     const scopes = [
       { name: 'one scope', scopes: 'openid' },
-      { name: 'several', scopes: 'openid,cloud.read' },
-      { name: 'any case', scopes: 'OpenID,CLOUD.READ' },
-      { name: 'none', scopes: '' },
-      { name: 'one twice', scopes: 'openid,openid' },
-      { name: 'blanks around a name', scopes: ' openid , cloud.read' },
-      { name: 'commas with nothing between them', scopes: ',openid,,cloud.read,' },
+      { name: 'several scopes', scopes: 'openid,cloud.read' },
+      { name: 'scopes in another case', scopes: 'OpenID,CLOUD.READ' },
+      { name: 'no scope', scopes: '' },
+      { name: 'a repeated scope', scopes: 'openid,openid' },
+      { name: 'spaces around a scope', scopes: ' openid , cloud.read' },
+      { name: 'empty list items', scopes: ',openid,,cloud.read,' },
     ]
     for (const { name, scopes: wanted } of scopes) {
       // Covers POST /check_token: scopes
-      it(`compares the scopes that the caller wants: ${name}`, async () => {
+      it(`accepts scopes of the token: ${name}`, async () => {
         const { access_token: token } = await passwordTokens(server)
         assert.equal((await send(token, { scopes: wanted })).status, 200)
       })
     }
 
     // Covers POST /check_token: error: scope missing
-    it('names the scopes that are missing', async () => {
+    it('lists missing scopes', async () => {
       const { access_token: token } = await passwordTokens(server, { scope: 'openid' })
       await refused(server, mode, () => send(token, { scopes: 'openid,cloud.read,x' }), {
         want: '400 invalid_scope',
@@ -123,13 +123,13 @@ for (const mode of MODES) {
     })
 
     const missing = [
-      { name: 'a blank does not separate', scopes: 'openid cloud.read', reported: 'openid cloud.read' },
-      { name: 'a part of a name is another', scopes: 'cloud', reported: 'cloud' },
-      { name: 'each is reported as it was requested', scopes: 'X,OpenID,y', reported: 'X,y' },
-      { name: 'a name is no pattern', scopes: 'cloud.*,*', reported: 'cloud.*,*' },
+      { name: 'a space does not separate', scopes: 'openid cloud.read', reported: 'openid cloud.read' },
+      { name: 'a prefix does not match', scopes: 'cloud', reported: 'cloud' },
+      { name: 'scopes are reported in their original case', scopes: 'X,OpenID,y', reported: 'X,y' },
+      { name: 'wildcards do not match', scopes: 'cloud.*,*', reported: 'cloud.*,*' },
     ]
     for (const { name, scopes: wanted, reported } of missing) {
-      it(`compares whole names: ${name}`, async () => {
+      it(`compares whole scopes: ${name}`, async () => {
         const { access_token: token } = await passwordTokens(server)
         await refused(server, mode, () => send(token, { scopes: wanted }), {
           want: '400 invalid_scope',
@@ -139,39 +139,39 @@ for (const mode of MODES) {
       })
     }
 
-    it('reads `scopes` alone: a `scope` in a form means nothing', async () => {
+    it('ignores `scope`', async () => {
       const { access_token: token } = await passwordTokens(server)
       assert.equal((await send(token, { scope: 'unknown' })).status, 200)
     })
 
-    it('looks at the token before its scopes', async () => {
+    it('checks the token before its scopes', async () => {
       await refused(server, mode, () => send('nonsense', { scopes: 'x' }), { want: '400 invalid_token' })
     })
 
     const bad: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
       // Covers POST /check_token: error: no token
-      { name: 'no token', token: '', want: '400 invalid_token', description: 'Token parameter must be set' },
+      { name: 'a missing token', token: '', want: '400 invalid_token', description: 'Token parameter must be set' },
       // Covers POST /check_token: error: invalid otherwise
       {
-        name: 'a token that was not issued',
+        name: 'an unknown token',
         token: 'nonsense',
         want: '400 invalid_token',
         description: 'The token expired, was revoked, or the token ID is incorrect.',
       },
       {
-        name: 'something like a JWT',
+        name: 'a malformed JWT',
         token: 'a.b.c',
         want: '400 invalid_token',
         description: 'The token is malformed.',
       },
     ]
     for (const { name, token, ...refusal } of bad) {
-      it(`refuses ${name}, with no challenge`, async () => {
+      it(`refuses ${name} without a challenge`, async () => {
         await refused(server, mode, () => send(token), { ...refusal, challenge: null })
       })
     }
 
-    it('refuses a revoked token, and says which it was where it is a JWT', async () => {
+    it('refuses a revoked token, and names the reason for a JWT', async () => {
       for (const format of ['jwt', 'opaque']) {
         const { access_token: token } = await passwordTokens(server, { token_format: format })
         assert.equal((await server.send('/oauth/revoke', { form: { token }, basic: APP })).status, 200)
@@ -207,7 +207,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /check_token: rule: approvals are checked
-    it('requires the approvals of the user', async () => {
+    it('requires approval by the user', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       await refused(server, mode, () => send(token), {
@@ -219,13 +219,13 @@ for (const mode of MODES) {
     })
 
     const badlyEncoded = {
-      'a half code': 'token=%z',
-      'no UTF-8, encoded': 'token=%ff',
-      'no UTF-8': Buffer.from([0x74, 0xff]),
+      'incomplete percent-encoding': 'token=%z',
+      'invalid UTF-8, percent-encoded': 'token=%ff',
+      'invalid UTF-8': Buffer.from([0x74, 0xff]),
     }
     for (const [name, body] of Object.entries(badlyEncoded)) {
       // Covers POST /check_token: error: bad encoding
-      it(`refuses what is not a proper encoding: ${name}`, async () => {
+      it(`refuses bad encoding: ${name}`, async () => {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' }
         await refused(
           server,
@@ -239,7 +239,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('reports other errors of the body like every endpoint', async () => {
+    it('reports other body errors like every endpoint', async () => {
       const request = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' }, basic: RESOURCE }
       const want = { standard: '400 invalid_request', uaa: '400 invalid_token' }
       const description = mode === 'standard' ? /^The content type must be/ : 'Token parameter must be set'
@@ -248,7 +248,7 @@ for (const mode of MODES) {
 
     const callers: readonly (Refusal & { readonly name: string; readonly request: TestRequest })[] = [
       {
-        name: 'nobody',
+        name: 'an anonymous caller',
         request: {},
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
         challenge: /^Basic /,
@@ -272,7 +272,7 @@ for (const mode of MODES) {
         ...(mode === 'uaa' && { challenge: null }),
       },
       {
-        name: 'a client that has the admin authority alone',
+        name: 'a client with only the admin authority',
         request: { basic: ['admin', 'secret'] },
         want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
         description: mode === 'standard' ? 'Insufficient scope for this resource' : 'Access is denied',
@@ -285,7 +285,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, request, ...refusal } of callers) {
-      it(`is closed to ${name}`, async () => {
+      it(`refuses ${name}`, async () => {
         await refused(server, mode, () => send('nonsense', {}, request), refusal)
       })
     }
@@ -309,6 +309,6 @@ for (const mode of MODES) {
       })
     }
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

@@ -18,14 +18,18 @@ const bootstrap = { ...defaultBootstrap, clients: [...defaultBootstrap.clients, 
 
 const granted = [
   // Covers POST /oauth/token grant_type=client_credentials: scope default is all authorities
-  { name: 'every authority when none is asked for', scope: '', want: 'jobs.run jobs.read' },
+  { name: 'all authorities if no scope is requested', scope: '', want: 'jobs.run jobs.read' },
   // Covers POST /oauth/token: scope
-  { name: 'one that is asked for', scope: 'jobs.read', want: 'jobs.read' },
-  { name: 'in the order asked for', scope: 'jobs.read jobs.run', want: 'jobs.read jobs.run' },
-  { name: 'words between plus signs', scope: 'jobs.run+jobs.read', want: 'jobs.run jobs.read' },
+  { name: 'a requested authority', scope: 'jobs.read', want: 'jobs.read' },
+  { name: 'authorities in the requested order', scope: 'jobs.read jobs.run', want: 'jobs.read jobs.run' },
+  { name: 'scopes separated by plus signs', scope: 'jobs.run+jobs.read', want: 'jobs.run jobs.read' },
   // Covers every endpoint: rule: scope words separated by white space, plus or comma
-  { name: 'words between commas and line breaks', scope: ' jobs.run,\r\n\tjobs.read ', want: 'jobs.run jobs.read' },
-  { name: 'a word that is repeated once', scope: 'jobs.run jobs.run', want: 'jobs.run' },
+  {
+    name: 'scopes separated by commas and line breaks',
+    scope: ' jobs.run,\r\n\tjobs.read ',
+    want: 'jobs.run jobs.read',
+  },
+  { name: 'a repeated scope once', scope: 'jobs.run jobs.run', want: 'jobs.run' },
 ]
 
 const refusals: readonly (Refusal & { readonly name: string; readonly scope: string })[] = [
@@ -49,7 +53,7 @@ const refusals: readonly (Refusal & { readonly name: string; readonly scope: str
 ]
 
 for (const mode of MODES) {
-  describe(`grant_type=client_credentials, ${mode}`, () => {
+  describe(`grant_type=client_credentials in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -62,36 +66,36 @@ for (const mode of MODES) {
           tokensOf(await server.token({ ...FORM, scope }, { basic: SERVICE })).access_token,
         )
         assert.deepEqual(payload['scope'], mode === 'standard' ? want : want.split(' '))
-        assert.deepEqual(payload['authorities'], ['jobs.run', 'jobs.read'], 'authorities lists all of them')
+        assert.deepEqual(payload['authorities'], ['jobs.run', 'jobs.read'], 'authorities lists all')
       })
     }
 
     for (const { name, scope, ...refusal } of refusals) {
       // Covers error body: scope
-      it(`refuses ${name}, and says what may be asked for`, async () => {
+      it(`refuses ${name}, and returns the allowed scopes`, async () => {
         const answer = await refused(server, mode, () => server.token({ ...FORM, scope }, { basic: SERVICE }), refusal)
         assert.equal(answer.json()['scope'], 'jobs.run jobs.read')
       })
     }
 
     // Covers POST /oauth/token grant_type=client_credentials: rule: no `refresh_token`; no `id_token`
-    it('answers neither a refresh token nor an ID token, even with openid', async () => {
+    it('returns neither a refresh token nor an ID token, even with openid', async () => {
       const answer = await server.token({ ...FORM, scope: 'openid' }, { basic: ['both', 'secret'] })
       assert.deepEqual(Object.keys(answer.json()), ['access_token', 'token_type', 'expires_in', 'scope', 'jti'])
     })
 
-    it('takes the authorities and not the scopes of the client', async () => {
+    it('grants authorities, not scopes of the client', async () => {
       const { scope } = tokensOf(await server.token(FORM, { basic: ['both', 'secret'] }))
       assert.equal(scope, both.authorities.join(' '))
     })
 
-    it('makes the audience of the scopes: the part before the last dot, openid, and the client', async () => {
+    it('derives the audience from scopes: the part before the last dot, openid, and the client', async () => {
       const { access_token: token } = tokensOf(await server.token(FORM, { basic: ['both', 'secret'] }))
       const { payload } = await verified(server, token)
       assert.deepEqual(payload.aud, ['jobs', 'openid', 'zones.*', 'deep.er', 'both'])
     })
 
-    it('gives a client without authorities the empty scope, which adds no audience', async () => {
+    it('grants a client without authorities svc.none, which adds no audience', async () => {
       const { access_token: token, scope } = tokensOf(await server.token(FORM, { basic: ['idle', 'secret'] }))
       assert.equal(scope, 'svc.none')
       assert.deepEqual((await verified(server, token)).payload.aud, ['idle'])
@@ -99,7 +103,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token: token_format=opaque; response: `access_token` opaque
     // Covers opaque and revocable tokens: `token_format=opaque` is stored
-    it('writes no row for a JWT, and one for an opaque token', async () => {
+    it('issues JWT and opaque tokens', async () => {
       const jwt = tokensOf(await server.token(FORM, { basic: SERVICE }))
       const opaque = tokensOf(await server.token({ ...FORM, token_format: 'opaque' }, { basic: SERVICE }))
       assert.equal(opaque.access_token, opaque.jti)
@@ -111,7 +115,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token: error: client without scopes
-    it('is refused to a client that has lost its authorities altogether', async () => {
+    it('refuses a client whose authorities were removed', async () => {
       await changeClient(server, 'idle', { authorities: [] })
       await refused(server, mode, () => server.token(FORM, { basic: ['idle', 'secret'] }), {
         want: '400 invalid_scope',
@@ -119,6 +123,6 @@ for (const mode of MODES) {
       })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

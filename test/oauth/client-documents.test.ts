@@ -1,4 +1,4 @@
-// Clients whose id is the address of a document about them.
+// Clients whose id is the URL of their metadata document.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
@@ -33,7 +33,7 @@ const asking = (client_id: string, more: Readonly<Record<string, string | undefi
   ...more,
 })
 
-/** Allows what the page asks for, and returns the answer. */
+/** Approves all scopes of the page, and returns the answer. */
 async function allow(browser: Browser, page: string) {
   const scopes = Object.fromEntries(
     [...page.matchAll(/name="(scope\.\d+)" value="([^"]+)"/g)].map(([, name = '', value = '']) => [name, value]),
@@ -44,7 +44,7 @@ async function allow(browser: Browser, page: string) {
 }
 
 for (const mode of MODES) {
-  describe(`client metadata documents in ${mode}`, () => {
+  describe(`Client metadata documents in ${mode}`, () => {
     let server: TestServer
     let documents: DocumentServer
     let browser: Browser
@@ -71,17 +71,17 @@ for (const mode of MODES) {
         },
       })
 
-    /** Names as many documents as a zone fetches in a minute. */
+    /** Uses as many document URLs as a zone fetches in a minute. */
     async function flood(): Promise<void> {
       for (let i = 0; i < 60; i += 1) await authorize(browser, asking(documents.id(`/flood-${i}.json`)))
     }
 
     // Covers later standards: client ID metadata documents
-    it('let an unregistered client in: page, code, tokens, refresh, userinfo', async () => {
+    it('allow an unregistered client to authorize, exchange, refresh and read userinfo', async () => {
       const id = documents.publish('/app.json')
       const page = await authorize(browser, asking(id))
       assert.equal(page.status, 200, page.text)
-      assert.match(page.text, new RegExp(new URL(id).host), 'the host of the document')
+      assert.match(page.text, new RegExp(new URL(id).host), 'the page shows the host of the document')
       assert.match(page.text, /Helper/)
       const { query } = responseOf(await allow(browser, page.text))
       const tokens = await redeem(id, query['code'])
@@ -99,10 +99,10 @@ for (const mode of MODES) {
       )
       const { id: userId } = await userNamed(server, 'marissa')
       const kept = await server.store.approvals.list('svc', userId, id, server.clock.now())
-      assert.ok(kept.length > 0, 'the approval is kept for the id')
+      assert.ok(kept.length > 0, 'the approval is stored for the id')
     })
 
-    it('are fetched once and kept, then fetched again; one that is away for a while is used on', async () => {
+    it('are cached for 15 minutes, then fetched again', async () => {
       const id = documents.publish('/kept.json')
       for (let i = 0; i < 3; i += 1) await authorize(browser, asking(id))
       assert.equal(documents.asked('/kept.json'), 1)
@@ -112,13 +112,13 @@ for (const mode of MODES) {
       documents.publish('/kept.json', of => ({
         body: plainDocument(of, { redirect_uris: ['http://127.0.0.1/other'] }),
       }))
-      assert.equal((await authorize(browser, asking(id))).status, 200, 'as fetched')
+      assert.equal((await authorize(browser, asking(id))).status, 200, 'the cached document')
       server.clock.advance(16 * 60)
       browser = await signedIn(server)
-      assert.equal((await authorize(browser, asking(id))).status, 400, 'as it is now')
+      assert.equal((await authorize(browser, asking(id))).status, 400, 'the current document')
     })
 
-    it('are fetched again when the clock was set back', async () => {
+    it('are fetched again if the clock was set back', async () => {
       const id = documents.publish('/back.json')
       await authorize(browser, asking(id))
       server.clock.advance(-3600)
@@ -127,7 +127,7 @@ for (const mode of MODES) {
       assert.equal(documents.asked('/back.json'), 2)
     })
 
-    it('count at once when they say something else, and the client loses its tokens', async () => {
+    it('revoke tokens of the client once they become invalid', async () => {
       const id = documents.publish('/changing.json')
       const { query } = responseOf(await allow(browser, (await authorize(browser, asking(id))).text))
       const { access_token } = (await redeem(id, query['code'])).json<Record<string, string>>()
@@ -137,7 +137,7 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('are fetched again soon after an error, and less often while it lasts', async () => {
+    it('are retried after errors with increasing delays', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
       const id = documents.publish('/broken.json', () => ({ body: {} }))
@@ -158,10 +158,10 @@ for (const mode of MODES) {
       assert.notEqual((await authorize(browser, asking(id))).status, 200)
       documents.publish('/broken.json')
       server.clock.advance(5)
-      assert.equal((await authorize(browser, asking(id))).status, 200, 'the earlier errors do not count')
+      assert.equal((await authorize(browser, asking(id))).status, 200, 'the delay is reset after a success')
     })
 
-    it('are off unless a zone switches them on', async () => {
+    it('are disabled by default', async () => {
       const id = documents.publish('/off.json')
       await takeDocuments(server, false)
       assert.notEqual((await authorize(browser, asking(id))).status, 200)
@@ -172,7 +172,7 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
 
-    it('are used as long as their response allows, from one minute to fifteen', async () => {
+    it('are cached by their Cache-Control, from 1 to 15 minutes', async () => {
       for (const [directives, seconds] of [
         ['no-store', 60],
         ['public, no-cache', 60],
@@ -197,13 +197,13 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('may say by null that they have no secret', async () => {
+    it('accept null as client_secret and client_secret_expires_at', async () => {
       const more = { client_secret: null, client_secret_expires_at: null }
       const id = documents.publish('/null.json', of => ({ body: plainDocument(of, more) }))
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
 
-    it('share no id with a stored client', async () => {
+    it('cannot be stored, read or deleted as registered clients', async () => {
       const bearer = await tokenOf(server, 'root')
       const body = {
         client_id: documents.publish('/stored.json'),
@@ -224,40 +224,43 @@ for (const mode of MODES) {
     ][] = [
       ['the client_id of another document', id => ({ body: plainDocument(id, { client_id: `${id}x` }) })],
       ['no client_id', id => ({ body: plainDocument(id, { client_id: undefined }) })],
-      ['a client_id in another spelling', id => ({ body: plainDocument(id, { client_id: id.toUpperCase() }) })],
+      ['a client_id in another case', id => ({ body: plainDocument(id, { client_id: id.toUpperCase() }) })],
       ['a secret', id => ({ body: plainDocument(id, { client_secret: 'open' }) })],
       [
-        'a private key, though its client proves nothing by it',
+        'a private key with authentication method none',
         id => ({ body: plainDocument(id, { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }] } }) }),
       ],
-      ['an end of a secret', id => ({ body: plainDocument(id, { client_secret_expires_at: 0 }) })],
+      ['client_secret_expires_at', id => ({ body: plainDocument(id, { client_secret_expires_at: 0 }) })],
       [
-        'a method with a secret',
+        'an authentication method with a secret',
         id => ({ body: plainDocument(id, { token_endpoint_auth_method: 'client_secret_basic' }) }),
       ],
-      ['keys that it lacks', id => ({ body: plainDocument(id, { token_endpoint_auth_method: 'private_key_jwt' }) })],
+      [
+        'private_key_jwt without keys',
+        id => ({ body: plainDocument(id, { token_endpoint_auth_method: 'private_key_jwt' }) }),
+      ],
       ['no redirect URI', id => ({ body: plainDocument(id, { redirect_uris: [] }) })],
       [
         'a redirect URI of another host',
         id => ({ body: plainDocument(id, { redirect_uris: [LOOPBACK_CALLBACK, 'https://evil.example/cb'] }) }),
       ],
-      ['a redirect URI that runs', id => ({ body: plainDocument(id, { redirect_uris: ['javascript:alert(1)'] }) })],
+      ['a javascript: redirect URI', id => ({ body: plainDocument(id, { redirect_uris: ['javascript:alert(1)'] }) })],
       [
         'a redirect URI with a wildcard',
         id => ({ body: plainDocument(id, { redirect_uris: ['http://127.0.0.1/*'] }) }),
       ],
-      ['a list', id => ({ body: [plainDocument(id)] })],
-      ['no JSON', () => ({ body: '{"client_id":' })],
-      ['a page', id => ({ body: plainDocument(id), headers: { 'content-type': 'text/html' } })],
-      ['its own status', id => ({ body: plainDocument(id), status: 203 })],
+      ['a JSON array', id => ({ body: [plainDocument(id)] })],
+      ['malformed JSON', () => ({ body: '{"client_id":' })],
+      ['content type text/html', id => ({ body: plainDocument(id), headers: { 'content-type': 'text/html' } })],
+      ['status 203', id => ({ body: plainDocument(id), status: 203 })],
       ['a redirect', id => ({ body: '', status: 302, headers: { location: id.replace(/[^/]+$/, 'app.json') } })],
-      ['too much', id => ({ body: plainDocument(id, { filler: 'x'.repeat(20_000) }) })],
+      ['more than the maximum size', id => ({ body: plainDocument(id, { filler: 'x'.repeat(20_000) }) })],
       ['a software statement', id => ({ body: plainDocument(id, { software_statement: 'a.b.c' }) })],
-      ['no scope that the zone gives', id => ({ body: plainDocument(id, { scope: 'svc.admin notes.read' }) })],
-      ['a list of scopes', id => ({ body: plainDocument(id, { scope: ['openid'] }) })],
+      ['no scope that the zone allows', id => ({ body: plainDocument(id, { scope: 'svc.admin notes.read' }) })],
+      ['an array as scope', id => ({ body: plainDocument(id, { scope: ['openid'] }) })],
     ]
     for (const [why, document] of refused) {
-      it(`are refused with ${why}, and not fetched again at once`, async () => {
+      it(`are refused with ${why}, and not fetched again immediately`, async () => {
         const path = `/refused-${why.replaceAll(/\W/g, '-')}.json`
         const id = documents.publish(path, document)
         const answer = await authorize(browser, asking(id))
@@ -265,16 +268,16 @@ for (const mode of MODES) {
         assert.match(answer.text, /its metadata document is invalid/)
         await authorize(browser, asking(id))
         assert.equal(documents.asked(path), 1)
-        server.clock.advance(61) // so that the number of fetches in a minute is not what refuses the next one
+        server.clock.advance(61) // avoids the limit of fetches per minute
       })
     }
 
-    it('get the reason why their address is refused', async () => {
+    it('are refused with the reason if their URL is invalid', async () => {
       const id = documents.id('/app.json?x=1')
       assert.match((await authorize(browser, asking(id))).text, /the address must not have a query/)
     })
 
-    it('leave out what the zone does not give: grants, scopes', async () => {
+    it('lose grant types and scopes that the zone does not allow', async () => {
       const id = documents.publish('/greedy.json', of => ({
         body: plainDocument(of, {
           grant_types: ['authorization_code', 'client_credentials', 'password'],
@@ -287,7 +290,7 @@ for (const mode of MODES) {
       assert.equal(
         (await authorize(browser, asking(id, { scope: 'openid' }))).status,
         200,
-        'asks, though it wants no question',
+        'asks for approval despite autoapprove',
       )
       for (const grant_type of ['client_credentials', 'password']) {
         const answer = await server.send('/oauth/token', {
@@ -300,14 +303,14 @@ for (const mode of MODES) {
       assert.match(answer.location().href, /error=invalid_scope/)
     })
 
-    it('get every scope of the zone only where they name none', async () => {
+    it('allow all scopes of the zone if they name none', async () => {
       for (const [index, scope] of [undefined, '', 'offline_access'].entries()) {
         const id = documents.publish(`/scopeless-${index}.json`, of => ({ body: plainDocument(of, { scope }) }))
         assert.equal((await authorize(browser, asking(id, { scope: 'profile' }))).status, 200, scope)
       }
     })
 
-    it('are of a host that the page names uncut, with the APIs that the tokens are for', async () => {
+    it('are shown on the approval page with their full host and the resources', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const api = 'https://notes.example/mcp'
@@ -328,7 +331,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
-    it('are approved each time where any program of the device could name them', async () => {
+    it('require approval each time unless the client has keys', async () => {
       const id = documents.publish('/each-time.json')
       const first = await authorize(browser, asking(id))
       assert.match(first.text, /It runs on your device/)
@@ -342,10 +345,10 @@ for (const mode of MODES) {
       const proven = documents.publish('/proven.json', of => ({ body: plainDocument(of, more) }))
       const page = await authorize(browser, asking(proven))
       assert.equal((await allow(browser, page.text)).status, 302)
-      assert.equal((await authorize(browser, asking(proven))).status, 302, 'its keys tell it from other programs')
+      assert.equal((await authorize(browser, asking(proven))).status, 302, 'its keys authenticate the client')
     })
 
-    it('leave out other response types than code, with their grant', async () => {
+    it('lose response types other than code with their grants', async () => {
       const id = documents.publish('/types.json', of => ({
         body: plainDocument(of, {
           grant_types: ['authorization_code', 'implicit'],
@@ -361,7 +364,7 @@ for (const mode of MODES) {
       assert.match((await authorize(browser, asking(without))).text, /its metadata document is invalid/)
     })
 
-    it('are not called invalid when too many others are being fetched', async () => {
+    it('are temporarily unavailable above the limit of fetches', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
       const kept = documents.publish('/before-the-flood.json')
@@ -380,7 +383,7 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(id))).status, 200)
     })
 
-    it('get nothing but codes', async () => {
+    it('allow only response_type=code', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const registration = { grantTypes: ['authorization_code', 'implicit', 'refresh_token'] as const }
@@ -399,7 +402,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
-    it('need not be there for a user to see what they may do, and to take it back', async () => {
+    it('are not required to show and revoke access on /profile', async () => {
       const id = documents.publish('/hidden.json')
       const first = await authorize(browser, asking(id))
       const code = (await allow(browser, first.text)).location().searchParams.get('code') ?? ''
@@ -409,7 +412,7 @@ for (const mode of MODES) {
       const asked = documents.asked('/hidden.json')
       const again = await signedIn(server)
       assert.ok((await again.send('/profile')).text.includes(id))
-      assert.equal(documents.asked('/hidden.json'), asked, 'nothing is fetched for it')
+      assert.equal(documents.asked('/hidden.json'), asked, 'nothing is fetched')
       const form = { clientId: id, delete: '', 'X-Svc-Csrf': again.csrf }
       assert.equal((await again.send('/profile', { form })).status, 302)
       documents.publish('/hidden.json')
@@ -419,7 +422,7 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('need not be there for a user to decide again by the API, about all clients at once', async () => {
+    it('are not required to change approvals of all clients by the API', async () => {
       await changeClient(server, 'app', { scope: ['openid', 'oauth.approvals'] })
       const id = documents.publish('/decided.json')
       await allow(browser, (await authorize(browser, asking(id))).text)
@@ -439,7 +442,7 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('need not be read for a user to take back what they may do', async () => {
+    it('are not required to revoke a client that was never fetched', async () => {
       server.clock.advance(61)
       const id = documents.id('/never-read.json')
       browser = await signedIn(server)
@@ -469,7 +472,7 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('are not read for a list of tokens', async () => {
+    it('are not fetched to list tokens', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
       const id = documents.id('/listed.json')
@@ -486,13 +489,13 @@ for (const mode of MODES) {
       assert.ok(listed.json<{ clientId: string }[]>().some(({ clientId }) => clientId === id))
       await takeDocuments(server, false)
       const without = (await server.send(`/oauth/token/list/user/${userId}`, { bearer })).json<{ clientId: string }[]>()
-      assert.ok(!without.some(({ clientId }) => clientId === id), 'its tokens are refused now')
+      assert.ok(!without.some(({ clientId }) => clientId === id), 'its tokens are revoked')
       await takeDocuments(server, true)
       assert.equal(documents.asked('/listed.json'), 0)
       await server.store.tokens.delete('svc', 'listed')
     })
 
-    it('are not read for a user who decides again by the API', async () => {
+    it('are not fetched to change approvals by the API', async () => {
       server.clock.advance(61)
       browser = await signedIn(server)
       const { access_token: bearer } = await passwordTokens(server)
@@ -511,22 +514,22 @@ for (const mode of MODES) {
       browser = await signedIn(server)
     })
 
-    it('lose tokens and codes when an administrator revokes them, there or not', async () => {
-      for (const isThere of [true, false]) {
-        const id = documents.publish(`/revoked-${isThere}.json`)
+    it('lose tokens and codes on revocation by an administrator, even if unavailable', async () => {
+      for (const isAvailable of [true, false]) {
+        const id = documents.publish(`/revoked-${isAvailable}.json`)
         const issue = async (): Promise<string> => {
           const page = await authorize(browser, asking(id))
           return (await allow(browser, page.text)).location().searchParams.get('code') ?? ''
         }
         const tokens = (await redeem(id, await issue())).json<Record<string, string>>()
         const later = await issue()
-        if (!isThere) {
+        if (!isAvailable) {
           documents.publish('/revoked-false.json', () => ({ status: 404, body: {} }))
           server.clock.advance(16 * 60)
         }
         const path = `/oauth/token/revoke/client/${encodeURIComponent(id)}`
         assert.equal((await server.send(path, { bearer: await tokenOf(server, 'root') })).status, 200)
-        documents.publish(`/revoked-${isThere}.json`)
+        documents.publish(`/revoked-${isAvailable}.json`)
         server.clock.advance(61)
         const refreshed = { grant_type: 'refresh_token', refresh_token: tokens['refresh_token'] ?? '', client_id: id }
         assert.notEqual((await server.send('/oauth/token', { form: refreshed })).status, 200)
@@ -536,7 +539,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('stay known while their site answers with a fault, not when it says that they are gone', async () => {
+    it('remain usable if their site answers 5xx, but not if it answers 410', async () => {
       const id = documents.publish('/fault.json')
       assert.equal((await authorize(browser, asking(id))).status, 200)
       documents.publish('/fault.json', () => ({ status: 503, body: {} }))
@@ -548,13 +551,13 @@ for (const mode of MODES) {
       assert.ok([400, 401].includes((await authorize(browser, asking(id))).status))
     })
 
-    it('are waited for when a session ends, so that their client is notified', async () => {
+    it('are awaited for back-channel logout unless they are gone', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const protocols = { ...zone.config.protocols, backchannelLogout: true }
       const changed = { ...zone, config: { ...zone.config, protocols } }
       await server.store.zones.update(changed)
-      const waiting = async (): Promise<number> => (await (await server.app.backChannel()).totals()).waiting
+      const pending = async (): Promise<number> => (await (await server.app.backChannel()).totals()).waiting
       const deliver = async (): Promise<number> => (await server.app.backChannel()).deliver()
       const more = { backchannel_logout_uri: 'https://127.0.0.1:1/bye' }
       const id = documents.publish('/notified.json', of => ({ body: plainDocument(of, more) }))
@@ -562,18 +565,18 @@ for (const mode of MODES) {
       assert.equal((await allow(browser, (await authorize(browser, asking(id))).text)).status, 302)
       assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
       documents.publish('/notified.json', () => ({ status: 503, body: {} }))
-      // Another policy: the document must be read again.
+      // The policy of the zone changes, so the document must be fetched again.
       await server.store.zones.update({
         ...changed,
         config: { ...changed.config, registration: { scopes: ['openid'] } },
       })
       assert.equal(await deliver(), 1)
-      assert.equal(await waiting(), 1)
+      assert.equal(await pending(), 1)
       assert.ok(server.lines.some(line => line.includes(`${id} was not notified, will retry`)))
       documents.publish('/notified.json', () => ({ status: 404, body: {} }))
       server.clock.advance(61)
       assert.equal(await deliver(), 1)
-      assert.equal(await waiting(), 0, 'its site says that it is gone')
+      assert.equal(await pending(), 0, 'the site answers 404')
       assert.ok(server.lines.some(line => line.includes(`${id} was not signed out: its metadata document is gone`)))
 
       documents.publish('/notified.json', of => ({ body: plainDocument(of, more) }))
@@ -581,16 +584,16 @@ for (const mode of MODES) {
       browser = await signedIn(server)
       assert.equal((await allow(browser, (await authorize(browser, asking(id, { scope: 'openid' }))).text)).status, 302)
       assert.equal((await browser.send('/logout.do', { query: { redirect: '/login' } })).status, 302)
-      assert.equal(await waiting(), 1)
+      assert.equal(await pending(), 1)
       await takeDocuments(server, false)
       server.clock.advance(11)
       assert.equal(await deliver(), 1)
-      assert.equal(await waiting(), 0, 'such clients are unknown now')
+      assert.equal(await pending(), 0, 'clients with documents are unknown now')
       await server.store.zones.update(zone)
       browser = await signedIn(server)
     })
 
-    it('need PKCE with S256', async () => {
+    it('require PKCE with S256', async () => {
       const id = documents.publish('/pkce.json')
       for (const more of [
         { code_challenge: undefined, code_challenge_method: undefined },
@@ -605,8 +608,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('discovery of client metadata documents', () => {
-  it('reports them where they are switched on, in standard', async () => {
+describe('Discovery of client metadata documents', () => {
+  it('advertises them in standard if they are enabled', async () => {
     const server = await startWithClientDocuments({ mode: 'standard' })
     try {
       const reported = await server.send('/.well-known/openid-configuration')

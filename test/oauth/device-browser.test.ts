@@ -1,4 +1,4 @@
-// The device page in a real browser, in which no script runs: nothing there may need one.
+// The device page in a real browser without JavaScript.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -8,7 +8,7 @@ import { defaultBootstrap, startListening } from '../support/server.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-describe('the device page in a browser without scripts', () => {
+describe('Device page in a browser without JavaScript', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -42,7 +42,7 @@ describe('the device page in a browser without scripts', () => {
     return (await page.textContent('h1')) ?? ''
   }
 
-  it('leads from the link through the sign-in to the device', async () => {
+  it('approves or denies the device, through sign-in from the link or by typing the code', async () => {
     const codes = await begin()
     const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
     const page = await context.newPage()

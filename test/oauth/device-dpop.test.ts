@@ -5,7 +5,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-it('forty devices of one network wait with proofs, and are not taken for a flood of them', async () => {
+it('forty devices of one network polling with DPoP proofs are not rate-limited', async () => {
   const tv = { client_id: 'tv', allowpublic: true, authorized_grant_types: [GRANT], scope: ['openid'] }
   const server = await startServer({ config: { bootstrap: { ...defaultBootstrap, clients: [tv] } } })
   const key = await dpopKey()

@@ -45,7 +45,7 @@ interface Codes {
 }
 
 for (const mode of MODES) {
-  describe(`the device grant in ${mode}`, () => {
+  describe(`Device grant in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -82,7 +82,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/device_authorization: response: device_code; user_code; verification_uri
     // Covers POST /oauth/device_authorization: response: verification_uri_complete; expires_in; interval
-    it('gives a device codes, of which a user can type one', async () => {
+    it('returns a device code and a user code', async () => {
       const answer = await begin()
       assert.equal(answer.headers['cache-control'], 'no-store')
       const codes = answer.json<Codes>()
@@ -97,7 +97,7 @@ for (const mode of MODES) {
     // Covers POST /oauth/device_authorization: client_id; scope
     // Covers POST /device: user_code; rule: shows who asks
     // Covers POST /device/decision: rule: tokens after consent, once
-    it('gives tokens once a user has allowed it, once', async () => {
+    it('issues tokens once after approval', async () => {
       const codes = await begun({ scope: 'openid cloud.read' })
       assert.equal(await errorOf(poll(codes.device_code)), '400 authorization_pending')
       const browser = await signedIn(server)
@@ -123,10 +123,10 @@ for (const mode of MODES) {
       const reported = server.events.findLast(({ type }) => type === 'DeviceApprovedEvent')
       assert.deepEqual([reported?.principal, reported?.clientId], [id, 'tv'])
       await browser.send('/logout.do')
-      assert.equal(await isAlive(server, tokens.access_token), true, 'the device stays signed in')
+      assert.equal(await isAlive(server, tokens.access_token), true, 'the tokens survive the sign-out')
     })
 
-    it('accepts a client with a secret, and no other credential of it', async () => {
+    it('requires the secret of a confidential client', async () => {
       const start = { basic: ['cli', 'cli-secret'] as const }
       const answer = await server.send('/oauth/device_authorization', { form: { scope: 'openid' }, ...start })
       const codes = answer.json<Codes>()
@@ -137,14 +137,14 @@ for (const mode of MODES) {
       assert.equal((await server.send('/oauth/device_authorization', { form: { client_id: 'cli' } })).status, 401)
     })
 
-    it('answers invalid_request without a code, also to a client without a secret', async () => {
+    it('answers invalid_request without a device code, even to a public client', async () => {
       assert.equal(await errorOf(poll('')), '400 invalid_request')
       assert.equal(await errorOf(server.token({ grant_type: GRANT, client_id: 'tv' })), '400 invalid_request')
       assert.equal(await errorOf(server.token({ grant_type: GRANT, client_id: 'cli' })), '401 invalid_client')
     })
 
     // Covers POST /device/decision: rule: access_denied after refusal
-    it('answers access_denied to a device that was denied, once', async () => {
+    it('answers access_denied once after denial', async () => {
       const codes = await begun()
       const browser = await signedIn(server)
       const page = await decide(browser, await enter(browser, codes.user_code), 'false')
@@ -154,7 +154,7 @@ for (const mode of MODES) {
       assert.equal(server.events.findLast(({ type }) => type === 'DeviceDeniedEvent')?.clientId, 'tv')
     })
 
-    it('slows a device down that asks too often', async () => {
+    it('answers slow_down if polled too often', async () => {
       const { device_code: code } = await begun()
       assert.equal(await errorOf(poll(code)), '400 authorization_pending')
       server.clock.advance(4)
@@ -165,7 +165,7 @@ for (const mode of MODES) {
       assert.equal(await errorOf(poll(code)), '400 authorization_pending')
     })
 
-    it('ends after ten minutes, also what was allowed', async () => {
+    it('expires after ten minutes, even if approved', async () => {
       const [pending, allowed] = [await begun(), await begun()]
       const browser = await signedIn(server)
       await allow(browser, allowed.user_code)
@@ -176,7 +176,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /device: user_code; rule: sign-in first; decides nothing
-    it('asks to sign in first, and then shows the code of the link, which decides nothing', async () => {
+    it('requires sign-in, then shows the code of the link without approving it', async () => {
       const codes = await begun()
       const browser = server.browser()
       const link = new URL(codes.verification_uri_complete)
@@ -192,14 +192,14 @@ for (const mode of MODES) {
     const refusals: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
       ['an unknown client', { client_id: 'nobody' }, '401 invalid_client'],
       ['a client without the grant', { client_id: 'spa' }, mode === 'uaa' ? '401' : '400'],
-      ['a scope that the client cannot have', { scope: 'cloud.write' }, '400 invalid_scope'],
-      ['an endless scope', { scope: `openid${' '.repeat(4000)}cloud.read` }, '400 invalid_scope'],
+      ['a scope outside the client', { scope: 'cloud.write' }, '400 invalid_scope'],
+      ['a scope that is too long', { scope: `openid${' '.repeat(4000)}cloud.read` }, '400 invalid_scope'],
     ]
     for (const [name, form, want] of refusals) {
       it(`refuses ${name}`, async () => assert.match(await errorOf(begin(form)), new RegExp(`^${want}`)))
     }
 
-    it('refuses the code of another client, an unknown one, and a missing one', async () => {
+    it('refuses the code of another client, an unknown code and a missing one', async () => {
       const { device_code: code } = await begun()
       assert.equal(await errorOf(poll(code, { client_id: 'box' })), '400 invalid_grant')
       assert.equal(await errorOf(poll('x'.repeat(43))), '400 invalid_grant')
@@ -208,7 +208,7 @@ for (const mode of MODES) {
       assert.equal(await errorOf(poll(code)), '400 authorization_pending')
     })
 
-    it('grants no scope that the user or the client may not have', async () => {
+    it('refuses approval if the client is not allowed for the user or no scope is left', async () => {
       const browser = await signedIn(server)
       for (const id of ['ldaponly', 'writer']) {
         const codes = await begun({ client_id: id })
@@ -218,7 +218,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gives tokens for the resources that the device named, which the page shows', async () => {
+    it('restricts tokens to the requested resource, and shows it on the page', async () => {
       const browser = await signedIn(server)
       const begin = { client_id: 'frame', resource: PHOTOS }
       const audienceOf = (answer: TestAnswer): unknown => decodeJwt(tokensOf(answer).access_token).aud
@@ -242,14 +242,14 @@ for (const mode of MODES) {
       )
     })
 
-    it('refuses a device that names a resource which the client does not have', async () => {
+    it('refuses a resource outside the client', async () => {
       assert.equal(
         await errorOf(begin({ client_id: 'frame', resource: 'https://other.example/' })),
         '400 invalid_target',
       )
     })
 
-    it('gives nothing to a device whose user or client has changed since', async () => {
+    it('refuses an approved code if user or client have changed', async () => {
       const browser = await signedIn(server)
       const first = await begun()
       await allow(browser, first.user_code)
@@ -263,7 +263,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /device/decision: error: form of another site
-    it('refuses forms that are not from its own pages', async () => {
+    it('refuses forms without a CSRF token', async () => {
       const codes = await begun()
       const browser = await signedIn(server)
       for (const path of ['/device', '/device/decision']) {
@@ -275,8 +275,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('the device grant of a client that requests a second factor', () => {
-  it('sends the user to prove or add one, and back to the code', async () => {
+describe('Device grant of a client with a second-factor policy', () => {
+  it('redirects to the second factor and back', async () => {
     const server = await startServer({
       config: {
         bootstrap: {
@@ -306,8 +306,8 @@ describe('the device grant of a client that requests a second factor', () => {
   })
 })
 
-describe('the device grant where the zone has none', () => {
-  it('says that it is off', async () => {
+describe('Device grant in discovery', () => {
+  it('answers 404 and unsupported_grant_type if it is disabled in the zone', async () => {
     const server = await startServer({ config: { bootstrap, zone_config: { protocols: { deviceGrant: false } } } })
     try {
       const form = { client_id: 'tv' }
@@ -325,7 +325,7 @@ describe('the device grant where the zone has none', () => {
     }
   })
 
-  it('is advertised where there is one', async () => {
+  it('is advertised if it is enabled', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const metadata = (await server.send('/.well-known/openid-configuration')).json()

@@ -49,7 +49,7 @@ const CREDENTIALS = { grant_type: 'client_credentials' }
 const STRICT = ['strict', 'strict-secret'] as const
 const MANAGER = ['manager', 'manager-secret'] as const
 
-/** Status, error code, and the challenge without its description. */
+/** Status and error code. */
 function refusal(answer: TestAnswer): string {
   const { error } = answer.json()
   return `${answer.status} ${String(error)}`
@@ -87,13 +87,13 @@ for (const mode of MODES) {
         assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
       })
 
-      it('leaves requests without a proof as they were', async () => {
+      it('issues a bearer token without a proof', async () => {
         const answer = await server.token(CREDENTIALS, { basic: SERVICE })
         assert.equal(tokensOf(answer).token_type, 'bearer')
         assert.equal(answer.headers['dpop-nonce'], undefined)
       })
 
-      it('asks for a nonce', async () => {
+      it('requires a nonce', async () => {
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
         assert.equal(refusal(answer), '400 use_dpop_nonce')
         assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
@@ -101,7 +101,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['www-authenticate'], undefined)
       })
 
-      it('takes the nonce before the current one, and hands out the current one', async () => {
+      it('accepts the previous nonce, and returns the current one', async () => {
         const nonce = await nonceOf(server)
         server.clock.advance(NONCE_SECONDS)
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce })
@@ -109,7 +109,7 @@ for (const mode of MODES) {
         assert.notEqual(answer.headers['dpop-nonce'], nonce)
       })
 
-      it('takes proofs without a nonce where the zone says so', async () => {
+      it('accepts a proof without a nonce if requireDpopNonce is false', async () => {
         await changeZone(server, { protocols: PROTOCOLS, requireDpopNonce: false })
         const answer = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, { nonce: undefined })
         await changeZone(server, { protocols: PROTOCOLS })
@@ -120,13 +120,13 @@ for (const mode of MODES) {
         ['for another endpoint', { url: 'http://localhost:8080/userinfo' }],
         ['for another host', { url: 'http://z1.localhost:8080/oauth/token' }],
         ['for another method', { method: 'GET' }],
-        ['of another type', { header: { typ: 'JWT' } }],
-        ['without an algorithm', { header: { alg: undefined, jwk: undefined } }],
+        ['with another typ', { header: { typ: 'JWT' } }],
+        ['without alg and jwk', { header: { alg: undefined, jwk: undefined } }],
       ]
       for (const [name, content] of wrong) {
         it(`refuses a proof ${name}`, async () => {
           const sending = provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)
-          if ('alg' in (content.header ?? {})) return assert.rejects(sending) // it cannot even be signed
+          if ('alg' in (content.header ?? {})) return assert.rejects(sending) // signing fails
           assert.equal(refusal(await sending), '400 invalid_dpop_proof')
         })
       }
@@ -146,25 +146,25 @@ for (const mode of MODES) {
         assert.equal(refusal(answer), '400 invalid_dpop_proof')
       })
 
-      it('refuses a proof that was used, here or elsewhere', async () => {
+      it('refuses a replayed proof', async () => {
         const content = { claims: { jti: `twice-${mode}` } }
         assert.equal((await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)).status, 200)
         const again = await provenToken(server, key, CREDENTIALS, { basic: SERVICE }, content)
         assert.equal(refusal(again), '400 invalid_dpop_proof')
       })
 
-      it('authenticates the client first', async () => {
+      it('authenticates the client before checking the proof', async () => {
         const answer = await provenToken(server, key, CREDENTIALS, { basic: ['service', 'wrong'] }, { nonce: 'x' })
         assert.equal(answer.json()['error'], 'invalid_client')
       })
 
-      it('refuses requests without a proof of a client that is always bound', async () => {
+      it('requires a proof of a client with dpop_bound_access_tokens', async () => {
         const answer = await server.token(CREDENTIALS, { basic: STRICT })
         assert.equal(refusal(answer), '400 invalid_request')
         assert.equal(tokensOf(await provenToken(server, key, CREDENTIALS, { basic: STRICT })).token_type, 'DPoP')
       })
 
-      it('is asked for its proof once, though it presents a token too', async () => {
+      it('accepts one proof for both the presented token and the request', async () => {
         const desk = ['desk', 'desk-secret'] as const
         const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: desk }))
@@ -175,7 +175,7 @@ for (const mode of MODES) {
         assert.equal(refusal(await sendProven(server, other, { path, token, request })), '401 invalid_token')
       })
 
-      it('does not bind the refresh token of another client to the key of the user_token request', async () => {
+      it('does not bind the refresh token of another client on user_token', async () => {
         const desk = ['desk', 'desk-secret'] as const
         const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: desk }))
@@ -199,18 +199,18 @@ for (const mode of MODES) {
         redirect_uri: AUTO_REQUEST.redirect_uri,
       })
 
-      it('to the key that dpop_jkt names', async () => {
+      it('to the key of dpop_jkt', async () => {
         const answer = await provenToken(server, key, form(await codeFor(key.jkt)), { basic: AUTO })
         assert.equal(tokensOf(answer).token_type, 'DPoP')
       })
 
-      it('and refuses another key, or none', async () => {
+      it('and refuses another key or no proof', async () => {
         const byOther = await provenToken(server, other, form(await codeFor(key.jkt)), { basic: AUTO })
         assert.equal(refusal(byOther), '400 invalid_grant')
         assert.equal(refusal(await server.token(form(await codeFor(key.jkt)), { basic: AUTO })), '400 invalid_grant')
       })
 
-      it('to the key that proves a pushed request, also where its dpop_jkt is empty', async () => {
+      it('to the key of a pushed request, even with an empty dpop_jkt', async () => {
         for (const more of [{}, { dpop_jkt: '' }]) {
           const request = { form: { ...AUTO_REQUEST, ...more }, basic: AUTO }
           const pushed = await sendProven(server, key, { path: '/oauth/par', request })
@@ -221,11 +221,11 @@ for (const mode of MODES) {
         }
       })
 
-      it('only if asked to', async () => {
+      it('only on request', async () => {
         assert.equal(tokensOf(await server.token(form(await codeFor(undefined)), { basic: AUTO })).token_type, 'bearer')
       })
 
-      it('and does not use a code up, nor revoke anything, when a proof comes again', async () => {
+      it('and neither consumes the code nor revokes tokens on a replayed proof', async () => {
         const content = { claims: { jti: `again-${mode}` } }
         const first = await codeFor(key.jkt)
         const { access_token: token } = tokensOf(await provenToken(server, key, form(first), { basic: AUTO }, content))
@@ -240,7 +240,7 @@ for (const mode of MODES) {
         assert.equal((await provenToken(server, key, form(second), { basic: AUTO })).status, 200)
       })
 
-      it('and does not use a code up while a nonce is missing', async () => {
+      it('and does not consume the code if the nonce is missing', async () => {
         const code = await codeFor(key.jkt)
         const first = await provenToken(server, key, form(code), { basic: AUTO }, { nonce: undefined })
         assert.equal(refusal(first), '400 use_dpop_nonce')
@@ -248,15 +248,15 @@ for (const mode of MODES) {
       })
 
       for (const jkt of ['', 'x', 'x'.repeat(44), `${'x'.repeat(42)}=`, `${'x'.repeat(42)}+`]) {
-        it(`and refuses the thumbprint ${jkt === '' ? 'of nothing' : jkt}`, async () => {
+        it(`and ${jkt === '' ? 'ignores an empty' : 'refuses the'} dpop_jkt ${jkt}`, async () => {
           const answer = await authorize(await signedIn(server), { ...AUTO_REQUEST, dpop_jkt: jkt })
-          if (jkt === '') return assert.ok(responseOf(answer).query['code']) // an empty parameter is none: RFC 6749 §3.1
+          if (jkt === '') return assert.ok(responseOf(answer).query['code']) // empty parameters count as omitted (RFC 6749 §3.1)
           const error = mode === 'uaa' ? answer.status : responseOf(answer).query['error']
           assert.equal(error, mode === 'uaa' ? 400 : 'invalid_request')
         })
       }
 
-      it('and gives no token in a redirect to a client that is always bound', async () => {
+      it('and refuses response_type=token of a client with dpop_bound_access_tokens', async () => {
         const browser = await signedIn(server)
         const request = { ...requestOf('strict'), nonce: 'n' }
         const answer = await authorize(browser, { ...request, response_type: 'token', scope: 'cloud.read' })
@@ -278,7 +278,7 @@ for (const mode of MODES) {
       const refreshing = (token: string) => ({ grant_type: 'refresh_token', refresh_token: token, client_id: 'spa' })
       const refused = mode === 'uaa' ? '401 invalid_token' : '400 invalid_grant'
 
-      it('of clients without a credential, through every rotation', async () => {
+      it('of public clients through every rotation', async () => {
         const { refresh_token: first } = await publicTokens()
         const second = tokensOf(await provenToken(server, key, refreshing(first)))
         assert.equal(second.token_type, 'DPoP')
@@ -287,7 +287,7 @@ for (const mode of MODES) {
         assert.equal((await provenToken(server, key, refreshing(second.refresh_token))).status, 200)
       })
 
-      it('and not of others, which may change their key', async () => {
+      it('not of confidential clients, which may change their key', async () => {
         const code = await insertCode(server)
         const first = tokensOf(
           await provenToken(server, key, { grant_type: 'authorization_code', code }, { basic: AUTO }),
@@ -299,8 +299,8 @@ for (const mode of MODES) {
       })
     })
 
-    describe('at every API', () => {
-      it('accepts the token with a proof of its key', async () => {
+    describe('at resource endpoints', () => {
+      it('accepts a bound token with a proof of its key', async () => {
         for (const path of ['/oauth/clients', '/Groups', '/identity-zones']) {
           const answer = await sendProven(server, key, { path, token: await bound() })
           assert.notEqual(answer.status, 401, `${path}: ${answer.text}`)
@@ -309,7 +309,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
       })
 
-      it('without the query in the proof', async () => {
+      it('compares htu without the query', async () => {
         const answer = await sendProven(
           server,
           key,
@@ -319,7 +319,7 @@ for (const mode of MODES) {
         assert.equal(answer.status, 200, answer.text)
       })
 
-      it('reads the name of the scheme in any case', async () => {
+      it('compares the scheme case-insensitively', async () => {
         const token = await bound()
         const headers = { authorization: `dpop ${token}` }
         assert.equal(
@@ -328,13 +328,13 @@ for (const mode of MODES) {
         )
       })
 
-      it('refuses the token by itself', async () => {
+      it('refuses a bound token without a proof', async () => {
         const answer = await server.send('/oauth/clients', { bearer: await bound() })
         assert.equal(refusal(answer), '401 invalid_token')
         assert.match(challengeOf(answer), /^Bearer .*error="invalid_token"/)
       })
 
-      it('refuses the token beside a proof, but without the scheme', async () => {
+      it('refuses a bound token with a proof but scheme Bearer', async () => {
         const token = await bound()
         const headers = { authorization: `Bearer ${token}` }
         const answer = await sendProven(server, key, { path: '/oauth/clients', token, request: { headers } })
@@ -344,14 +344,14 @@ for (const mode of MODES) {
       const cases: readonly [name: string, content: Partial<ProofContent>, want: string][] = [
         ['without a nonce', { nonce: undefined }, 'use_dpop_nonce'],
         ['with an old nonce', { nonce: 'old' }, 'use_dpop_nonce'],
-        ['for no token', { token: undefined }, 'invalid_dpop_proof'],
-        ['for another token', { token: 'other' }, 'invalid_dpop_proof'],
+        ['without ath', { token: undefined }, 'invalid_dpop_proof'],
+        ['with the ath of another token', { token: 'other' }, 'invalid_dpop_proof'],
         ['for another URL', { url: 'http://localhost:8080/Users' }, 'invalid_dpop_proof'],
         ['for another method', { method: 'POST' }, 'invalid_dpop_proof'],
-        ['with a key in its claims', { header: { jwk: undefined }, claims: { jwk: {} } }, 'invalid_dpop_proof'],
+        ['with its key in the claims', { header: { jwk: undefined }, claims: { jwk: {} } }, 'invalid_dpop_proof'],
       ]
       for (const [name, content, want] of cases) {
-        it(`refuses a proof ${name}, in a challenge of its scheme`, async () => {
+        it(`refuses a proof ${name} with a DPoP challenge`, async () => {
           const answer = await sendProven(server, key, { path: '/oauth/clients', token: await bound() }, content)
           assert.equal(refusal(answer), `401 ${want}`)
           const [challenge] = new RegExp(`^DPoP .*error="${want}".*`).exec(challengeOf(answer)) ?? []
@@ -360,25 +360,25 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses the proof of another key', async () => {
+      it('refuses a proof of another key', async () => {
         const answer = await sendProven(server, other, { path: '/oauth/clients', token: await bound() })
         assert.equal(refusal(answer), '401 invalid_token')
         assert.match(challengeOf(answer), /^DPoP .*error="invalid_token".*algs=/)
       })
 
-      it('refuses the scheme without a proof', async () => {
+      it('refuses scheme DPoP without a proof', async () => {
         const answer = await server.send('/oauth/clients', { headers: { authorization: `DPoP ${await bound()}` } })
         assert.equal(refusal(answer), '401 invalid_dpop_proof')
       })
 
-      it('refuses a token that is bound to nothing by this scheme', async () => {
+      it('refuses a token that is not bound', async () => {
         const { access_token: token } = tokensOf(await server.token(CREDENTIALS, { basic: MANAGER }))
         const answer = await sendProven(server, key, { path: '/oauth/clients', token })
         assert.equal(refusal(answer), '401 invalid_token')
         assert.equal((await server.send('/oauth/clients', { bearer: token })).status, 200)
       })
 
-      it('refuses a replay of the whole request', async () => {
+      it('refuses a replayed request', async () => {
         const token = await bound()
         const content = { claims: { jti: `replay-${mode}` } }
         const target = { path: '/oauth/clients', token }
@@ -386,21 +386,21 @@ for (const mode of MODES) {
         assert.equal(refusal(await sendProven(server, key, target, content)), '401 invalid_dpop_proof')
       })
 
-      it('refuses the token in a form', async () => {
+      it('refuses a bound token in the form', async () => {
         const token = await bound()
         const request = { form: { access_token: token } }
         const answer = await sendProven(server, key, { path: '/userinfo', request }, { token })
         assert.equal(refusal(answer), '401 invalid_token')
       })
 
-      it('answers a missing right in the scheme of the request', async () => {
+      it('challenges with DPoP for insufficient scope', async () => {
         const token = await bound(SERVICE)
         const answer = await sendProven(server, key, { path: '/oauth/clients', token })
         assert.equal(answer.status, 403)
         assert.match(challengeOf(answer), /^DPoP /)
       })
 
-      it('serves userinfo', async () => {
+      it('accepts a bound token at /userinfo', async () => {
         const code = await insertCode(server)
         const form = { grant_type: 'authorization_code', code }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: AUTO }))
@@ -409,7 +409,7 @@ for (const mode of MODES) {
         assert.equal(refusal(await server.send('/userinfo', { bearer: token })), '401 invalid_token')
       })
 
-      it('lets its holder introspect', async () => {
+      it('accepts a bound token at /introspect', async () => {
         const [token, about] = [await bound(), await bound(SERVICE)]
         const target = { path: '/introspect', token, request: { form: { token: about } } }
         const answer = await sendProven(server, key, target)
@@ -418,7 +418,7 @@ for (const mode of MODES) {
         assert.equal(refusal(alone), '401 invalid_token')
       })
 
-      it('lets a program fetch a code for its user', async () => {
+      it('accepts a bound token at /oauth/authorize', async () => {
         const basic = ['desk', 'desk-secret'] as const
         const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'svc.user openid' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic }))
@@ -430,7 +430,7 @@ for (const mode of MODES) {
         assert.equal((await sendProven(server, other, { path, token })).status, 401)
       })
 
-      it('takes the token of an administrator in another zone, with the nonce of the zone that it calls', async () => {
+      it('returns the nonce of the zone of the host with X-Identity-Zone-Id', async () => {
         const token = await bound()
         const headers = { 'x-identity-zone-id': 'z1' }
         const answer = await sendProven(server, key, { path: '/oauth/clients', token, request: { headers } })
@@ -438,7 +438,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['dpop-nonce'], await nonceOf(server))
       })
 
-      it('serves opaque tokens', async () => {
+      it('accepts opaque bound tokens', async () => {
         const form = { ...CREDENTIALS, token_format: 'opaque' }
         const { access_token: token } = tokensOf(await provenToken(server, key, form, { basic: MANAGER }))
         assert.equal((await sendProven(server, key, { path: '/oauth/clients', token })).status, 200)
@@ -446,7 +446,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('shows resource servers what a token is bound to', async () => {
+    it('returns cnf from /introspect and /check_token', async () => {
       const token = await bound()
       const introspected = await server.send('/introspect', { basic: RESOURCE, form: { token } })
       assert.deepEqual(introspected.json()['cnf'], { jkt: key.jkt })
@@ -455,7 +455,7 @@ for (const mode of MODES) {
       assert.deepEqual(checked.json()['cnf'], { jkt: key.jkt })
     })
 
-    it('does not let jwt-bearer exchange a bound token for one that is not', async () => {
+    it('refuses a bound token as a jwt-bearer assertion', async () => {
       const code = await insertCode(server)
       const form = { grant_type: 'authorization_code', code }
       const { access_token: assertion } = tokensOf(await provenToken(server, key, form, { basic: AUTO }))
@@ -464,7 +464,7 @@ for (const mode of MODES) {
       assert.ok(answer.status >= 400)
     })
 
-    it('works in zones of their own host and path', async () => {
+    it('supports zones by host and by path, each with its own nonce', async () => {
       const z1 = ['auto', 'z1-secret'] as const
       const host = 'z1.localhost:8080'
       if (mode === 'uaa') await changeZone(server, { protocols: { dpop: true } }, 'z1')
@@ -479,7 +479,7 @@ for (const mode of MODES) {
       assert.equal(byPath.json()['error'], 'invalid_grant')
     })
 
-    it('lets pages of other origins send proofs and read nonces', async () => {
+    it('allows cross-origin requests to send proofs and read nonces', async () => {
       const origin = 'https://spa.example'
       const asked = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,dpop' }
       const preflight = await server.send('/oauth/token', { method: 'OPTIONS', headers: { origin, ...asked } })
@@ -491,13 +491,13 @@ for (const mode of MODES) {
       assert.match(String(answer.headers['access-control-expose-headers']), /\bDPoP-Nonce\b/)
     })
 
-    it('is in discovery only in standard', async () => {
+    it('is advertised in standard only', async () => {
       const document = (await server.send('/.well-known/openid-configuration')).json()
       const reported = document['dpop_signing_alg_values_supported']
       assert.deepEqual(reported, mode === 'uaa' ? undefined : FOREIGN_ALGORITHMS)
     })
 
-    describe('switched off', () => {
+    describe('if disabled', () => {
       before(() => changeZone(server, { protocols: { dpop: false } }))
       after(() => changeZone(server, { protocols: PROTOCOLS }))
 
@@ -509,14 +509,14 @@ for (const mode of MODES) {
         assert.ok(responseOf(await authorize(browser, { ...AUTO_REQUEST, dpop_jkt: 'x' })).query['code'])
       })
 
-      it('gives no bearer token to a client that demands others', async () => {
+      it('refuses clients with dpop_bound_access_tokens', async () => {
         for (const headers of [{}, { dpop: 'x' }]) {
           const answer = await server.token(CREDENTIALS, { basic: STRICT, headers })
           assert.equal(refusal(answer), '400 unauthorized_client')
         }
       })
 
-      it('does not know the scheme', async () => {
+      it('does not recognize scheme DPoP', async () => {
         const { access_token: token } = tokensOf(await server.token(CREDENTIALS, { basic: MANAGER }))
         const headers = { authorization: `DPoP ${token}`, dpop: 'x' }
         const answer = await server.send('/oauth/clients', { headers })
@@ -530,7 +530,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('switched off, refuses tokens that were bound before', async () => {
+    it('refuses bound tokens after it was disabled', async () => {
       const token = await bound()
       await changeZone(server, { protocols: { dpop: false } })
       const alone = await server.send('/oauth/clients', { bearer: token })

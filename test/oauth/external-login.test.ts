@@ -1,4 +1,4 @@
-// `source=login`: an external login server signs users in and vouches for them with its token.
+// `source=login`: an external login server authenticates users, and asserts their identity with its token.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { responseOf } from '../support/authorize.ts'
@@ -16,7 +16,7 @@ interface Row {
   readonly description?: string
 }
 
-/** Refused at both endpoints alike, with the realm `oauth`. */
+/** Refused identically at both endpoints, with the realm `oauth`. */
 const REFUSED_USERS: readonly Row[] = [
   // Covers POST /oauth/token source=login: error: internal origin refused
   {
@@ -33,25 +33,25 @@ const REFUSED_USERS: readonly Row[] = [
     description: 'The origin belongs to an identity provider of the zone.',
   },
   {
-    name: 'an origin that is reserved for a directory',
+    name: 'a reserved origin',
     form: { origin: 'ldap' },
     want: '401 unauthorized',
     description: 'The origin belongs to an identity provider of the zone.',
   },
   {
-    name: 'the internal origin in other letters',
+    name: 'the internal origin in another case',
     form: { username: 'marissa', origin: 'SVC' },
     want: '401 unauthorized',
     description: 'svc origin not allowed for external login server',
   },
   {
-    name: 'the origin of a provider in other letters',
+    name: 'the origin of a provider in another case',
     form: { origin: 'Corp' },
     want: '401 unauthorized',
     description: 'The origin belongs to an identity provider of the zone.',
   },
   {
-    name: 'an origin that looks like another one',
+    name: 'an origin with a trailing space',
     form: { origin: 'corp ' },
     want: '401 unauthorized',
     description: 'The origin must have visible ASCII characters only.',
@@ -64,19 +64,19 @@ const REFUSED_USERS: readonly Row[] = [
     description: 'Bad Credentials',
   },
   {
-    name: 'an unknown user_id, whatever add_new says',
+    name: 'an unknown user_id, even with add_new=true',
     form: { user_id: 'none', add_new: 'true' },
     want: '401 unauthorized',
     description: 'Bad Credentials',
   },
   {
-    name: 'no user by name',
+    name: 'a missing user name',
     form: { username: undefined },
     want: '401 unauthorized',
     description: 'Cannot determine username from credentials supplied',
   },
   {
-    name: 'a user name of blanks',
+    name: 'a blank user name',
     form: { username: '  ' },
     want: '401 unauthorized',
     description: 'Cannot determine username from credentials supplied',
@@ -89,7 +89,7 @@ const REFUSED_USERS: readonly Row[] = [
 const errorOf = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
 
 for (const mode of MODES) {
-  describe(`source=login, in ${mode}`, () => {
+  describe(`source=login in ${mode}`, () => {
     let api: LoginServerApi
     before(async () => {
       api = await startLoginServer(mode)
@@ -101,7 +101,7 @@ for (const mode of MODES) {
 
     describe('at the token endpoint', () => {
       // Covers POST /oauth/token source=login: add_new; given_name; family_name
-      it('creates the user with add_new=true, and issues tokens of the client', async () => {
+      it('creates the user with add_new=true, and issues tokens', async () => {
         const more = { username: 'new@shop.example', given_name: 'Nia', family_name: 'Ewing' }
         const { access_token, id_token, refresh_token, scope } = tokensOf(await api.tokens(more))
         const { payload } = await verified(api.server, access_token)
@@ -119,7 +119,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/token source=login: email
-      it('gives a user without an address a placeholder, and in uaa names (E2)', async () => {
+      it('assigns a placeholder address to a user without one, and in uaa names (E2)', async () => {
         tokensOf(await api.tokens({ username: 'no-at', origin: 'ext-b' }))
         const user = await api.userOf('ext-b', 'no-at')
         assert.equal(user?.email, 'no-at@user.from.ext-b.cf')
@@ -129,7 +129,7 @@ for (const mode of MODES) {
 
       // Covers POST /oauth/authorize source=login: given_name
       // Covers POST /oauth/token source=login: username
-      it('finds the user again by exactly the same name, and takes over what changed', async () => {
+      it('finds an existing user by the exact user name, and updates attributes', async () => {
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@old.example' }))
         const { id } = (await api.userOf('ext-a', 'ivy')) ?? {}
         tokensOf(await api.tokens({ username: 'ivy', email: 'ivy@new.example', given_name: 'Ivy', add_new: 'false' }))
@@ -139,18 +139,18 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/token source=login: origin
-      it('uses the origin login-server unless another is named', async () => {
+      it('uses the origin login-server by default', async () => {
         tokensOf(await api.tokens({ username: 'default', origin: undefined }))
         assert.ok(await api.userOf('login-server', 'default'))
       })
 
-      it('takes an e-mail address for the user name if there is none', async () => {
+      it('uses the email address as user name if there is none', async () => {
         tokensOf(await api.tokens({ username: undefined, email: 'only@mail.example' }))
         assert.ok(await api.userOf('ext-a', 'only@mail.example'))
       })
 
       // Covers POST /oauth/token source=login: user_id
-      it('finds the user by user_id, and then needs no name', async () => {
+      it('finds the user by user_id without user name', async () => {
         tokensOf(await api.tokens({ username: 'byid' }))
         const user = await api.userOf('ext-a', 'byid')
         const named = { user_id: user?.id, username: undefined, origin: undefined, add_new: 'false' }
@@ -159,14 +159,14 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ ...named, origin: 'ext-b' })), '401 unauthorized')
       })
 
-      it('grants the scopes that were asked for, and refuses others', async () => {
+      it('grants requested scopes, and refuses others', async () => {
         assert.equal(tokensOf(await api.tokens({ scope: 'openid' })).scope, 'openid')
         assert.equal(errorOf(await api.tokens({ scope: 'nonsense' })), '400 invalid_scope')
       })
 
       // Covers POST /oauth/authorize source=login: authorities
       // Covers POST /oauth/token source=login: authorities
-      it('puts authorities into tokens as az_attr only, never into groups', async () => {
+      it('copies authorities to az_attr, never to groups', async () => {
         const authorities = JSON.stringify({ az_attr: { branch: 'north' }, groups: ['cloud.read'] })
         for (const value of [authorities, 'cloud.read', '["cloud.read"]']) {
           const { access_token, scope } = tokensOf(await api.tokens({ username: 'az', authorities: value }))
@@ -176,26 +176,26 @@ for (const mode of MODES) {
         }
       })
 
-      it('takes an empty secret for that of a client which has an empty one', async () => {
+      it('accepts an empty secret only of a client with an empty secret', async () => {
         const form = { client_id: 'bare', client_secret: '' }
         assert.equal((await api.tokens(form)).status, 200)
         assert.equal((await api.tokens({ client_id: 'shop', client_secret: '' })).status, 401)
       })
 
-      it('ignores a password', async () => {
+      it('ignores the password', async () => {
         assert.equal((await api.tokens({ password: 'anything' })).status, 200)
       })
 
       const refusals: readonly Row[] = [
         {
-          name: 'no credentials of the client',
+          name: 'no client credentials',
           form: { client_id: undefined, client_secret: undefined },
           want: '401 invalid_client',
           uaa: '401 unauthorized',
           description: 'Request does not contain client credentials.',
         },
         {
-          name: 'a wrong secret of the client',
+          name: 'a wrong client secret',
           form: { client_secret: 'bad' },
           want: '401 invalid_client',
           uaa: '401 unauthorized',
@@ -221,7 +221,7 @@ for (const mode of MODES) {
           uaa: '401 unauthorized_client',
         },
         {
-          name: 'no add_new',
+          name: 'a missing add_new',
           form: { add_new: undefined },
           want: '400 invalid_request',
           uaa: '403 insufficient_scope',
@@ -244,7 +244,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('is an ordinary request with a password without the token of a login server', async () => {
+      it('is an ordinary password request without a login server token', async () => {
         const form = { grant_type: 'password', source: 'login', username: 'marissa', add_new: 'true', origin: 'ext-a' }
         const basic = ['shop', 'shop-secret'] as const
         assert.equal(
@@ -255,12 +255,12 @@ for (const mode of MODES) {
         assert.equal((await verified(api.server, access_token)).payload['origin'], 'svc')
       })
 
-      it('gets the refusal of an ordinary password request without source=login (E1)', async () => {
+      it('is refused like an ordinary password request without source=login (E1)', async () => {
         const want = mode === 'uaa' ? '403 insufficient_scope' : '401 invalid_client'
         assert.equal(errorOf(await api.tokens({ source: undefined })), want)
       })
 
-      it('refuses a user who is inactive', async () => {
+      it('refuses a deactivated user', async () => {
         tokensOf(await api.tokens({ username: 'idle' }))
         const user = await api.userOf('ext-a', 'idle')
         assert.ok(user)
@@ -269,7 +269,7 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ user_id: user.id })), '401 unauthorized')
       })
 
-      it('refuses a user with a password, which only this server may check', async () => {
+      it('refuses a user with a password', async () => {
         tokensOf(await api.tokens({ username: 'local' }))
         const user = await api.userOf('ext-a', 'local')
         assert.ok(user)
@@ -278,7 +278,7 @@ for (const mode of MODES) {
         assert.equal(errorOf(await api.tokens({ user_id: user.id })), '401 unauthorized')
       })
 
-      it('keeps to the number of users that the zone may have', async () => {
+      it('respects the maximum number of users of the zone', async () => {
         const small = await startLoginServer(mode, {
           bootstrap: {
             identity_zones: [
@@ -320,7 +320,7 @@ for (const mode of MODES) {
         await small.stop()
       })
 
-      it('makes one account of two first sign-ins at once', async () => {
+      it('creates one account for concurrent first sign-ins', async () => {
         const answers = await Promise.all([1, 2, 3].map(() => api.tokens({ username: 'twice' })))
         const ids = await Promise.all(
           answers.map(async answer => (await verified(api.server, tokensOf(answer).access_token)).payload['user_id']),
@@ -344,10 +344,10 @@ for (const mode of MODES) {
 
     describe('at the authorization endpoint', () => {
       // Covers POST /oauth/authorize source=login: username
-      it('answers with a code, which is good for tokens', async () => {
+      it('returns a code that can be exchanged for tokens', async () => {
         const answer = await api.authorize({ username: 'coder' })
         assert.equal(answer.status, 302, answer.text)
-        assert.deepEqual(answer.cookies, {}, 'there is no session')
+        assert.deepEqual(answer.cookies, {}, 'no session is created')
         const { query } = responseOf(answer)
         assert.equal(query['state'], 's1')
         const exchange = {
@@ -359,14 +359,14 @@ for (const mode of MODES) {
         assert.equal((await verified(api.server, access_token)).payload['user_name'], 'coder')
       })
 
-      it('answers with a token for response_type=token', async () => {
+      it('returns a token for response_type=token', async () => {
         const { fragment } = responseOf(await api.authorize({ response_type: 'token' }))
         assert.equal((await verified(api.server, fragment['access_token'] ?? '')).payload['user_name'], 'erin')
         assert.equal(fragment['state'], 's1')
       })
 
       // Covers POST /oauth/authorize source=login: login JSON; family_name; email
-      it('takes the user from the JSON of login, which says by itself what it is', async () => {
+      it('accepts the user as JSON in login, without source', async () => {
         const login = JSON.stringify({
           username: 'jason',
           origin: 'ext-j',
@@ -380,7 +380,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/authorize source=login: user_id
-      it('takes the user by user_id', async () => {
+      it('finds the user by user_id', async () => {
         await api.authorize({ username: 'idmade' })
         const user = await api.userOf('ext-a', 'idmade')
         const answer = await api.authorize({
@@ -393,7 +393,7 @@ for (const mode of MODES) {
       })
 
       // Covers POST /oauth/authorize source=login: response: approval as JSON
-      it('asks for approval as JSON, and takes the answer with the repeated request', async () => {
+      it('asks for approval in JSON, and accepts the decision with the repeated request', async () => {
         const form = { username: 'asked', scope: 'openid password.write' }
         const question = await api.authorize(form)
         assert.equal(question.status, 200, question.text)
@@ -420,10 +420,10 @@ for (const mode of MODES) {
         assert.equal(responseOf(more).query['error'], 'invalid_scope')
         const answer = { user_oauth_approval: 'true', 'scope.0': 'scope.password.write' }
         assert.ok(responseOf(await api.authorize({ ...form, ...answer })).query['code'])
-        assert.ok(responseOf(await api.authorize(form)).query['code'], 'the approval is remembered')
+        assert.ok(responseOf(await api.authorize(form)).query['code'], 'the approval is stored')
       })
 
-      it('takes the parameters that the client pushed, and the user from the request', async () => {
+      it('combines pushed parameters with the user of the request', async () => {
         const zone = await api.server.store.zones.find('svc')
         assert.ok(zone)
         const config = { ...zone.config, protocols: { pushedRequests: true } }
@@ -456,7 +456,7 @@ for (const mode of MODES) {
         await api.server.store.zones.update(zone)
       })
 
-      it('refuses with prompt=none instead of asking', async () => {
+      it('returns an error for prompt=none if approval is required', async () => {
         const { query, fragment } = responseOf(
           await api.authorize({ username: 'quiet', scope: 'password.write', prompt: 'none' }),
         )
@@ -474,11 +474,11 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses an unknown user where add_new is left out', async () => {
+      it('refuses an unknown user without add_new', async () => {
         assert.equal(errorOf(await api.authorize({ username: 'left-out', add_new: undefined })), '401 unauthorized')
       })
 
-      it('refuses a client that does not allow the origin, and creates no user', async () => {
+      it('refuses a client that does not allow the origin, without creating a user', async () => {
         const answer = await api.authorize({ client_id: 'closed', username: 'barred' })
         assert.equal(answer.status, 401)
         assert.equal(await api.userOf('ext-a', 'barred'), undefined)
@@ -495,12 +495,12 @@ for (const mode of MODES) {
         assert.equal(answer.json()['error_description'], 'Credentials must be sent by (one of methods): [POST]')
       })
 
-      it('needs Accept: application/json', async () => {
+      it('requires Accept: application/json', async () => {
         const answer = await api.authorize({}, { headers: { accept: 'text/html' } })
         assert.equal(answer.status, 406)
       })
 
-      it('refuses an unknown client, a foreign redirect URI and a bad scope, and creates no user', async () => {
+      it('refuses an unknown client, redirect URI or scope without creating a user', async () => {
         const unknown = await api.authorize({ client_id: 'none', username: 'x1' })
         assert.equal(errorOf(unknown), mode === 'uaa' ? '401 invalid_client' : '400 invalid_client')
         const foreign = await api.authorize({ redirect_uri: 'https://evil.example/', username: 'x1' })
@@ -510,7 +510,7 @@ for (const mode of MODES) {
         assert.equal(await api.userOf('ext-a', 'x1'), undefined)
       })
 
-      it('is the request of a browser without a token and with Accept: text/html', async () => {
+      it('is an ordinary browser request without a token and with Accept: text/html', async () => {
         const form = {
           source: 'login',
           response_type: 'code',
@@ -524,11 +524,11 @@ for (const mode of MODES) {
         })
         const { pathname, search } = answer.location()
         if (mode === 'uaa') assert.equal(pathname + search, '/login?error=invalid_login_request')
-        else assert.deepEqual([answer.status, pathname], [303, '/oauth/authorize']) // asked again by GET (P2)
+        else assert.deepEqual([answer.status, pathname], [303, '/oauth/authorize']) // redirected to a GET (P2)
         assert.equal(await api.userOf('ext-a', 'framed'), undefined)
       })
 
-      it('leaves the session of a browser alone', async () => {
+      it('ignores the session of the browser', async () => {
         const browser = api.server.browser()
         await browser.signIn('marissa', 'koala')
         const cookies = Object.fromEntries(browser.cookies)
@@ -553,7 +553,7 @@ for (const mode of MODES) {
           want: '403 access_denied',
         },
         {
-          name: 'a user who has oauth.login',
+          name: 'a user with oauth.login',
           token: () => api.tokenOfUser('lena', 'koala'),
           want: '403 access_denied',
         },
@@ -562,7 +562,7 @@ for (const mode of MODES) {
           token: () => api.tokenOf('login', OTHER_HOST),
           want: '401 invalid_token',
         },
-        { name: 'nobody', token: async () => 'nonsense', want: '401 invalid_token' },
+        { name: 'an unknown caller', token: async () => 'nonsense', want: '401 invalid_token' },
       ]
       for (const { name, token, want } of callers) {
         it(`refuses the token of ${name} at the ${place} endpoint`, async () => {
@@ -574,15 +574,15 @@ for (const mode of MODES) {
       }
     }
 
-    it('lets administrators create users for a login server in advance', async () => {
+    it('accepts users that administrators created in advance', async () => {
       const bearer = await api.tokenOf('admin')
       const body = (origin: string) =>
         JSON.stringify({ userName: 'early', origin, emails: [{ value: 'early@example.org' }], name: {} })
       const headers = { 'content-type': 'application/json' }
-      const made = await api.server.send('/Users', { body: body('login-server'), bearer, headers })
-      assert.equal(made.status, 201, made.text)
+      const created = await api.server.send('/Users', { body: body('login-server'), bearer, headers })
+      assert.equal(created.status, 201, created.text)
       const { access_token } = tokensOf(await api.tokens({ username: 'early', origin: undefined, add_new: 'false' }))
-      assert.equal((await verified(api.server, access_token)).payload['user_id'], made.json()['id'])
+      assert.equal((await verified(api.server, access_token)).payload['user_id'], created.json()['id'])
       assert.equal((await api.server.send('/Users', { body: body('elsewhere'), bearer, headers })).status, 400)
     })
   })

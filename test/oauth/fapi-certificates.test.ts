@@ -28,7 +28,7 @@ const bootstrap = {
   clients: [bank('bank', { tls_client_certificate_bound_access_tokens: true }), bank('by-key')],
 }
 
-describe('FAPI 2.0 by certificates', () => {
+describe('FAPI 2.0 with certificates', () => {
   let server: TestServer
   before(async () => {
     const signing = { signing_keys: { active: 'ec', keys: { ec: KEYS.ES256 } } }
@@ -64,7 +64,7 @@ describe('FAPI 2.0 by certificates', () => {
   const userinfo = (token: string, certificate?: TestCertificate, scheme = 'Bearer'): Promise<TestAnswer> =>
     server.send('/userinfo', { headers: { authorization: `${scheme} ${token}`, ...headersOf(certificate) } })
 
-  it('lead from a pushed request to userinfo, and to another token by the same refresh token', async () => {
+  it('supports the flow from a pushed request to userinfo and refresh', async () => {
     const tokens = tokensOf(await redeem(certificates.client))
     assert.deepEqual((await verified(server, tokens.access_token)).payload['cnf'], {
       'x5t#S256': certificates.client.thumbprint,
@@ -76,7 +76,7 @@ describe('FAPI 2.0 by certificates', () => {
     assert.equal((await userinfo(again.access_token, certificates.client)).status, 200)
   })
 
-  it('need the certificate at every step', async () => {
+  it('requires the certificate at each step', async () => {
     const { challenge } = pkce()
     for (const wrong of [undefined, certificates.names, certificates.untrusted]) {
       assert.equal((await push(challenge, wrong)).status, 401)
@@ -87,19 +87,19 @@ describe('FAPI 2.0 by certificates', () => {
     assert.equal((await userinfo(token, certificates.renewed)).status, 401)
   })
 
-  it('need the client_id at the token endpoint', async () => {
+  it('requires client_id at the token endpoint', async () => {
     const answer = await redeem(certificates.client, { client_id: '' })
     assert.equal(answer.status, 401)
   })
 
-  it('read the name of the scheme in any case', async () => {
+  it('compares the token scheme case-insensitively', async () => {
     const { access_token: token } = tokensOf(await redeem(certificates.client))
     for (const scheme of ['bearer', 'BEARER', 'bEaReR']) {
       assert.equal((await userinfo(token, certificates.client, scheme)).status, 200)
     }
   })
 
-  it('may authenticate a client whose tokens are bound to a key instead, and never to nothing', async () => {
+  it('supports DPoP-bound tokens, and refuses unbound tokens', async () => {
     const headers = shown(certificates.client)
     const form = { grant_type: 'client_credentials', client_id: 'by-key' }
     const nothing = await server.token(form, { headers })

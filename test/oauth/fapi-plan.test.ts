@@ -1,5 +1,5 @@
-// The modules of the OpenID Foundation's plans for FAPI 2.0, Security Profile and Message Signing, by their names: clients
-// that authenticate by keys or by certificates, with tokens that are bound to keys or to certificates.
+// The modules of the OpenID Foundation's FAPI 2.0 test plans (Security Profile and Message Signing), by their names, for clients
+// that authenticate with private_key_jwt or mTLS and have tokens bound by DPoP or mTLS.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
@@ -42,7 +42,7 @@ const variantsOf = (plan: Variant['plan']): readonly Variant[] =>
     (['DPoP', 'mTLS'] as const).map(bound => ({ plan, auth, bound })),
   )
 const VARIANTS = [...variantsOf('SP'), ...variantsOf('MS')]
-/** The plan of clients without users. */
+/** The plan for clients without users. */
 const OWN_VARIANTS = variantsOf('SP-CC')
 const OWN_RESOURCE = '/oauth/clients?count=1'
 
@@ -68,7 +68,7 @@ const clientOf = (variant: Variant, id: string) => ({
 })
 
 type Signer = keyof typeof SIGNERS
-/** Claims that are undefined are left out. */
+/** Undefined claims are omitted. */
 interface Signed {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly by?: Signer
@@ -104,7 +104,7 @@ class Bank {
     this.key = key
   }
 
-  /** The same client with another key. */
+  /** The same client with another DPoP key. */
   withKey(key: DpopKey): Bank {
     return new Bank(this.server, this.variant, { browser: this.browser, key })
   }
@@ -125,7 +125,7 @@ class Bank {
     return new SignJWT(payload).setProtectedHeader({ alg, kid, ...header }).sign(key)
   }
 
-  /** What authenticates the client, in the form and in the headers. */
+  /** The client's credentials for form and headers. */
   async credentials(assertion: Signed | 'none' = {}, id = this.id) {
     if (this.variant.auth === 'mTLS') {
       return { form: { client_id: id }, headers: assertion === 'none' ? {} : shown(certificates.client) }
@@ -141,7 +141,7 @@ class Bank {
     return { form, headers }
   }
 
-  /** The answer of the push, and the verifier of its challenge. */
+  /** Returns the answer and the PKCE verifier. */
   async push({ params = {}, object = {}, assertion, form: more = {} }: Pushing = {}) {
     const { verifier, challenge } = pkce()
     const usual: Record<string, string | undefined> = {
@@ -170,7 +170,7 @@ class Bank {
     return { answer, verifier }
   }
 
-  /** What the client gets at its redirect URI, out of the signed response if there is one. */
+  /** The parameters at the redirect URI, read from the signed response if there is one. */
   async read(answer: TestAnswer): Promise<Readonly<Record<string, unknown>>> {
     assert.equal(answer.status, 302, answer.text)
     const { query } = responseOf(answer)
@@ -193,7 +193,7 @@ class Bank {
     return { answer: await this.read(await authorize(this.browser, { client_id: this.id, request_uri })), verifier }
   }
 
-  /** A token request, with the proof of the variant. */
+  /** A token request with the proof of possession of the variant. */
   async token(form: Readonly<Record<string, string | undefined>>, { assertion, proven = true, as }: Redeeming = {}) {
     const credentials = await this.credentials(assertion, as)
     const isDpop = this.variant.bound === 'DPoP'
@@ -220,12 +220,12 @@ class Bank {
     return this.token({ ...usual, ...redeeming.form }, redeeming)
   }
 
-  /** A token for the client itself. */
+  /** A token of the client itself. */
   own(redeeming: Redeeming = {}): Promise<TestAnswer> {
     return this.token({ grant_type: 'client_credentials', ...redeeming.form }, redeeming)
   }
 
-  /** The protected resource of the plan, by a client whose clock is off by some minutes. */
+  /** Requests the protected resource of the plan with a proof by a clock that is off by some minutes. */
   async resource(
     token: string,
     scheme = this.variant.bound === 'DPoP' ? 'DPoP' : 'Bearer',
@@ -247,16 +247,16 @@ class Bank {
   }
 }
 
-/** A JWT without a signature. */
+/** An unsigned JWT. */
 function unsecured(claims: object): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'none' })}.${part(claims)}.`
 }
 
-/** A pair that signs by either RSA algorithm. */
+/** A key pair for both RS256 and PS256. */
 const rsaPair = rsaKeys()
 
-/** The answer has one of the errors that the module accepts. */
+/** Asserts that the error is one of those that the module accepts. */
 function refused(answer: TestAnswer, ...errors: readonly string[]): void {
   const error = String(answer.json()['error'])
   assert.ok(errors.includes(error), `${answer.text} is none of ${errors.join(', ')}`)
@@ -271,7 +271,7 @@ const failing =
 
 const WRONG_CLIENT = ['invalid_client', 'invalid_request'] as const
 const WRONG_REQUEST = ['invalid_request', 'invalid_request_object'] as const
-/** By a client that proves no possession of a key or certificate. */
+/** Errors of a client that proves no possession of a key or certificate. */
 const UNPROVEN = ['invalid_client', 'invalid_request', 'invalid_grant', 'invalid_dpop_proof'] as const
 
 /** A push that must lead to tokens. */
@@ -687,7 +687,7 @@ const MODULES: readonly Module[] = [
   ],
 ]
 
-/** A token request for the client itself that must fail. */
+/** A client_credentials request that must fail. */
 const failingOwn = (redeeming: Redeeming | ((bank: Bank) => Redeeming)) => async (bank: Bank) =>
   refused(await bank.own(typeof redeeming === 'function' ? redeeming(bank) : redeeming), ...UNPROVEN)
 
@@ -727,7 +727,7 @@ const OWN_MODULES: readonly Module[] = [
   ['ensure-client-assertion-with-no-sub-fails', failingOwn({ assertion: { claims: { sub: undefined } } }), byKey],
 ]
 
-describe('the plans of FAPI 2.0', () => {
+describe('FAPI 2.0 conformance plans', () => {
   let server: TestServer
   let browser: Browser
   let key: DpopKey

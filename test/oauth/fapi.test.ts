@@ -52,7 +52,7 @@ const bootstrap = {
 }
 
 for (const mode of MODES) {
-  describe(`a client of FAPI 2.0 in ${mode}`, () => {
+  describe(`Client with a FAPI 2.0 profile in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({
@@ -88,7 +88,7 @@ for (const mode of MODES) {
     }
 
     // Partly covers later standards: FAPI 2.0
-    it('gets no bearer token', async () => {
+    it('receives no bearer token', async () => {
       const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
       refusedAs(
         await credentials(await assertion('bank', { aud: audience })),
@@ -98,13 +98,13 @@ for (const mode of MODES) {
       assert.equal((await credentials(await assertion('plain', { aud: audience }))).status, 200)
     })
 
-    it('authenticates by a key, never by a secret', async () => {
+    it('must authenticate with a key, not a secret', async () => {
       const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['secretive', 'secret'] })
       refusedAs(answer, 'invalid_client', /must authenticate by private_key_jwt or tls_client_auth/)
       assert.equal(answer.status, 401)
     })
 
-    it('signs with an algorithm of the profile, for the issuer alone', async () => {
+    it('must sign assertions with an allowed algorithm and the issuer as audience', async () => {
       for (const wrong of [
         await assertion('bank', { alg: 'RS256' }),
         await assertion('bank', { aud: [ISSUER] }),
@@ -112,30 +112,27 @@ for (const mode of MODES) {
       ]) {
         const answer = await credentials(wrong)
         if (mode === 'uaa' && wrong['client_assertion'] !== undefined && answer.json()['error'] === 'invalid_request') {
-          continue // the issuer of this mode is the token endpoint
+          continue // the issuer in uaa is the token endpoint
         }
         assert.equal(answer.json()['error'], 'invalid_client', answer.text)
       }
     })
 
-    it('has no grant with a password', async () => {
+    it('cannot use the password grant', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', client_id: 'classic' }
       const answer = await server.token({ ...form, client_secret: 'secret' })
       assert.equal(answer.json()['error'], 'invalid_client', answer.text)
     })
 
-    const wrongRequests: readonly (readonly [string, Record<string, string | undefined>])[] = [
-      ['asks for a token', { response_type: 'token' }],
-      ['asks for more than a code', { response_type: 'code id_token', nonce: 'n' }],
-      ['sends no challenge', {}],
-      ['sends a plain challenge', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }],
-      [
-        'names no redirect URI',
-        { redirect_uri: undefined, code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' },
-      ],
+    const badRequests: readonly (readonly [string, Record<string, string | undefined>])[] = [
+      ['response_type=token', { response_type: 'token' }],
+      ['a hybrid response type', { response_type: 'code id_token', nonce: 'n' }],
+      ['no code_challenge', {}],
+      ['a plain code_challenge', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }],
+      ['no redirect_uri', { redirect_uri: undefined, code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' }],
     ]
-    for (const [name, change] of wrongRequests) {
-      it(`gets no code when it ${name}`, async () => {
+    for (const [name, change] of badRequests) {
+      it(`receives no code for ${name}`, async () => {
         const browser = await signedIn(server)
         const usual = { response_type: 'code', client_id: 'bank', redirect_uri: 'https://bank.example/cb', state: 's' }
         const answer = await authorize(browser, { ...usual, ...change })
@@ -144,7 +141,7 @@ for (const mode of MODES) {
     }
 
     // Covers GET /oauth/clients/{client_id}/profile: response: profile; missing; error: not found; unauthorized
-    it('gets a report of what it lacks', async () => {
+    it('is checked by GET /oauth/clients/:id/profile and on creation', async () => {
       const { access_token: bearer } = (
         await server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'secret'] })
       ).json<{ access_token: string }>()
@@ -180,7 +177,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('gets the issuer with each response (FAPI 2.0 Security Profile §5.3.2.2, RFC 9207)', async () => {
+    it('receives the issuer in each response (FAPI 2.0 Security Profile §5.3.2.2, RFC 9207)', async () => {
       await changeZone(server, { protocols: { pushedRequests: true } })
       const issuer = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
       const browser = await signedIn(server)
@@ -208,7 +205,7 @@ for (const mode of MODES) {
       assert.deepEqual([error, iss, state], ['login_required', issuer, 's'])
     })
 
-    it('is not alone in having one method and one algorithm', async () => {
+    it('is not the only client that can restrict method and algorithm', async () => {
       const secret = await server.token({ grant_type: 'client_credentials' }, { basic: ['one-way', 'secret'] })
       refusedAs(secret, 'invalid_client', /must authenticate by private_key_jwt/)
       const aud = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
@@ -219,7 +216,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('a zone with a profile of FAPI 2.0', () => {
+describe('Zone with a FAPI 2.0 profile', () => {
   const headers = { 'x-identity-zone-id': 'strict' }
   const secretive = (id: string) => ({ ...client(id), jwks: undefined, client_secret: 'secret' })
   const root = {
@@ -262,7 +259,7 @@ describe('a zone with a profile of FAPI 2.0', () => {
     await server.stop()
   })
 
-  it('refuses new clients that violate it', async () => {
+  it('refuses new clients that violate the profile', async () => {
     const create = (record: object) => sendJson(server, 'POST', '/oauth/clients', record, { bearer, headers })
     assert.equal((await create(client('keyed'))).status, 201)
     const native = ['com.example.bank:/cb', 'http://127.0.0.1/cb', 'http://[::1]:80/cb']
@@ -281,7 +278,7 @@ describe('a zone with a profile of FAPI 2.0', () => {
     }
   })
 
-  it('lets older clients change, except to violate it further', async () => {
+  it('allows updates of existing clients unless they add violations', async () => {
     const change = (record: object) => sendJson(server, 'PUT', '/oauth/clients/older', record, { bearer, headers })
     const { client_secret: _, ...older } = secretive('older')
     assert.equal((await change({ ...older, name: 'Older' })).status, 200)
@@ -290,7 +287,7 @@ describe('a zone with a profile of FAPI 2.0', () => {
     assert.match(answer.text, /redirect_uri: http:\/\/bank\.example\/cb must be https/)
   })
 
-  it('lets older clients lose a part of what violates it', async () => {
+  it('allows removing some violations of a client', async () => {
     const { client_secret: _, ...lenient } = secretive('lenient')
     const change = (record: object) =>
       sendJson(server, 'PUT', '/oauth/clients/lenient', { ...lenient, ...record }, { bearer, headers })
@@ -303,13 +300,13 @@ describe('a zone with a profile of FAPI 2.0', () => {
     assert.match((await change({ redirect_uri: [...uris, 'http://bank.example/3'] })).text, /example\/3 must be https/)
   })
 
-  it('lets only clients register that can authenticate', async () => {
+  it('registers only clients that authenticate with an allowed key', async () => {
     const register = (more: object) =>
       sendJson(
         server,
         'POST',
         '/connect/register',
-        { redirect_uris: ['https://newcomer.example/cb'], ...more },
+        { redirect_uris: ['https://new.example/cb'], ...more },
         { host: 'strict.localhost:8080' },
       )
     for (const method of [undefined, 'client_secret_post', 'none']) {
@@ -325,8 +322,8 @@ describe('a zone with a profile of FAPI 2.0', () => {
   })
 })
 
-describe('the report about the profile', () => {
-  it('reports that a client with a certificate has no key to sign its authorization requests with', async () => {
+describe('GET /oauth/clients/:id/profile', () => {
+  it('reports a missing signing key of a client with a certificate', async () => {
     const signing = client('signing', {
       jwks: undefined,
       token_endpoint_auth_method: 'tls_client_auth',
@@ -350,7 +347,7 @@ describe('the report about the profile', () => {
     await server.stop()
   })
 
-  it('reports that no certificate of clients is requested', async () => {
+  it('reports missing mutual TLS settings of the server', async () => {
     const bank = {
       client_id: 'by-certificate',
       authorized_grant_types: ['client_credentials'],

@@ -1,4 +1,4 @@
-// FAPI 1.0 Advanced §5.2.2 knows mutual TLS alone, and Baseline §5.2.2 https alone: what later profiles allow beside is refused.
+// FAPI 1.0 Advanced §5.2.2 requires mutual TLS, and Baseline §5.2.2 https: alternatives of later profiles are refused.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { dpopKey, provenToken } from '../support/dpop.ts'
@@ -29,7 +29,7 @@ const administrator = {
 const unbound = { tls_client_certificate_bound_access_tokens: false, dpop_bound_access_tokens: true }
 
 for (const mode of ['standard', 'uaa'] as const) {
-  describe(`clients of FAPI 1.0 Advanced in ${mode}`, () => {
+  describe(`Clients with FAPI 1.0 Advanced in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -46,7 +46,7 @@ for (const mode of ['standard', 'uaa'] as const) {
       await server.stop()
     })
 
-    it('get tokens bound to a certificate, not to a key alone', async () => {
+    it('receive tokens bound to a certificate, not to a DPoP key', async () => {
       const headers = shown(certificates.client)
       const form = { grant_type: 'client_credentials', client_id: 'bank' }
       assert.equal((await server.token(form, { headers })).status, 200)
@@ -56,7 +56,7 @@ for (const mode of ['standard', 'uaa'] as const) {
       assert.equal(answer.json()['error_description'], 'This client must bind its tokens, to its certificate')
     })
 
-    it('are refused without the certificate, with a key, and with redirect URIs that are not https', async () => {
+    it('are refused on creation if their tokens are not certificate-bound or a redirect URI is not https', async () => {
       const create = (record: object) => sendJson(server, 'POST', '/oauth/clients', record, { bearer })
       assert.equal((await create(certified('new'))).status, 201)
       const browserClient = { authorized_grant_types: ['authorization_code'], scope: ['openid'], jwks: JWKS }
@@ -72,7 +72,7 @@ for (const mode of ['standard', 'uaa'] as const) {
       }
     })
 
-    it('are reported if they are older than the profile', async () => {
+    it('are reported as violating the profile if they were created before', async () => {
       const answer = await server.send('/oauth/clients/by-key/profile', { bearer })
       const { missing } = answer.json<{ missing: readonly { key: string }[] }>()
       assert.deepEqual(

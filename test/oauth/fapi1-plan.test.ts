@@ -1,5 +1,5 @@
-// The modules of the OpenID Foundation's plan for FAPI 1.0 Advanced, by their names: clients that authenticate by keys or by
-// certificates, send their requests by value or push them, and get ID tokens with their codes or signed responses.
+// The modules of the OpenID Foundation's FAPI 1.0 Advanced test plan, by their names, for clients that authenticate with
+// private_key_jwt or mTLS, send requests by value or PAR, and receive ID tokens with codes or JARM responses.
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
@@ -15,7 +15,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const ISSUER = 'http://localhost:8080'
 const CALLBACK = 'https://bank.example/cb'
-/** Of a record that is older than the profile. */
+/** A redirect URI that was registered before the profile. */
 const LOOPBACK = 'http://127.0.0.1/cb'
 const ps256 = await generateKeyPair('PS256', { extractable: true })
 const rs256 = await rsaCryptoKeys()
@@ -57,11 +57,11 @@ const clientOf = (auth: Variant['auth'], id: string) => ({
 
 type Claims = Readonly<Record<string, unknown>>
 interface Asking {
-  /** Undefined ones are left out. */
+  /** Undefined claims are omitted. */
   readonly claims?: Claims
   readonly by?: keyof typeof SIGNERS
-  /** Parameters beside the object. */
-  readonly beside?: Readonly<Record<string, string>>
+  /** Parameters outside the object. */
+  readonly outside?: Readonly<Record<string, string>>
 }
 interface Redeeming {
   readonly form?: Readonly<Record<string, string | undefined>>
@@ -132,7 +132,7 @@ class Bank {
     }
   }
 
-  /** What the browser, or for a refused push the client, gets. */
+  /** The answer to the browser, or that of a refused push. */
   async ask(request: Readonly<Record<string, string>>): Promise<TestAnswer> {
     if (this.variant.by === 'value') return authorize(this.browser, { client_id: this.id, ...request })
     const form = { ...(await this.credentials()), ...request }
@@ -142,9 +142,9 @@ class Bank {
     return authorize(this.browser, { client_id: this.id, request_uri })
   }
 
-  /** The parameters at the redirect URI, out of a signed response; or the refusal of a push, or of the error page. */
+  /** The parameters at the redirect URI, read from a signed response; or the error of a push or error page. */
   async outcome(asking: Asking = {}): Promise<Claims> {
-    const answer = await this.ask({ request: await this.object(asking), ...asking.beside })
+    const answer = await this.ask({ request: await this.object(asking), ...asking.outside })
     return this.read(answer)
   }
 
@@ -189,7 +189,7 @@ const byKey = ({ auth }: Variant): boolean => auth === 'private_key_jwt'
 const pushing = ({ by }: Variant): boolean => by === 'push'
 const withIdToken = ({ response }: Variant): boolean => response === 'ID token'
 
-/** A request that must be refused with one of these errors, and without a code. */
+/** A request that must be refused with one of these errors, without a code. */
 const failing =
   (asking: Asking | ((bank: Bank) => Asking), ...errors: readonly string[]) =>
   async (bank: Bank): Promise<void> => {
@@ -251,7 +251,7 @@ const MODULES: readonly Module[] = [
   [
     'ensure-authorization-request-without-state-success',
     async bank => {
-      const outcome = await bank.outcome({ claims: { state: undefined }, beside: { state: 'outside' } })
+      const outcome = await bank.outcome({ claims: { state: undefined }, outside: { state: 'outside' } })
       assert.equal(outcome['state'], undefined)
       assert.equal((await bank.redeem(outcome['code'])).status, 200)
     },
@@ -262,7 +262,7 @@ const MODULES: readonly Module[] = [
   [
     'ensure-different-nonce-inside-and-outside-request-object',
     async bank => {
-      const { code } = await bank.outcome({ beside: { nonce: 'outside' } })
+      const { code } = await bank.outcome({ outside: { nonce: 'outside' } })
       const { id_token = '' } = (await bank.redeem(code)).json<Record<string, string>>()
       assert.equal(decodeJwt(id_token)['nonce'], 'the-nonce')
     },
@@ -278,7 +278,7 @@ const MODULES: readonly Module[] = [
   ['ensure-request-object-without-scope-fails', failing({ claims: { scope: undefined } }, 'invalid_request')],
   ['ensure-request-object-without-nonce-fails', failing({ claims: { nonce: undefined } }, 'invalid_request')],
   [
-    'a plain OAuth request without state',
+    'an OAuth request without openid and state',
     failing({ claims: { scope: 'profile', state: undefined } }, 'invalid_request'),
     ({ response }) => response === 'JARM',
   ],
@@ -322,7 +322,7 @@ const MODULES: readonly Module[] = [
     failing({ claims: { response_type: 'code', response_mode: undefined } }, 'unsupported_response_type'),
   ],
   [
-    'a token in the redirect',
+    'a token in the authorization response',
     failing({ claims: { response_type: 'code token' } }, 'unsupported_response_type', 'unauthorized_client'),
   ],
   [
@@ -387,7 +387,7 @@ const MODULES: readonly Module[] = [
   ['incorrect-pkce-code-verifier-rejected', refusing({ form: { code_verifier: 'w'.repeat(43) } }, 'invalid_grant')],
 ]
 
-describe('the plan of FAPI 1.0 Advanced', () => {
+describe('FAPI 1.0 Advanced conformance plan', () => {
   let server: TestServer
   let browser: Browser
   before(async () => {

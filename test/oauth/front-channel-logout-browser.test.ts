@@ -1,4 +1,4 @@
-// Front-channel logout in a real browser: the applications' pages are loaded before it goes on, and can do no more than that.
+// Front-channel logout in a real browser: pages of clients are loaded in sandboxed frames before the redirect.
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -9,15 +9,15 @@ import type { TestServer } from '../support/server.ts'
 import type { Site } from '../support/site.ts'
 import { startSite } from '../support/site.ts'
 
-describe('front-channel logout in a browser', () => {
+describe('Front-channel logout in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
   let app: Site
   let site: string
-  const asked: string[] = []
+  const requested: string[] = []
   const answer: RequestListener = (request, response) => {
-    asked.push(request.url ?? '')
+    requested.push(request.url ?? '')
     if (request.url?.startsWith('/silent') === true) return // never answers
     const isEvil = request.url?.startsWith('/out') === true
     const script = isEvil ? `<script>try { top.location = '/stolen' } catch {}</script>` : ''
@@ -49,10 +49,10 @@ describe('front-channel logout in a browser', () => {
   })
 
   for (const { name, javaScriptEnabled } of [
-    { name: 'with script', javaScriptEnabled: true },
-    { name: 'without script', javaScriptEnabled: false },
+    { name: 'with JavaScript', javaScriptEnabled: true },
+    { name: 'without JavaScript', javaScriptEnabled: false },
   ]) {
-    it(`loads the pages of the applications and continues, ${name}, though one never answers`, async () => {
+    it(`loads the pages of clients and continues ${name}, even if one never answers`, async () => {
       const context = await browser.newContext({ javaScriptEnabled })
       const page = await context.newPage()
       const enter = (id: string): string =>
@@ -66,16 +66,16 @@ describe('front-channel logout in a browser', () => {
       await page.goto(enter('bank'))
       const form = { grant_type: 'authorization_code', code, redirect_uri: `${site}/shop` }
       const { id_token: hint } = (await server.token(form, { basic: ['shop', 'secret'] })).json<{ id_token: string }>()
-      asked.length = 0
+      requested.length = 0
       const query = new URLSearchParams({ id_token_hint: hint, post_logout_redirect_uri: `${site}/bye`, state: 's1' })
       await page.goto(`${base}/logout.do?${query}`, { waitUntil: 'commit' })
-      // A browser without script waits for the frames: the user need not.
+      // Without JavaScript, the page waits for the frames unless the user follows the link.
       if (!javaScriptEnabled) await page.click('#onward', { noWaitAfter: true })
       await page.waitForURL(`${site}/bye?state=s1`)
-      const paths = asked.map(path => path.split('?')[0])
+      const paths = requested.map(path => path.split('?')[0])
       assert.ok(paths.includes('/out') && paths.includes('/silent'), paths.join())
-      assert.ok(asked.some(path => /^\/out\?iss=.+&sid=.+/.test(path)))
-      assert.ok(!paths.includes('/stolen'), 'a frame cannot lead the page elsewhere')
+      assert.ok(requested.some(path => /^\/out\?iss=.+&sid=.+/.test(path)))
+      assert.ok(!paths.includes('/stolen'), 'a frame cannot navigate the page')
       await page.goto(`${base}/home`)
       assert.equal(new URL(page.url()).pathname, '/login')
       await context.close()

@@ -28,7 +28,7 @@ const policiesOf = ({ headers }: TestAnswer): string => [headers['content-securi
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`front-channel logout in ${mode}`, () => {
+  describe(`Front-channel logout in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap, zone_config } })
@@ -47,7 +47,7 @@ for (const mode of MODES) {
       browser.send('/logout.do', { query })
 
     // Covers later standards: front-channel logout
-    it('loads the page of each application of the session, with iss and sid where it asks for them (§2)', async () => {
+    it('loads the page of each client of the session, with iss and sid if required (§2)', async () => {
       const browser = await signedIn(server)
       const mine = await idToken(server, browser)
       await idToken(server, browser, { ...AUTO_REQUEST, client_id: 'many', redirect_uri: 'https://many.example/cb' })
@@ -63,7 +63,7 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/home')).status, 302, 'signed out')
     })
 
-    it('allows frames of these origins only, in a sandbox', async () => {
+    it('restricts frames by frame-src and sandbox', async () => {
       const browser = await signedIn(server)
       const answer = await leave(browser, { id_token_hint: (await idToken(server, browser)).token })
       assert.match(policiesOf(answer), /(^|, )frame-src https:\/\/auto\.example(,|$)/)
@@ -71,7 +71,7 @@ for (const mode of MODES) {
       assert.match(answer.text, /<iframe [^>]*sandbox="allow-scripts allow-same-origin"/)
     })
 
-    it('writes no directive that a client named in its host into the policy', async () => {
+    it('omits a client whose host would add directives to the policy', async () => {
       await changeClient(server, 'partly', { frontchannelLogoutUri: 'https://a;sandbox/out' })
       const browser = await signedIn(server)
       const partly = { client_id: 'partly', redirect_uri: 'https://partly.example/cb' }
@@ -81,7 +81,7 @@ for (const mode of MODES) {
       assert.deepEqual(framesIn(answer).length, 1)
     })
 
-    it('continues to the target afterwards, with its state', async () => {
+    it('continues to the target with its state', async () => {
       const browser = await signedIn(server)
       const { token } = await idToken(server, browser)
       const query = { id_token_hint: token, post_logout_redirect_uri: BYE, state: 'a b', redirect: BYE }
@@ -94,7 +94,7 @@ for (const mode of MODES) {
       assert.equal(String(answer.headers['refresh']).replace('%20', '+'), `6; url=${target}`)
     })
 
-    it('changes nothing for a session without such an application', async () => {
+    it('redirects as usual if no client has a logout page', async () => {
       const browser = await signedIn(server)
       await authorize(browser, {
         ...AUTO_REQUEST,
@@ -107,13 +107,13 @@ for (const mode of MODES) {
       assert.doesNotMatch(policiesOf(answer), /frame-src/)
     })
 
-    it('shows nothing of the session to a browser that has none', async () => {
+    it('loads no frames in a browser without a session', async () => {
       const browser = await signedIn(server)
       const { token } = await idToken(server, browser)
       assert.deepEqual(framesIn(await leave(server.browser(), { id_token_hint: token })), [])
     })
 
-    describe('the client API', () => {
+    describe('on client creation', () => {
       const uris = [
         ['frontchannel_logout_uri', 'https://new.example/out', true],
         ['frontchannel_logout_uri', 'https://new.example:8443/out', false],
@@ -130,8 +130,8 @@ for (const mode of MODES) {
         ['initiate_login_uri', 'javascript:alert(1)', false],
         ['initiate_login_uri', 'http://elsewhere.example/start', false],
       ] as const
-      for (const [index, [name, uri, isTaken]] of uris.entries()) {
-        it(`${isTaken ? 'takes' : 'refuses'} ${uri} as ${name}`, async () => {
+      for (const [index, [name, uri, isValid]] of uris.entries()) {
+        it(`${isValid ? 'accepts' : 'refuses'} ${uri} as ${name}`, async () => {
           const client = {
             client_id: `new-${index}`,
             client_secret: 'new-secret-1',
@@ -142,16 +142,16 @@ for (const mode of MODES) {
           }
           const bearer = await tokenOf(server, 'admin')
           const answer = await sendJson(server, 'POST', '/oauth/clients', client, { bearer })
-          assert.equal(answer.status, isTaken ? 201 : 400, answer.text)
-          if (!isTaken) assert.match(answer.text, new RegExp(name))
+          assert.equal(answer.status, isValid ? 201 : 400, answer.text)
+          if (!isValid) assert.match(answer.text, new RegExp(name))
         })
       }
     })
   })
 }
 
-describe('a zone without front-channel logout', () => {
-  it('loads nothing, as UAA', async () => {
+describe('Front-channel logout disabled in the zone', () => {
+  it('loads no frames', async () => {
     const config = { bootstrap, zone_config: { protocols: { frontchannelLogout: false } } }
     for (const mode of MODES) {
       const server = await startServer({ mode, config })

@@ -1,4 +1,4 @@
-// What an attacker would try after reading the source: each was possible once, or nearly.
+// Attacks that were possible, or nearly, in an earlier version.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -23,14 +23,14 @@ const logIn = async (server: TestServer): Promise<string> => {
 const refresh = (server: TestServer, token: string) =>
   server.token({ grant_type: 'refresh_token', refresh_token: token }, { basic: APP })
 
-/** Changes the default zone's token policy, as the zone API will. */
+/** Changes the token policy of the default zone. */
 async function changePolicy(server: TestServer, tokenPolicy: object): Promise<void> {
   const zone = await server.store.zones.find('svc')
   assert.ok(zone)
   await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy } })
 }
 
-describe('a client whose secret is the empty text', () => {
+describe('Client with an empty secret', () => {
   const cli = {
     client_id: 'cli',
     client_secret: '',
@@ -39,7 +39,7 @@ describe('a client whose secret is the empty text', () => {
     redirect_uri: ['https://cli.example/cb'],
     autoapprove: true,
   }
-  it('must send a challenge, because any caller can authenticate as it', () =>
+  it('must use PKCE, because anyone can authenticate as it', () =>
     withServer({ config: { bootstrap: { ...defaultBootstrap, clients: [cli] } } }, async server => {
       const answer = await server.send('/oauth/authorize', {
         query: { response_type: 'code', client_id: 'cli', redirect_uri: 'https://cli.example/cb', state: 's' },
@@ -51,8 +51,8 @@ describe('a client whose secret is the empty text', () => {
 })
 
 for (const mode of MODES) {
-  describe(`a refresh token in ${mode}`, () => {
-    it('that is a JWT without a row is good once, when rotation is switched on after it was issued', () =>
+  describe(`Refresh token in ${mode}`, () => {
+    it('that is a JWT is accepted once if rotation is enabled after it was issued', () =>
       withServer({ mode, config: { zone_config: { tokenPolicy: { refreshTokenFormat: 'jwt' } } } }, async server => {
         const token = await logIn(server)
         assert.equal(token.split('.').length, 3)
@@ -61,7 +61,7 @@ for (const mode of MODES) {
         assert.equal((await refresh(server, token)).status, mode === 'standard' ? 400 : 401)
       }))
 
-    it('that is the only one of its user stays known once it was used', () =>
+    it('that is unique and rotated is detected when reused', () =>
       withServer(
         { mode, config: { zone_config: { tokenPolicy: { refreshTokenUnique: true, refreshTokenRotate: true } } } },
         async server => {
@@ -73,7 +73,7 @@ for (const mode of MODES) {
         },
       ))
 
-    it('as a JWT counts where a user may have only one', () =>
+    it('that is a JWT is replaced if refreshTokenUnique is set', () =>
       withServer(
         { mode, config: { zone_config: { tokenPolicy: { refreshTokenFormat: 'jwt', refreshTokenUnique: true } } } },
         async server => {
@@ -87,13 +87,13 @@ for (const mode of MODES) {
   })
 }
 
-describe('a redirect URI that already says what only a response may say, in uaa', () => {
+describe('Redirect URI with response parameters in uaa', () => {
   for (const { query, wanted } of [
     { query: 'code=stolen', wanted: 400 },
     { query: 'a=1&state=x', wanted: 400 },
     { query: 'a=1', wanted: 302 },
   ]) {
-    it(`${wanted === 400 ? 'is refused' : 'is no matter otherwise'}: ${query}`, () =>
+    it(`${wanted === 400 ? 'is refused' : 'is accepted otherwise'}: ${query}`, () =>
       withServer({ mode: 'uaa' }, async server => {
         const browser = server.browser()
         await browser.signIn('marissa', 'koala')
@@ -105,9 +105,9 @@ describe('a redirect URI that already says what only a response may say, in uaa'
   }
 })
 
-describe('a database that is gone', () => {
+describe('Database outage', () => {
   for (const url of ['/login', '/no/such/page', '/oauth/authorize', '/%ZZ']) {
-    it(`reveals nothing of itself to a user at ${url}`, () =>
+    it(`exposes no internals at ${url}`, () =>
       withServer({}, async server => {
         Object.assign(server.store.zones, {
           find: () => Promise.reject(new StoreUnavailable('cannot reach 10.1.2.3:5432')),
@@ -115,11 +115,11 @@ describe('a database that is gone', () => {
         const answer = await server.send(url, { headers: { accept: 'text/html' } })
         assert.ok([400, 503].includes(answer.status), String(answer.status))
         assert.doesNotMatch(answer.text, /10\.1\.2\.3|stack|at .*\.ts/)
-        assert.ok(server.faults.length > 0, 'the log knows')
+        assert.ok(server.faults.length > 0, 'the fault is logged')
       }))
   }
 
-  it('is no invalid hint at /logout.do in uaa, whose user would go to the default page', () =>
+  it('answers 503 instead of treating the hint as invalid at /logout.do in uaa', () =>
     withServer({ mode: 'uaa' }, async server => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const hint = String((await server.token(form, { basic: APP })).json()['id_token'])
@@ -131,8 +131,8 @@ describe('a database that is gone', () => {
     }))
 })
 
-describe('the audit trail', () => {
-  it('keeps no text that is not a client id: it may be a secret in the wrong place', () =>
+describe('Audit trail', () => {
+  it('does not record an unknown client_id, which may be a misplaced secret', () =>
     withServer({}, async server => {
       await server.token({ grant_type: 'client_credentials' }, { basic: ['app-secret', 'app'] })
       const failure = server.events.find(({ type }) => type === 'ClientAuthenticationFailure')

@@ -6,7 +6,7 @@ import type { Browser, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`oauth.id_token.disable, ${mode}`, () => {
+  describe(`oauth.id_token.disable in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -20,13 +20,13 @@ for (const mode of MODES) {
 
     // Covers configuration file: oauth.id_token.disable
     // Covers GET /oauth/authorize: rule: oauth.id_token.disable
-    it('leaves the ID token out of a response that holds something else', async () => {
+    it('omits the ID token from hybrid responses', async () => {
       const { fragment } = await ask('token id_token')
       assert.deepEqual([fragment['id_token'], typeof fragment['access_token']], [undefined, 'string'])
-      assert.ok((await ask('code id_token')).query['code'], 'what is left is a plain code')
+      assert.ok((await ask('code id_token')).query['code'], 'the code remains')
     })
 
-    it('refuses a response that would hold nothing else', async () => {
+    it('refuses response_type=id_token', async () => {
       assert.equal((await ask('id_token')).query['error'], 'unsupported_response_type')
     })
   })

@@ -48,7 +48,7 @@ const REALM = 'Bearer realm="SVC/oauth", '
 for (const mode of MODES) {
   const inactive = mode === 'standard' ? { active: false } : { revocable: false, active: false }
 
-  describe(`POST /introspect, ${mode}`, () => {
+  describe(`POST /introspect in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -59,7 +59,7 @@ for (const mode of MODES) {
 
     // Covers POST /introspect: token; response: active; claims of `check_token`; username; token_type
     // Covers POST /introspect: rule: Basic client with the resource authority
-    it('reports everything of the token of a user', async () => {
+    it('returns the claims of a user token', async () => {
       const { access_token: token, jti } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const answer = await send(token)
       const { id } = await userNamed(server, 'marissa')
@@ -96,43 +96,43 @@ for (const mode of MODES) {
       assert.equal(answer.headers['cache-control'], 'no-store')
     })
 
-    it('reports the authorities of the token of a client, and no user', async () => {
+    it('returns authorities and no user for a client token', async () => {
       const reported = (await send(await clientToken(SERVICE, { scope: 'jobs.read' }))).json()
       assert.deepEqual(reported['authorities'], ['jobs.run', 'jobs.read'])
       assert.deepEqual(reported['scope'], mode === 'standard' ? 'jobs.read' : ['jobs.read'])
       assert.deepEqual([reported['sub'], reported['username'], reported['user_id']], ['service', undefined, undefined])
     })
 
-    it('reports about an opaque token what a JWT would say, and that it can be revoked', async () => {
+    it('returns the claims of an opaque token, and revocable', async () => {
       const reported = (await send(await clientToken(SERVICE, { token_format: 'opaque' }))).json()
       assert.deepEqual([reported['active'], reported['revocable'], reported['client_id']], [true, true, 'service'])
     })
 
-    const worthless = [
-      { name: 'a text that was not issued', token: 'nonsense' },
+    const invalidTokens = [
+      { name: 'an unknown token', token: 'nonsense' },
       { name: 'an empty JWT', token: '..' },
       { name: 'a JWT without a key id', token: 'e30.e30.e30' },
-      { name: 'a text of 60 KiB', token: 'x'.repeat(60_000) },
-      { name: 'a text of SQL', token: "' or 1=1 --" },
-      { name: 'a text of other alphabets', token: '\u00fc\u4e16\u{1f511}' },
-      { name: 'the digest of a token, should it leak', token: 'qkv0K0r0J6hVnJ0Zq1S3WmQF2jz2dU3yA7lSxDEm8pE' },
+      { name: 'a token of 60 KiB', token: 'x'.repeat(60_000) },
+      { name: 'SQL as a token', token: "' or 1=1 --" },
+      { name: 'a token with non-ASCII characters', token: '\u00fc\u4e16\u{1f511}' },
+      { name: 'the digest of a token', token: 'qkv0K0r0J6hVnJ0Zq1S3WmQF2jz2dU3yA7lSxDEm8pE' },
     ]
-    for (const { name, token } of worthless) {
+    for (const { name, token } of invalidTokens) {
       // Covers POST /introspect: response: inactive
       // Covers compatibility: token endpoint: C7 introspection
-      it(`says only that ${name} is not active (C7)`, async () => {
+      it(`reports ${name} as inactive (C7)`, async () => {
         const answer = await send(token)
         assert.deepEqual([answer.status, answer.json()], [200, inactive])
       })
     }
 
-    it('says only that an expired token is not active', async () => {
+    it('reports an expired token as inactive', async () => {
       const { access_token: token } = await passwordTokens(server)
       server.clock.advance(43_200)
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
-    it('says only that a revoked token is not active, and does not say so of another', async () => {
+    it('reports a revoked token as inactive, and others as active', async () => {
       for (const format of ['jwt', 'opaque']) {
         const { access_token: token } = await passwordTokens(server, { token_format: format })
         const { access_token: another } = await passwordTokens(server, { token_format: format })
@@ -142,18 +142,18 @@ for (const mode of MODES) {
       }
     })
 
-    it('says only that a refresh token is no active access token', async () => {
+    it('reports a refresh token as inactive', async () => {
       assert.deepEqual((await send((await passwordTokens(server)).refresh_token)).json(), inactive)
     })
 
-    it('says only that the token of a deactivated account is not active', async () => {
+    it('reports the token of a deactivated user as inactive', async () => {
       const { access_token: token } = await passwordTokens(server, { username: 'joel', password: 'wombat' })
       await changeUser(server, 'joel', { active: false })
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
     // Covers POST /introspect: rule: approvals are checked
-    it('requires the approvals of the user until the token expires', async () => {
+    it('requires approval by the user', async () => {
       const code = await insertCode(server, { clientId: 'app', scopes: ['openid', 'cloud.read'] })
       const { access_token: token } = tokensOf(await exchange(server, code, {}, APP))
       assert.deepEqual((await send(token)).json(), inactive)
@@ -163,7 +163,7 @@ for (const mode of MODES) {
       assert.deepEqual((await send(token)).json(), inactive)
     })
 
-    it('accepts the credentials of the caller in the form', async () => {
+    it('accepts client credentials in the form', async () => {
       const form = { token: 'nonsense', client_id: 'resource', client_secret: 'resource-secret' }
       assert.equal((await server.send('/introspect', { form })).status, 200)
     })
@@ -173,14 +173,14 @@ for (const mode of MODES) {
       assert.equal((await send('nonsense', { bearer: await clientToken(PORTAL) })).status, 200)
     })
 
-    it('ignores token_type_hint and whatever else it does not know', async () => {
+    it('ignores token_type_hint and unknown parameters', async () => {
       const form = { token: 'nonsense', token_type_hint: 'refresh_token', x: 'y' }
       assert.equal((await server.send('/introspect', { form, basic: RESOURCE })).status, 200)
     })
 
     const callers: readonly (Refusal & { readonly name: string; readonly request: () => Promise<TestRequest> })[] = [
       {
-        name: 'nobody',
+        name: 'an anonymous caller',
         request: async () => ({}),
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
         challenge: /^Basic realm="SVC\/client"/,
@@ -208,13 +208,13 @@ for (const mode of MODES) {
       },
       // Covers POST /introspect: rule: the admin scope alone is not enough
       {
-        name: 'a client that has the admin authority alone',
+        name: 'a client with only the admin authority',
         request: async () => ({ basic: ['admin', 'secret'] }),
         want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
       },
       // Covers POST /introspect: rule: user tokens are 403
       {
-        name: 'the token of a user, whatever its scope',
+        name: 'a user token of any scope',
         request: async () => ({ bearer: await rootToken() }),
         want: { standard: '403 insufficient_scope', uaa: '403 access_denied' },
         challenge: mode === 'standard' ? new RegExp(`^${REALM}error="insufficient_scope"`) : null,
@@ -226,7 +226,7 @@ for (const mode of MODES) {
         challenge: mode === 'standard' ? new RegExp(`^${REALM}error="insufficient_scope"`) : null,
       },
       {
-        name: 'a token that was not issued',
+        name: 'an unknown token',
         request: async () => ({ bearer: 'nonsense' }),
         want: '401 invalid_token',
         challenge: new RegExp(`^${REALM}error="invalid_token"`),
@@ -235,14 +235,14 @@ for (const mode of MODES) {
     const rootToken = async (): Promise<string> =>
       (await passwordTokens(server, { username: 'root', password: 'secret' }, PORTAL)).access_token
     for (const { name, request, ...refusal } of callers) {
-      it(`is closed to ${name}`, async () => {
+      it(`refuses ${name}`, async () => {
         const prepared = await request()
         await refused(server, mode, () => send('nonsense', prepared), refusal)
       })
     }
 
     // Covers every endpoint: error: `insufficient_scope` with the scopes that help
-    it('names the scope that would have helped, in standard (C7)', async () => {
+    it('returns the required scope in standard (C7)', async () => {
       const { scope } = (await send('nonsense', { basic: SERVICE })).json()
       assert.equal(scope, mode === 'standard' ? 'svc.resource' : undefined)
     })
@@ -256,7 +256,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('does not read the token from the query', async () => {
+    it('ignores a token in the query', async () => {
       const query = { token: 'nonsense' }
       await refused(server, mode, () => server.send('/introspect', { query, form: '', basic: RESOURCE }), {
         want: '400 invalid_request',
@@ -274,6 +274,6 @@ for (const mode of MODES) {
       })
     }
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

@@ -59,7 +59,7 @@ const untrusted = { want: { standard: '400 invalid_grant', uaa: '401 invalid_tok
 const invalidGrant = { want: '400 invalid_grant' } as const
 
 for (const mode of MODES) {
-  describe(`grant_type=jwt-bearer with this server's own tokens, ${mode}`, () => {
+  describe(`grant_type=jwt-bearer with this server's own tokens in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       const zone_config = { protocols: { resourceIndicators: true } }
@@ -74,7 +74,7 @@ for (const mode of MODES) {
       refused(server, mode, () => send(assertion, basic), refusal)
 
     // Covers POST /oauth/token grant_type=jwt-bearer: rule: own issuer with origin
-    it('takes an ID token of the calling client, again and again, and reports when its user signed in', async () => {
+    it('accepts an ID token of the same client repeatedly, and keeps auth_time', async () => {
       const { id_token: idToken } = await own()
       server.clock.advance(60)
       const first = tokensOf(await send(idToken))
@@ -91,19 +91,19 @@ for (const mode of MODES) {
       assert.equal(typeof first.refresh_token, 'string')
     })
 
-    it('accepts an access token of the calling client', async () => {
+    it('accepts an access token of the same client', async () => {
       tokensOf(await send((await own()).access_token))
     })
 
-    // Otherwise the resource could exchange it for a token with every audience of the user's scopes.
-    it('refuses a token that is only for another resource (RFC 8707)', async () => {
+    // Otherwise the resource could exchange it for a token with all audiences of the user's scopes.
+    it('refuses a token for another resource (RFC 8707)', async () => {
       const buyer = ['buyer', 'secret'] as const
       const { access_token: token } = await passwordTokens(server, { resource: 'https://api.example/' }, buyer)
       await refuse(token, untrusted)
       await refuse(token, untrusted, buyer)
     })
 
-    it('counts as no sign-in', async () => {
+    it('does not count as a sign-in', async () => {
       const tokens = await own()
       const before = await userNamed(server, 'marissa')
       server.clock.advance(5)
@@ -113,7 +113,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=jwt-bearer: rule: audience
     // Covers compatibility: token endpoint: C9 jwt-bearer
-    it('takes the token of another client in uaa, and only one that was meant for it in standard (C9)', async () => {
+    it('accepts a token of another client in uaa, in standard only with this client in its audience (C9)', async () => {
       const other = await passwordTokens(server)
       for (const token of [other.id_token, other.access_token]) {
         const description = 'Some parties were not in the token audience: porter'
@@ -122,7 +122,7 @@ for (const mode of MODES) {
       }
     })
 
-    it("refuses a refresh token, an opaque token and a client's own token", async () => {
+    it('refuses a refresh token, an opaque token and a client token', async () => {
       const opaque = await own({ token_format: 'opaque' })
       const { access_token: ofClient } = tokensOf(
         await server.token({ grant_type: 'client_credentials' }, { basic: SERVICE }),
@@ -132,7 +132,7 @@ for (const mode of MODES) {
       await refuse(ofClient, { ...unauthorized, description: /^Unable to map issuer, / })
     })
 
-    it('refuses a refresh token that is a JWT', async () => {
+    it('refuses a JWT refresh token', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const tokenPolicy = { refreshTokenFormat: 'jwt' } as const
@@ -143,42 +143,42 @@ for (const mode of MODES) {
       await refuse(token, { ...unauthorized, description: 'Unable to decode expected id_token' })
     })
 
-    it('refuses an ID token without its origin', async () => {
+    it('refuses an ID token without origin', async () => {
       const { id_token: idToken } = await passwordTokens(server, {}, ['minimal', 'secret'])
       await refuse(idToken, { ...unauthorized, description: /^Unable to map issuer, / }, ['minimal', 'secret'])
     })
 
-    it('refuses what is expired', async () => {
+    it('refuses expired tokens', async () => {
       const tokens = await own()
       server.clock.advance(12 * 3600)
       await refuse(tokens.id_token, { ...untrusted, description: /^Token expired at / })
       await refuse(tokens.access_token, { ...untrusted, description: /expired at / })
     })
 
-    it('refuses a token that this server did not sign, whatever its claims', async () => {
+    it('refuses a forged token', async () => {
       const { id_token: idToken } = await own()
-      const stranger = await createOidcProvider(server.clock)
+      const attacker = await createOidcProvider(server.clock)
       const claims = decodeJwt(idToken)
       const { kid = '' } = decodeProtectedHeader(idToken)
       const [published] = (await server.send('/token_keys')).json<{ keys: { value: string }[] }>().keys
       const [head = '', body = '', signature = ''] = idToken.split('.')
       const forged = [
-        await stranger.token(claims, { kid }),
-        await stranger.token(claims, { kid: '../../../dev/null' }),
-        await stranger.token(claims, { kid: `' union select 1 --` }),
-        await stranger.token(claims, { kid: undefined }),
-        await stranger.token(claims, { jwk: stranger.jwk, kid }),
+        await attacker.token(claims, { kid }),
+        await attacker.token(claims, { kid: '../../../dev/null' }),
+        await attacker.token(claims, { kid: `' union select 1 --` }),
+        await attacker.token(claims, { kid: undefined }),
+        await attacker.token(claims, { jwk: attacker.jwk, kid }),
         unsigned({ alg: 'none', kid }, claims),
         `${head}.${body}.`,
         `${head}.${body.slice(0, -1)}${body.endsWith('A') ? 'B' : 'A'}.${signature}`,
         await new SignJWT(claims)
           .setProtectedHeader({ alg: 'HS256', kid })
-          .sign(publicKeyAsSecret({ ...stranger, pem: published?.value ?? '' })),
+          .sign(publicKeyAsSecret({ ...attacker, pem: published?.value ?? '' })),
       ]
       for (const assertion of forged) {
         const answer = await send(assertion)
         const { error } = answer.json()
-        // A changed payload may no longer be JSON, which is reported before the signature.
+        // A modified payload may not be JSON, which is reported before the signature.
         const codes = mode === 'standard' ? ['400 invalid_grant'] : ['401 invalid_token', '401 unauthorized']
         assert.ok(codes.includes(`${answer.status} ${String(error)}`), answer.text)
       }
@@ -194,7 +194,7 @@ for (const mode of MODES) {
       tokensOf(await send(theirs.id_token, PORTER, host))
     })
 
-    it('refuses a client that allows other providers only', async () => {
+    it('refuses a client that allows only other providers', async () => {
       const tokens = await own()
       await refuse(
         tokens.id_token,
@@ -206,7 +206,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('refuses a token that was revoked without having a row', async () => {
+    it('refuses a revoked token that is not stored', async () => {
       const tokens = await own()
       await server.store.tokens.revokeUnstored('svc', tokens.jti, new Date(server.clock.now().getTime() + 1e8))
       await refuse(tokens.access_token, { ...untrusted, description: /^The token has been revoked$/ })
@@ -214,7 +214,7 @@ for (const mode of MODES) {
     })
 
     if (mode === 'standard') {
-      it('refuses the ID token of a grant that was revoked, by an administrator or a second use of its code', async () => {
+      it('refuses the ID token of a grant revoked by an administrator or by code reuse', async () => {
         const tokens = await own()
         const { id } = await userNamed(server, 'marissa')
         const bearer = await tokenOf(server, 'root')
@@ -229,7 +229,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses the tokens of a user whose password changed', async () => {
+    it('refuses tokens from before a password change', async () => {
       const tokens = await own()
       const { passwordRevision } = await userNamed(server, 'marissa')
       await changeUser(server, 'marissa', { passwordRevision: 'changed' })
@@ -239,7 +239,7 @@ for (const mode of MODES) {
       tokensOf(await send(tokens.id_token))
     })
 
-    it('refuses the tokens of a client whose salt changed', async () => {
+    it("refuses tokens from before a change of the client's token salt", async () => {
       const tokens = await own()
       await changeClient(server, 'porter', { tokenSalt: 'new' })
       await refuse(tokens.id_token, { ...untrusted, description: 'revocable signature mismatch' })
@@ -247,7 +247,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=jwt-bearer: error: no user resulted
-    it('refuses a user who is deleted, inactive, unverified, or now has another origin', async () => {
+    it('refuses a user who is deactivated, unverified, or has another origin now', async () => {
       const tokens = await own({ username: 'joel', password: 'wombat' })
       const gone = { ...invalidGrant, description: 'User authentication not found' }
       for (const change of [{ active: false }, { origin: 'corp' }]) {
@@ -271,12 +271,12 @@ for (const mode of MODES) {
       await refuse(idToken, { want, description: 'Unauthorized grant type' }, APP)
     })
 
-    it('refuses a revocable token whose row is gone, in both modes', async () => {
+    it('refuses a revocable token whose row was deleted, in both modes', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       await server.store.zones.update({ ...zone, config: { ...zone.config, tokenPolicy: { jwtRevocable: true } } })
       const user = await userNamed(server, 'marissa')
-      // The access token of a client of this name looks like an ID token in uaa.
+      // The access token of a client named openid looks like an ID token in uaa.
       for (const caller of [PORTER, ['openid', 'secret']] as const) {
         const tokens = await passwordTokens(server, {}, caller)
         tokensOf(await send(tokens.access_token, caller))
@@ -286,7 +286,7 @@ for (const mode of MODES) {
       assert.deepEqual(server.faults, [])
     })
   })
-  describe(`grant_type=jwt-bearer with own tokens where a provider has the issuer of the zone, ${mode}`, () => {
+  describe(`grant_type=jwt-bearer with own tokens and a provider with the zone's issuer in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -305,17 +305,17 @@ for (const mode of MODES) {
     const send = (assertion: string): Promise<TestAnswer> =>
       server.token({ grant_type: JWT_BEARER, assertion }, { basic: PORTER })
 
-    it('grants for the user that the provider makes of it', async () => {
+    it('creates the user of the provider', async () => {
       const { id_token: idToken } = await passwordTokens(server, {}, PORTER)
       assert.equal(decodeJwt(tokensOf(await send(idToken)).access_token)['origin'], 'self')
     })
 
-    it('refuses the token of a client, which has no user', async () => {
+    it('refuses a client token', async () => {
       const token = await tokenOf(server, 'root')
       await refused(server, mode, () => send(token), { ...unauthorized, description: /^Unable to map issuer, / })
     })
 
-    it('refuses what was revoked, and makes no account of it', async () => {
+    it('refuses a revoked token without creating an account', async () => {
       const tokens = await passwordTokens(server, { username: 'joel', password: 'wombat' }, PORTER)
       await server.store.tokens.revokeUnstored('svc', tokens.jti, new Date(server.clock.now().getTime() + 1e8))
       for (const token of [tokens.access_token, tokens.id_token]) {

@@ -1,4 +1,4 @@
-// How strong a sign-in was, as tokens tell it: the level of the session that they come from, and no other.
+// The authentication level in tokens is that of the session they were issued in.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -31,7 +31,7 @@ const CALL_REQUEST = { ...AUTO_REQUEST, client_id: 'call', redirect_uri: 'https:
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`the level of a sign-in in tokens, ${mode}`, () => {
+  describe(`Authentication level in tokens in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -41,7 +41,7 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** As the claim has it in this mode. */
+    /** The acr claim in this mode. */
     const reported = (...classes: readonly string[]): unknown =>
       isStandard ? (classes[0] ?? '1') : classes.length > 0 ? { values: classes } : undefined
 
@@ -69,7 +69,7 @@ for (const mode of MODES) {
       }
     }
 
-    describe('of a zone with second factors', () => {
+    describe('in a zone with second factors', () => {
       before(() => setPolicy(server, { requirement: 'optional' }))
 
       it('is 1 after a password', async () => {
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       })
 
       for (const level of ['2', 'phr', 'phrh']) {
-        it(`is ${level} where the session reached that, and stays so when the tokens are refreshed`, async () => {
+        it(`is ${level} if the session reached it, also after refresh`, async () => {
           const browser = await signedIn(server)
           const amr = ['pwd', 'otp', 'mfa']
           await makeSession(server, browser, { acr: [level], amr })
@@ -89,7 +89,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is that of the session when the code was made, whatever it reached afterwards', async () => {
+      it('is that of the session when the code was issued', async () => {
         const browser = await signedIn(server)
         const code = await codeOf(browser)
         const earlier = await redeem(await codeOf(browser))
@@ -98,7 +98,7 @@ for (const mode of MODES) {
         await check(await refreshed(earlier), { acr: reported(), amr: ['pwd'] })
       })
 
-      it('comes before the classes of a provider, none of which counts as a level', async () => {
+      it('precedes acr values of a provider, which count as no level', async () => {
         const browser = await signedIn(server)
         const amr = ['ext']
         await makeSession(server, browser, { acr: ['2', 'urn:gold', ' phr'], amr })
@@ -111,16 +111,16 @@ for (const mode of MODES) {
         await check(await redeem(await codeOf(browser)), { acr: reported(), amr })
       })
 
-      it('is 1 with a refresh token of an older version, whatever class of a provider it has', async () => {
+      it('is 1 for a refresh token of an older version with acr values of a provider', async () => {
         const browser = await signedIn(server)
         const tokens = await redeem(await codeOf(browser))
         const { store } = server
-        // What such a version wrote for a provider that names its own classes as we name levels.
+        // An older version stored this for a provider whose acr values equal our levels.
         await rewriteRefreshToken(store, tokens.refresh_token, { acr: { values: ['phr', 'urn:gold'] }, amr: ['ext'] })
         await check(await refreshed(tokens), { acr: reported('urn:gold'), amr: ['ext'] })
       })
 
-      describe('and what a token is exchanged for', () => {
+      describe('is kept by', () => {
         const levels = [
           { name: '1', acr: undefined, amr: ['pwd'], want: () => reported() },
           { name: '2', acr: ['2'], amr: ['pwd', 'otp', 'mfa'], want: () => reported('2') },
@@ -132,7 +132,7 @@ for (const mode of MODES) {
             return redeem(await codeOf(browser, CALL_REQUEST), CALL, CALL_REQUEST.redirect_uri)
           }
 
-          it(`a code that a token of level ${name} asked for`, async () => {
+          it(`the authorization API flow with a token of level ${name}`, async () => {
             const { access_token: bearer } = await sign()
             const answer = await server.send('/oauth/authorize', { query: AUTO_REQUEST, bearer })
             const code = answer.location().searchParams.get('code') ?? ''
@@ -148,7 +148,7 @@ for (const mode of MODES) {
           })
 
           for (const kind of ['access_token', 'id_token'] as const) {
-            it(`jwt-bearer with the ${kind} of a sign-in of level ${name}`, async () => {
+            it(`jwt-bearer with an ${kind} of level ${name}`, async () => {
               const tokens = await sign()
               const form = { grant_type: JWT_BEARER, assertion: tokens[kind] }
               const { access_token: access } = tokensOf(await server.token(form, { basic: CALL }))
@@ -157,7 +157,7 @@ for (const mode of MODES) {
           }
         }
 
-        it('jwt-bearer with an ID token that a provider gave a level before the zone had second factors', async () => {
+        it('is not taken from an ID token with acr of a provider, issued before second factors were enabled', async () => {
           await setPolicy(server, { requirement: 'off' })
           const browser = await signedIn(server)
           await makeSession(server, browser, { acr: [' phr'], amr: ['ext', 'mfa'] })
@@ -171,17 +171,17 @@ for (const mode of MODES) {
         })
       })
 
-      it('is not in tokens of clients', async () => {
+      it('is not in client tokens', async () => {
         const form = { grant_type: 'client_credentials' }
         const { access_token: token } = tokensOf(await server.token(form, { basic: ['service', 'service-secret'] }))
         assert.deepEqual([decodeJwt(token)['acr'], decodeJwt(token)['amr']], [undefined, undefined])
       })
     })
 
-    describe('of a zone without', () => {
+    describe('in a zone without second factors', () => {
       before(() => setPolicy(server, { requirement: 'off' }))
 
-      it('appears nowhere, and classes of a provider are as it names them', async () => {
+      it('is omitted, and acr values of a provider are returned unchanged', async () => {
         const browser = await signedIn(server)
         const plain = await redeem(await codeOf(browser))
         for (const [acr, want] of [
@@ -206,7 +206,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('does not reach what a token is exchanged for', async () => {
+      it('is omitted after a token is exchanged', async () => {
         const browser = await signedIn(server)
         await makeSession(server, browser, { acr: ['2'] })
         const tokens = await redeem(await codeOf(browser, CALL_REQUEST), CALL, CALL_REQUEST.redirect_uri)

@@ -29,7 +29,7 @@ const bootstrap = {
 }
 const config = { bootstrap, zone_config: { links: { logout: { whitelist: WHITELIST } } } }
 
-/** Tokens for the browser's own session. */
+/** Tokens of the browser's session. */
 async function tokensOf(
   server: TestServer,
   browser: Browser,
@@ -65,7 +65,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /logout.do: logout_hint
-    it('ignores logout_hint, whoever it names (RP-Initiated Logout §2)', async () => {
+    it('ignores logout_hint (RP-Initiated Logout §2)', async () => {
       for (const logout_hint of ['marissa', 'joel', '', 'x'.repeat(2000), '<script>']) {
         const [hinted, plain] = [await signedIn(server), await signedIn(server)]
         const redirect = 'https://listed.example/bye'
@@ -83,24 +83,24 @@ for (const mode of MODES) {
       const cases: readonly { name: string; query: Readonly<Record<string, string>>; want?: string; uaa?: string }[] = [
         // Covers GET /logout.do: redirect
         {
-          name: 'to one of our own pages',
+          name: 'to a page of this server',
           query: { redirect: 'http://localhost:8080/home?x=1' },
           want: 'http://localhost:8080/home?x=1',
         },
         { name: 'to the base URL', query: { redirect: 'http://localhost:8080' }, want: 'http://localhost:8080' },
         // Covers Zone config in effect: links.logout.whitelist
         {
-          name: 'to what the zone lists',
+          name: 'to a URL in the whitelist',
           query: { redirect: 'https://listed.example/bye' },
           want: 'https://listed.example/bye',
         },
         // Covers GET /logout.do: rule: whitelist of the zone
         {
-          name: 'to what a pattern of the zone fits',
+          name: 'to a URL that matches a pattern in the whitelist',
           query: { redirect: 'https://a.wild.example/bye#/x' },
           want: 'https://a.wild.example/bye#/x',
         },
-        { name: 'to a path that the zone lists', query: { redirect: '/listed' }, want: 'http://localhost:8080/listed' },
+        { name: 'to a path in the whitelist', query: { redirect: '/listed' }, want: 'http://localhost:8080/listed' },
         // Covers GET /logout.do: rule: URIs of the client
         {
           name: 'to a redirect URI of the client',
@@ -108,7 +108,7 @@ for (const mode of MODES) {
           want: 'https://auto.example/cb',
         },
         {
-          name: 'to a logout URI of the client, which UAA does not know',
+          name: 'to a post-logout redirect URI of the client, except in uaa',
           query: { redirect: BYE, client_id: 'auto' },
           want: BYE,
           uaa: 'default',
@@ -121,34 +121,46 @@ for (const mode of MODES) {
         },
         { name: 'not to a longer path', query: { redirect: 'https://auto.example/cb/more', client_id: 'auto' } },
         { name: 'not to a subdomain', query: { redirect: 'https://a.auto.example/cb', client_id: 'auto' } },
-        { name: 'not to another port of loopback', query: { redirect: 'http://127.0.0.1:9000/cb', client_id: 'auto' } },
-        { name: 'not to a listed URI with more behind it', query: { redirect: 'https://listed.example/bye/more' } },
+        { name: 'not to another loopback port', query: { redirect: 'http://127.0.0.1:9000/cb', client_id: 'auto' } },
+        {
+          name: 'not to a longer URL than the whitelisted one',
+          query: { redirect: 'https://listed.example/bye/more' },
+        },
         { name: 'not to another host', query: { redirect: 'https://evil.example/' } },
         {
-          name: 'not to another host that looks like a listed one',
+          name: 'not to another host that ends like a whitelisted one',
           query: { redirect: 'https://evil.example/.wild.example/' },
         },
         // Covers GET /logout.do: rule: own URLs
-        { name: 'not to a host behind our own', query: { redirect: 'http://localhost:8080.evil.example/' } },
-        { name: 'not to a user that looks like us', query: { redirect: 'http://localhost:8080@evil.example/' } },
-        { name: 'not to our host with a user', query: { redirect: 'http://x@localhost:8080/' } },
-        { name: 'not to another port of ours', query: { redirect: 'http://localhost:8081/' } },
-        { name: 'not to another scheme of ours', query: { redirect: 'https://localhost:8080/' } },
-        { name: 'not to a path that is not listed', query: { redirect: '/home' } },
+        {
+          name: "not to a host that begins with this server's",
+          query: { redirect: 'http://localhost:8080.evil.example/' },
+        },
+        {
+          name: 'not to a user name that looks like this server',
+          query: { redirect: 'http://localhost:8080@evil.example/' },
+        },
+        { name: "not to this server's host with a user name", query: { redirect: 'http://x@localhost:8080/' } },
+        { name: 'not to another port of this server', query: { redirect: 'http://localhost:8081/' } },
+        { name: 'not to another scheme of this server', query: { redirect: 'https://localhost:8080/' } },
+        { name: 'not to a path outside the whitelist', query: { redirect: '/home' } },
         { name: 'not to a host without a scheme', query: { redirect: '//evil.example/' } },
-        { name: 'not to a backslash', query: { redirect: '/\\evil.example/' } },
-        { name: 'not to a backslash in our own', query: { redirect: 'http://localhost:8080\\@evil.example/' } },
-        { name: 'not to a text with a line break', query: { redirect: 'http://localhost:8080/\r\nX: y' } },
-        { name: 'not to a text with foreign letters', query: { redirect: 'http://localhost:8080/ü' } },
-        { name: 'not to a script', query: { redirect: 'javascript:alert(1)', client_id: 'auto' } },
-        { name: 'not to nothing', query: { redirect: '', client_id: 'auto', magic: '1' } },
+        { name: 'not to a path with a backslash', query: { redirect: '/\\evil.example/' } },
+        {
+          name: "not to this server's host with a backslash",
+          query: { redirect: 'http://localhost:8080\\@evil.example/' },
+        },
+        { name: 'not to a URL with a line break', query: { redirect: 'http://localhost:8080/\r\nX: y' } },
+        { name: 'not to a URL with non-ASCII characters', query: { redirect: 'http://localhost:8080/ü' } },
+        { name: 'not to a javascript: URL', query: { redirect: 'javascript:alert(1)', client_id: 'auto' } },
+        { name: 'not to an empty URL', query: { redirect: '', client_id: 'auto', magic: '1' } },
       ]
       for (const { name, query, want, uaa } of cases) {
-        it(`leads ${name}`, async () => {
+        it(`redirects ${name}`, async () => {
           const browser = await signedIn(server)
           const answer = await logout(browser, query)
           if (query['redirect'] === '' && isStandard) {
-            assert.equal(answer.status, 200, 'an empty parameter is an absent one: the person is asked')
+            assert.equal(answer.status, 200, 'an empty parameter counts as omitted, so confirmation is required')
             return
           }
           assert.equal(answer.status, 302)
@@ -161,7 +173,7 @@ for (const mode of MODES) {
       // Covers cookie X-<Service>-Csrf: cleared by logout
       // Covers cookie Current-User: cleared at logout
       // Covers GET /logout.do: rule: session and cookies are cleared
-      it('clears session, anti-forgery value and Current-User', async () => {
+      it('clears session, CSRF token and Current-User', async () => {
         const browser = await signedIn(server)
         const id = browser.cookies.get(session) ?? ''
         const answer = await logout(browser, { redirect: 'http://localhost:8080/' })
@@ -174,7 +186,7 @@ for (const mode of MODES) {
         assert.equal(
           (await server.send('/home', { cookies: { [session]: id } })).status,
           302,
-          'the id is worth nothing',
+          'the session id is invalid',
         )
       })
 
@@ -183,21 +195,21 @@ for (const mode of MODES) {
         assert.equal(answer.headers['location'], 'https://listed.example/bye')
       })
 
-      it('leaves other sessions of the same user alone', async () => {
+      it('keeps other sessions of the user', async () => {
         const [one, other] = [await signedIn(server), await signedIn(server)]
         await logout(one, { redirect: 'http://localhost:8080/' })
         assert.equal(await isSignedIn(other), true)
       })
     })
 
-    it('keeps the session at a HEAD request', async () => {
+    it('keeps the session on HEAD', async () => {
       const browser = await signedIn(server)
       const answer = await browser.send('/logout.do', { method: 'HEAD' })
       assert.notEqual(answer.status, 200)
       assert.equal(await isSignedIn(browser), true)
     })
 
-    it('keeps the session when a browser loads the address before the user goes there', async () => {
+    it('keeps the session on prefetch', async () => {
       const browser = await signedIn(server)
       for (const purpose of ['prefetch', 'prefetch;prerender']) {
         const headers = { 'sec-purpose': purpose, 'sec-fetch-site': 'none' }
@@ -217,7 +229,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), true)
     })
 
-    it('signs out by the button in the header of our own pages', async () => {
+    it('signs out by the button in the page header', async () => {
       const browser = await signedIn(server)
       const home = await browser.send('/home')
       const isLink = mode === 'uaa'
@@ -235,11 +247,11 @@ for (const mode of MODES) {
   })
 }
 
-describe('/logout.do, RP-Initiated Logout in standard', () => {
+describe('RP-Initiated Logout at /logout.do in standard', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config })
-    // As no client can be made any more.
+    // Such a client can no longer be created.
     const auto = await server.store.clients.find('svc', 'auto')
     assert.ok(auto)
     const postLogoutRedirectUris = [...(auto.postLogoutRedirectUris ?? []), 'javascript:alert(1)']
@@ -255,7 +267,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   const isOver = (answer: TestAnswer): boolean => answer.status === 200 && answer.text.includes('You are signed out')
 
   // Covers GET /logout.do: state
-  it('follows a verified hint at once to the registered URI, with state and nothing else', async () => {
+  it('redirects to the registered URI with state for a valid hint', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE, state: 'a b&c' })
@@ -265,7 +277,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   })
 
   const targets: readonly { name: string; target: string; state?: string; want: string | 400 }[] = [
-    { name: 'without a state', target: BYE, want: BYE },
+    { name: 'without state', target: BYE, want: BYE },
     { name: 'with its own query', target: `${BYE}?x=1`, state: 's', want: `${BYE}?x=1&state=s` },
     {
       name: 'with a fragment',
@@ -274,24 +286,24 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       want: 'https://auto.example/?state=s#/bye',
     },
     {
-      name: 'of an application by its own scheme',
+      name: 'with a custom scheme',
       target: 'com.example.app://bye',
       state: 's',
       want: 'com.example.app://bye?state=s',
     },
     // Covers GET /logout.do: post_logout_redirect_uri
-    { name: 'that is a redirect URI only', target: 'https://auto.example/cb', want: 400 },
-    { name: 'that is longer', target: `${BYE}/more`, want: 400 },
+    { name: 'that is only a redirect URI', target: 'https://auto.example/cb', want: 400 },
+    { name: 'that is longer than the registered one', target: `${BYE}/more`, want: 400 },
     { name: 'in another case', target: 'https://AUTO.example/bye', want: 400 },
     { name: 'with another query', target: `${BYE}?x=2`, want: 400 },
     // Covers GET /logout.do: error: unregistered target
-    { name: 'that the zone lists', target: 'https://listed.example/bye', want: 400 },
-    { name: 'of our own', target: 'http://localhost:8080/home', want: 400 },
+    { name: 'in the whitelist of the zone', target: 'https://listed.example/bye', want: 400 },
+    { name: 'of this server', target: 'http://localhost:8080/home', want: 400 },
     { name: 'of an unknown site', target: 'https://evil.example/', want: 400 },
-    { name: 'that is a script, even a registered one', target: 'javascript:alert(1)', want: 400 },
+    { name: 'with scheme javascript:, even if registered', target: 'javascript:alert(1)', want: 400 },
   ]
   for (const { name, target, state, want } of targets) {
-    it(`${want === 400 ? 'refuses, and keeps the session, a target' : 'follows a hint to a target'} ${name}`, async () => {
+    it(`${want === 400 ? 'refuses a target' : 'redirects to a target'} ${name}`, async () => {
       const browser = await signedIn(server)
       const id_token_hint = await hintOf(server, browser)
       const answer = await logout(browser, {
@@ -322,7 +334,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal((await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE })).headers['location'], BYE)
   })
 
-  it('accepts a hint together with the client it was issued to', async () => {
+  it('accepts a hint with the client_id of its audience', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const answer = await logout(browser, { id_token_hint, client_id: 'auto', post_logout_redirect_uri: BYE })
@@ -350,13 +362,13 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     const hints = {
       'an access token': access_token,
       'a hint of another zone': (await tokensOf(server, neighbour, Z1_HOST)).id_token,
-      'a changed body': `${head}.${forgedBody}.${signature}`,
-      'a changed signature': `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+      'a modified payload': `${head}.${forgedBody}.${signature}`,
+      'a modified signature': `${head}.${body}.${signature.slice(0, -4)}AAAA`,
       'no signature': `${head}.${body}.`,
-      'no algorithm': `${none}.${body}.`,
-      'no token at all': 'x',
-      'three parts of nothing': '..',
-      'a very long text': `${head}.${'a'.repeat(40_000)}.${signature}`.slice(0, 12_000),
+      'alg none': `${none}.${body}.`,
+      'a malformed JWT': 'x',
+      'empty JWT parts': '..',
+      'a JWT that is too long': `${head}.${'a'.repeat(40_000)}.${signature}`.slice(0, 12_000),
     }
     for (const [name, id_token_hint] of Object.entries(hints)) {
       const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: BYE })
@@ -367,7 +379,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     }
   })
 
-  it('refuses a hint of another client than client_id, and keeps the session', async () => {
+  it('refuses a hint of a client other than client_id, and keeps the session', async () => {
     const browser = await signedIn(server)
     const answer = await logout(browser, {
       id_token_hint: await hintOf(server, browser),
@@ -379,15 +391,18 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(await isSignedIn(browser), true)
   })
 
-  const doubts: readonly { name: string; query: (browser: Browser) => Promise<Readonly<Record<string, string>>> }[] = [
-    { name: 'neither a hint nor a client allows it', query: async () => ({}) },
-    { name: 'only a client is named', query: async () => ({ client_id: 'auto' }) },
+  const unconfirmed: readonly {
+    name: string
+    query: (browser: Browser) => Promise<Readonly<Record<string, string>>>
+  }[] = [
+    { name: 'there is no hint or client_id', query: async () => ({}) },
+    { name: 'there is only a client_id', query: async () => ({ client_id: 'auto' }) },
     {
-      name: 'a target comes without a hint',
+      name: 'there is a target without a hint',
       query: async () => ({ client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' }),
     },
     {
-      name: 'the hint is another user’s',
+      name: 'the hint is of another user',
       query: async () => ({
         id_token_hint: await hintOf(server, await signedIn(server, 'joel', 'wombat')),
         post_logout_redirect_uri: BYE,
@@ -403,10 +418,10 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       }),
     },
   ]
-  for (const { name, query } of doubts) {
+  for (const { name, query } of unconfirmed) {
     // Covers GET /logout.do: page: logout_confirmation
     // Covers compatibility: logout and sessions: L5 confirmation
-    it(`asks first when ${name}, and ends the session when confirmed`, async () => {
+    it(`asks for confirmation if ${name}`, async () => {
       const browser = await signedIn(server)
       const asked = await query(browser)
       const page = await logout(browser, asked)
@@ -417,7 +432,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       assert.deepEqual(fields, { ...asked, 'X-Svc-Csrf': fields['X-Svc-Csrf'], confirmed: 'true' })
 
       const { 'X-Svc-Csrf': _, ...bare } = fields
-      assert.ok(asks(await browser.send('/logout.do', { form: bare })), 'not without the anti-forgery value')
+      assert.ok(asks(await browser.send('/logout.do', { form: bare })), 'a CSRF token is required')
       assert.equal(
         (await browser.send('/logout.do', { form: { ...fields, 'X-Svc-Csrf': 'A'.repeat(22) } })).status,
         403,
@@ -425,30 +440,30 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
       assert.equal(await isSignedIn(browser), true)
 
       const done = await browser.send('/logout.do', { form: fields })
-      if (asked['id_token_hint'] === undefined) assert.ok(isOver(done), 'without a hint it leads nowhere')
+      if (asked['id_token_hint'] === undefined) assert.ok(isOver(done), 'there is no redirect without a hint')
       else assert.equal(done.headers['location'], `${BYE}?state=s`)
       assert.equal(await isSignedIn(browser), false)
     })
   }
 
-  const OTHER = 'https://evil.example'
+  const OTHER_SITE = 'https://evil.example'
   const origins = [
     { name: 'Sec-Fetch-Site: cross-site', headers: { 'sec-fetch-site': 'cross-site' }, isAsked: true },
     { name: 'Sec-Fetch-Site: same-site', headers: { 'sec-fetch-site': 'same-site' }, isAsked: true },
     {
       name: 'Sec-Fetch-Site: same-origin',
-      headers: { 'sec-fetch-site': 'same-origin', referer: OTHER },
+      headers: { 'sec-fetch-site': 'same-origin', referer: OTHER_SITE },
       isAsked: false,
     },
     { name: 'a bookmark', headers: { 'sec-fetch-site': 'none' }, isAsked: false },
-    { name: 'the Origin of another page', headers: { origin: OTHER }, isAsked: true },
-    { name: 'the Origin null', headers: { origin: 'null' }, isAsked: true },
-    { name: 'the Referer of another page', headers: { referer: `${OTHER}/x` }, isAsked: true },
-    { name: 'the Referer of our own page', headers: { referer: 'http://localhost:8080/home' }, isAsked: false },
+    { name: 'Origin of another site', headers: { origin: OTHER_SITE }, isAsked: true },
+    { name: 'Origin null', headers: { origin: 'null' }, isAsked: true },
+    { name: 'Referer of another site', headers: { referer: `${OTHER_SITE}/x` }, isAsked: true },
+    { name: 'Referer of this server', headers: { referer: 'http://localhost:8080/home' }, isAsked: false },
     { name: 'none of these headers', headers: {}, isAsked: false },
   ]
   for (const { name, headers, isAsked } of origins) {
-    it(`${isAsked ? 'asks before' : 'follows'} a redirect that comes with ${name} (L2)`, async () => {
+    it(`${isAsked ? 'asks for confirmation of' : 'follows'} a redirect with ${name} (L2)`, async () => {
       const browser = await signedIn(server)
       const query = { redirect: 'https://auto.example/cb', client_id: 'auto' }
       const answer = await browser.send('/logout.do', { query, headers })
@@ -465,28 +480,28 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
   }
 
-  it('does not ask anonymous users', async () => {
+  it('asks no confirmation of anonymous users', async () => {
     const query = { redirect: 'https://auto.example/cb', client_id: 'auto' }
     const answer = await server.send('/logout.do', { query, headers: { 'sec-fetch-site': 'cross-site' } })
     assert.equal(answer.location().href, query.redirect)
   })
 
   // Covers compatibility: logout and sessions: L4 target
-  it('never redirects without a hint', async () => {
+  it('does not redirect without a hint', async () => {
     const browser = server.browser()
     const answer = await logout(browser, { client_id: 'auto', post_logout_redirect_uri: BYE, state: 's' })
     assert.ok(isOver(answer))
     assert.equal(answer.headers['location'], undefined)
   })
 
-  it('follows a hint although the session is gone', async () => {
+  it('redirects for a hint without a session', async () => {
     const id_token_hint = await hintOf(server, await signedIn(server))
     const answer = await logout(server.browser(), { id_token_hint, post_logout_redirect_uri: BYE, state: 's' })
     assert.equal(answer.headers['location'], `${BYE}?state=s`)
   })
 
   // Covers compatibility: logout and sessions: L2 dialect
-  it('ignores redirect where there is a hint or a target', async () => {
+  it('ignores redirect with a hint or post_logout_redirect_uri', async () => {
     const browser = await signedIn(server)
     assert.ok(asks(await logout(browser, { redirect: 'https://listed.example/bye', post_logout_redirect_uri: BYE })))
     const id_token_hint = await hintOf(server, browser)
@@ -504,7 +519,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(answer.headers['location'], `${BYE}?state=s`)
   })
 
-  it('asks again by GET for a form of another site, which comes without the session', async () => {
+  it('redirects a cross-site form to a GET, which includes the session cookie', async () => {
     const browser = await signedIn(server)
     const id_token_hint = await hintOf(server, browser)
     const form = { id_token_hint, post_logout_redirect_uri: BYE, state: 's' }
@@ -514,13 +529,13 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     })
     assert.equal(bounced.status, 303)
     assert.deepEqual(Object.fromEntries(bounced.location().searchParams), form)
-    assert.deepEqual(setCookies(bounced), {}, 'a session is not ended unseen')
+    assert.deepEqual(setCookies(bounced), {}, 'the session is not ended yet')
     const done = await browser.send(bounced.location().pathname + bounced.location().search)
     assert.equal(done.headers['location'], `${BYE}?state=s`)
     assert.equal(await isSignedIn(browser), false)
   })
 
-  it('repeats no form that is too long for a URL', async () => {
+  it('refuses a form that is too long for a URL', async () => {
     const form = { post_logout_redirect_uri: BYE, state: 's'.repeat(8000) }
     const browser = await signedIn(server)
     for (const from of [server, browser]) {
@@ -531,7 +546,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
     assert.equal(await isSignedIn(browser), true)
   })
 
-  it('is not done by a form of just any site', async () => {
+  it('requires confirmation of a form of another site', async () => {
     const browser = await signedIn(server)
     const bounced = await server.send('/logout.do', { form: { x: '1' }, headers: { origin: 'https://evil.example' } })
     assert.ok(asks(await browser.send(bounced.location().pathname + bounced.location().search)))
@@ -539,7 +554,7 @@ describe('/logout.do, RP-Initiated Logout in standard', () => {
   })
 })
 
-describe('/logout.do, post_logout_redirect_uri in uaa', () => {
+describe('post_logout_redirect_uri at /logout.do in uaa', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ mode: 'uaa', config })
@@ -548,57 +563,57 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
 
   const cases: readonly { name: string; query: (hint: string) => Readonly<Record<string, string>>; want: string }[] = [
     {
-      name: 'wins over redirect',
+      name: 'takes precedence over redirect',
       query: () => ({ post_logout_redirect_uri: 'https://listed.example/bye', redirect: 'http://localhost:8080/home' }),
       want: 'https://listed.example/bye',
     },
     {
-      name: 'is followed for the client that is named',
+      name: 'may be a redirect URI of the client_id',
       query: () => ({ post_logout_redirect_uri: 'https://auto.example/cb', client_id: 'auto' }),
       want: 'https://auto.example/cb',
     },
     {
-      name: 'is followed for the client of the hint',
+      name: 'may be a redirect URI of the client of the hint',
       query: hint => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: hint }),
       want: 'https://auto.example/cb',
     },
     {
       // As Spring Security sends it.
-      name: 'is followed to a logout URI of the client of the hint',
+      name: 'may be a post-logout redirect URI of the client of the hint',
       query: hint => ({ post_logout_redirect_uri: BYE, id_token_hint: hint }),
       want: BYE,
     },
     {
-      name: 'is followed to a logout URI only to the letter',
+      name: 'is compared exactly',
       query: hint => ({ post_logout_redirect_uri: `${BYE}/`, id_token_hint: hint }),
       want: 'http://localhost:8080/login',
     },
     {
-      name: 'leads to no logout URI of another client',
+      name: 'may not be a post-logout redirect URI of another client',
       query: () => ({ post_logout_redirect_uri: BYE, client_id: 'app' }),
       want: 'http://localhost:8080/login',
     },
     {
-      name: 'leads to no logout URI for a bad hint',
+      name: 'is ignored with a bad hint',
       query: () => ({ post_logout_redirect_uri: BYE, id_token_hint: 'x', client_id: 'auto' }),
       want: 'http://localhost:8080/login',
     },
     {
-      name: 'leads to the default for a bad hint, whatever client is named',
+      name: 'is ignored with a bad hint, even if it is a redirect URI',
       query: () => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: 'x', client_id: 'auto' }),
       want: 'http://localhost:8080/login',
     },
     {
-      name: 'comes without state',
+      name: 'is returned without state',
       query: hint => ({ post_logout_redirect_uri: 'https://auto.example/cb', id_token_hint: hint, state: 's' }),
       want: 'https://auto.example/cb',
     },
     {
-      name: 'leads to the default when nothing knows it',
+      name: 'is ignored if unknown',
       query: () => ({ post_logout_redirect_uri: 'https://evil.example/' }),
       want: 'http://localhost:8080/login',
     },
-    { name: 'may be absent', query: () => ({}), want: 'http://localhost:8080/login' },
+    { name: 'is optional', query: () => ({}), want: 'http://localhost:8080/login' },
   ]
   for (const { name, query, want } of cases) {
     it(`${name}, without a confirmation`, async () => {
@@ -611,7 +626,7 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
   }
 
   // Covers compatibility: logout and sessions: L1 endpoint
-  it('accepts a form only with a CSRF token', async () => {
+  it('requires a CSRF token of a form', async () => {
     const browser = await signedIn(server)
     assert.equal((await browser.send('/logout.do', { form: { redirect: 'http://localhost:8080/' } })).status, 403)
     assert.equal(await isSignedIn(browser), true)
@@ -619,16 +634,16 @@ describe('/logout.do, post_logout_redirect_uri in uaa', () => {
       form: { redirect: 'http://localhost:8080/home', 'X-Svc-Csrf': browser.csrf },
     })
     assert.equal(done.headers['location'], 'http://localhost:8080/home')
-    const nobody = await server.browser().send('/logout.do', { form: {} })
-    assert.equal(nobody.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
+    const anonymous = await server.browser().send('/logout.do', { form: {} })
+    assert.equal(anonymous.headers['location'], 'http://localhost:8080/login?error=invalid_login_request')
   })
 })
 
-describe('/logout.do, what a zone configures', () => {
+describe('Zone settings of /logout.do', () => {
   for (const mode of MODES) {
     // Covers GET /logout.do: redirect name of the zone; rule: default target
     // Covers Zone config in effect: links.logout.redirectUrl; links.logout.redirectParameterName
-    it(`has its own default and a name of its own for redirect, in ${mode}`, async () => {
+    it(`configure the default target and the name of the redirect parameter in ${mode}`, async () => {
       const logoutLinks = {
         redirectUrl: 'https://portal.example/',
         redirectParameterName: 'next',
@@ -651,7 +666,7 @@ describe('/logout.do, what a zone configures', () => {
 })
 
 for (const mode of MODES) {
-  describe(`/logout.do for an application that registered itself, in ${mode}`, () => {
+  describe(`/logout.do of a self-registered client in ${mode}`, () => {
     const cb = 'https://new.example/cb'
     const bye = 'https://new.example/bye'
     let server: TestServer
@@ -679,7 +694,7 @@ for (const mode of MODES) {
       return (await server.token(grant, { basic: [client_id, client_secret] })).json<{ id_token: string }>().id_token
     }
 
-    it('redirects with an ID token of the session that ends', async () => {
+    it('redirects with an ID token of the current session', async () => {
       const browser = await signedIn(server)
       const id_token_hint = await idTokenOf(browser)
       const answer = await logout(browser, { id_token_hint, post_logout_redirect_uri: bye })
@@ -687,7 +702,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
-    it('redirects with an ID token of an earlier session of the user, once the user confirms', async () => {
+    it('redirects with an ID token of an earlier session after confirmation', async () => {
       const id_token_hint = await idTokenOf(await signedIn(server))
       const browser = await signedIn(server)
       const page = await logout(browser, { id_token_hint, post_logout_redirect_uri: bye })
@@ -699,7 +714,7 @@ for (const mode of MODES) {
     })
 
     // RFC 9700 §4.11.2.
-    it('does not redirect a visitor with an ID token that anyone can get, but offers the way', async () => {
+    it('shows a link instead of redirecting an anonymous user', async () => {
       const id_token_hint = await idTokenOf(await signedIn(server, 'joel', 'wombat'))
       const visitor = server.browser()
       const answer = await logout(visitor, { id_token_hint, post_logout_redirect_uri: bye, state: 's' })
@@ -713,7 +728,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['refresh'], undefined)
     })
 
-    it('offers the way beside the frames of other applications too', { skip: mode === 'uaa' }, async () => {
+    it('shows the link with front-channel logout frames', { skip: mode === 'uaa' }, async () => {
       await changeClient(server, 'auto', { frontchannelLogoutUri: 'https://auto.example/out' })
       const id_token_hint = await idTokenOf(await signedIn(server, 'joel', 'wombat'))
       const browser = await signedIn(server)
@@ -725,7 +740,7 @@ for (const mode of MODES) {
       assert.equal(answer.headers['refresh'], undefined)
     })
 
-    it('does not redirect by its client id, which everyone knows', async () => {
+    it('does not redirect by client_id alone', async () => {
       for (const browser of [server.browser(), await signedIn(server)]) {
         for (const redirect of [cb, bye]) {
           const answer = await logout(browser, { redirect, client_id: app.client_id })

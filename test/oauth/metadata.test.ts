@@ -16,7 +16,7 @@ const ASSERTION_ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES
 
 const ALL_OFF = Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, false]))
 
-/** The members that the specified interface names, in its order, as far as they do not depend on the mode. */
+/** The specified members that do not depend on the mode, in order. */
 const specified = (base: string) => ({
   authorization_endpoint: `${base}/oauth/authorize`,
   token_endpoint: `${base}/oauth/token`,
@@ -48,8 +48,8 @@ describe(`GET ${CONFIGURATION}`, () => {
   // Covers GET /.well-known/openid-configuration: authorization_response_iss_parameter_supported
   // Covers GET /.well-known/openid-configuration: request_parameter_supported; request_uri_parameter_supported
   // Partly covers compatibility: metadata: M4 members
-  it('has in standard what the interface names first, then what is really there (M4)', () =>
-    // The members of newer protocols have their own test, protocol-metadata.test.ts.
+  it('returns the specified members and those of enabled features in standard (M4)', () =>
+    // Members of newer protocols are tested in protocol-metadata.test.ts.
     withServer({ mode: 'standard', config: { zone_config: { protocols: ALL_OFF } } }, async server => {
       const answer = await server.send(CONFIGURATION)
       assert.equal(answer.status, 200)
@@ -114,7 +114,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       })
     }))
 
-  it('has in uaa the members that the interface names and no other (M4)', () =>
+  it('returns exactly the specified members in uaa (M4)', () =>
     withServer({ mode: 'uaa' }, async server => {
       assert.deepEqual((await server.send(CONFIGURATION)).json(), {
         issuer: `${server.baseUrl}/oauth/token`,
@@ -130,7 +130,7 @@ describe(`GET ${CONFIGURATION}`, () => {
     // Covers GET /oauth/token/.well-known/openid-configuration: same document
     // Covers GET /.well-known/oauth-authorization-server: same document
     // Covers compatibility: metadata: M2 discovery
-    it(`is the same at every place where a client may look (M2, M3), ${mode}`, () =>
+    it(`is identical at all well-known paths (M2, M3) in ${mode}`, () =>
       withServer({ mode }, async server => {
         const { text } = await server.send(CONFIGURATION)
         for (const path of [`/oauth/token${CONFIGURATION}`, '/.well-known/oauth-authorization-server']) {
@@ -141,7 +141,7 @@ describe(`GET ${CONFIGURATION}`, () => {
 
     // Covers compatibility: metadata: M1 issuer
     // Covers every answer in standard: metadata: issuer fits the URL
-    it(`fits its URL: the issuer followed by the well-known path leads here (M1), ${mode}`, () =>
+    it(`is found at the well-known path of its issuer (M1) in ${mode}`, () =>
       withServer({ mode }, async server => {
         const { issuer } = (await server.send(CONFIGURATION)).json()
         const path = new URL(`${String(issuer)}${CONFIGURATION}`).pathname
@@ -150,7 +150,7 @@ describe(`GET ${CONFIGURATION}`, () => {
 
     // Covers GET /.well-known/oauth-authorization-server: rule: at the origin with the issuer path
     // Covers compatibility: metadata: M3 authorization server metadata
-    it(`is below the path of the base URL, and for RFC 8414 at its origin (M3), ${mode}`, () =>
+    it(`is found below the path of the base URL, and for RFC 8414 also at the origin (M3), in ${mode}`, () =>
       withServer({ mode, config: { base_url: 'https://id.example:8443/sso' } }, async server => {
         const base = 'https://id.example:8443/sso'
         const answer = await server.send(`/sso${CONFIGURATION}`)
@@ -164,14 +164,14 @@ describe(`GET ${CONFIGURATION}`, () => {
         assert.notEqual((await server.send(CONFIGURATION)).status, 200)
       }))
 
-    it(`has the configured issuer of the zone (M1), ${mode}`, () =>
+    it(`returns the configured issuer of the zone (M1) in ${mode}`, () =>
       withServer({ mode, config: { zone_config: { issuer: 'https://login.example/tenant' } } }, async server => {
         const reported = (await server.send(CONFIGURATION)).json()
         assert.equal(reported['issuer'], `https://login.example/tenant${mode === 'uaa' ? '/oauth/token' : ''}`)
         assert.equal(reported['token_endpoint'], `${server.baseUrl}/oauth/token`)
       }))
 
-    it(`never follows the Host header, ${mode}`, () =>
+    it(`ignores Host and forwarding headers in ${mode}`, () =>
       withServer({ mode }, async server => {
         const { text } = await server.send(CONFIGURATION)
         for (const host of ['localhost:9999', 'LOCALHOST', 'localhost.']) {
@@ -186,7 +186,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       }))
   }
 
-  it('lists only endpoints that exist', () =>
+  it('lists only existing endpoints', () =>
     withServer({ mode: 'standard' }, async server => {
       const reported = (await server.send(CONFIGURATION)).json()
       const urls = Object.entries(reported).filter(([name]) => /_endpoint$|_uri$/.test(name))
@@ -197,7 +197,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       }
     }))
 
-  it('is also for HEAD, and for no other method', () =>
+  it('supports HEAD, and refuses POST', () =>
     withServer({ mode: 'standard' }, async server => {
       const head = await server.send(CONFIGURATION, { method: 'HEAD' })
       assert.deepEqual([head.status, head.text], [200, ''])
@@ -210,7 +210,7 @@ describe(`GET ${CONFIGURATION}`, () => {
       ['two levels with one-time passwords', { requirement: 'required', methods: ['totp'] }, ['1', '2']],
       ['three levels with passkeys', { requirement: 'groups', groups: [] }, ['1', '2', 'phr']],
     ] as const) {
-      it(`lists ${name}, ${mode}`, () =>
+      it(`lists ${name} in ${mode}`, () =>
         withServer({ mode }, async server => {
           await setPolicy(server, policy)
           assert.deepEqual((await server.send(CONFIGURATION)).json()['acr_values_supported'], want)

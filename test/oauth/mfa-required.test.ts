@@ -1,4 +1,4 @@
-// Sign-ins without a browser by users who need a second factor: refused with a reason that a program can read.
+// Token requests without a browser for users who need a second factor are refused with mfa_required.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -32,7 +32,7 @@ const client = (id: string, more: object = {}) => ({
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`a sign-in without a browser by a user who needs a second factor, ${mode}`, () => {
+  describe(`Token requests of a user who needs a second factor in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -80,7 +80,7 @@ for (const mode of MODES) {
     describe('with a password', () => {
       const grant = (form: object) => server.token({ grant_type: 'password', ...form }, { basic: APP })
 
-      it('is refused with mfa_required, and with the remaining way in the description', async () => {
+      it('answer mfa_required with a hint to passcodes', async () => {
         const answer = await grant(TOM)
         assert.equal(outcome(answer), '400 mfa_required')
         assert.match(String(answer.json()['error_description']), /passcode/)
@@ -90,25 +90,25 @@ for (const mode of MODES) {
         assert.equal((await userNamed(server, 'tom')).lastLogonAt, undefined)
       })
 
-      it('is refused what a wrong password is refused, when it is wrong', async () => {
+      it('answer as usual to a wrong password', async () => {
         assert.equal(
           outcome(await grant({ ...TOM, password: 'x' })),
           isStandard ? '400 invalid_grant' : '401 invalid_client',
         )
       })
 
-      it('is refused for every user where the zone requires a factor', async () => {
+      it('are refused for all users if the zone requires a second factor', async () => {
         assert.equal(outcome(await grant({ username: 'marissa', password: 'koala' })), '200')
         await required()
         assert.equal(outcome(await grant({ username: 'marissa', password: 'koala' })), '400 mfa_required')
       })
 
-      it('is refused for a client that requires one', async () => {
+      it('are refused for a client that requires a second factor', async () => {
         const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
         assert.equal(outcome(await server.token(form, { basic: STRICT })), '400 mfa_required')
       })
 
-      it('is refused with the browser’s cookie of a remembered device, too', async () => {
+      it('are refused even with the cookie of a remembered browser', async () => {
         const browser = await signedIn(server)
         await authorize(browser, { ...CALL_REQUEST, acr_values: '2' })
         const { app } = await enrolApp(server, browser)
@@ -122,7 +122,7 @@ for (const mode of MODES) {
         await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
       })
 
-      it('is not refused where the policy is off, or about others', async () => {
+      it('are allowed if the policy is off or does not apply to the user', async () => {
         await setPolicy(server, { requirement: 'off' })
         assert.equal(outcome(await grant(TOM)), '200')
         assert.equal(outcome(await server.token({ grant_type: 'password', ...TOM }, { basic: STRICT })), '200')
@@ -130,14 +130,14 @@ for (const mode of MODES) {
         assert.equal(outcome(await grant(TOM)), '200')
       })
 
-      it('at /authenticate is refused mfa_required', async () => {
+      it('answer mfa_required at /authenticate', async () => {
         const send = (form: Readonly<Record<string, string>>) => server.send('/authenticate', { form })
         assert.equal(outcome(await send(TOM)), '403 mfa_required')
         assert.equal(outcome(await send({ ...TOM, password: 'x' })), '401 authentication failed')
         assert.equal(outcome(await send({ username: 'sam', password: 'dingo' })), '200')
       })
 
-      it('at /autologin gets a code, whose session still needs the factor', async () => {
+      it('receive a code at /autologin, whose session still requires the second factor', async () => {
         const posted = await server.send('/autologin', { form: TOM, basic: AUTO })
         const { code } = posted.json<{ code: string }>()
         const browser = server.browser()
@@ -148,7 +148,7 @@ for (const mode of MODES) {
         assert.equal((await browser.send('/passcode')).headers['location'], 'http://localhost:8080/second_factor')
       })
 
-      it('does not let failures be forgotten', async () => {
+      it('do not reset the count of failed sign-ins', async () => {
         const { id } = await userNamed(server, 'tom')
         await server.store.events.recordFailure('svc', id, clock.now())
         await grant(TOM)
@@ -157,7 +157,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('with what a provider says', () => {
+    describe('with authentication by a provider', () => {
       const relayed = async (acr: string | undefined) => {
         upstream.answer = () => upstream.usual({ nonce: undefined, acr })
         const form = { grant_type: 'password', username: 'pat', password: 'p', login_hint: '{"origin":"corp"}' }
@@ -168,10 +168,10 @@ for (const mode of MODES) {
         return server.token({ grant_type: JWT_BEARER, assertion }, { basic: CALL })
       }
       for (const [name, send] of [
-        ['a password that is passed on', relayed],
-        ['an assertion', asserted],
+        ['a relayed password', relayed],
+        ['a JWT assertion', asserted],
       ] as const) {
-        it(`by ${name}: needs a class that is two factors by its record`, async () => {
+        it(`require an acr mapped to two factors, for ${name}`, async () => {
           assert.equal(outcome(await send(undefined)), '200')
           const { id, lastLogonAt } = (await server.store.users.findByExternalId('svc', 'corp', 'pat')) ?? assert.fail()
           await required()
@@ -187,7 +187,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('by a SAML assertion: needs a class that is two factors by its record', async () => {
+      it('require an acr mapped to two factors, for a SAML assertion', async () => {
         const idp = createSamlIdp({
           clock,
           key: samlTestKey(),
@@ -208,7 +208,7 @@ for (const mode of MODES) {
         assert.deepEqual(decodeJwt(token)['acr'], reported('phr', 'urn:strong'))
       })
 
-      it('by a login server is refused', async () => {
+      it('are refused for a login server', async () => {
         const { access_token: bearer } = tokensOf(
           await server.token({ grant_type: 'client_credentials' }, { basic: ['front', 'front-secret'] }),
         )
@@ -253,7 +253,7 @@ for (const mode of MODES) {
         ],
       ]
       for (const [name, exchange] of exchanges) {
-        it(`by ${name} needs a token of the level`, async () => {
+        it(`require a token of the level for ${name}`, async () => {
           const [weak, strong] = [await sign(), await sign('2')]
           assert.equal(outcome(await exchange(weak)), '200')
           await required()
@@ -262,14 +262,14 @@ for (const mode of MODES) {
         })
       }
 
-      it('by user_token for a client that requires a factor needs a token of the level', async () => {
+      it('require a token of the level for user_token and a client that requires a second factor', async () => {
         const [weak, strong] = [await sign(), await sign('2')]
         const [, exchange] = exchanges[1] ?? assert.fail()
         assert.equal(outcome(await exchange(weak, 'strict')), '400 mfa_required')
         assert.equal(outcome(await exchange(strong, 'strict')), '200')
       })
 
-      it('by jwt-bearer with an ID token needs one of the level', async () => {
+      it('require an ID token of the level for jwt-bearer', async () => {
         const [weak, strong] = [await sign(), await sign('2')]
         await required()
         const exchange = (assertion: string) => server.token({ grant_type: JWT_BEARER, assertion }, { basic: CALL })
@@ -277,14 +277,14 @@ for (const mode of MODES) {
         assert.equal(outcome(await exchange(strong.id_token)), '200')
       })
 
-      it('by a refresh goes on, since it continues a sign-in', async () => {
+      it('are allowed for a refresh', async () => {
         const weak = await sign()
         await required()
         const form = { grant_type: 'refresh_token', refresh_token: weak.refresh_token }
         assert.deepEqual(decodeJwt(tokensOf(await server.token(form, { basic: CALL })).access_token)['acr'], reported())
       })
 
-      it('by a refresh or a code does not, once its client requires a factor', async () => {
+      it('are refused for a refresh or code of a client that requires a second factor by now', async () => {
         const clientNow = (await server.store.clients.find('svc', 'call')) ?? assert.fail()
         const [weak, strong] = [await sign(), await sign('2')]
         const browser = await signedIn(server, 'sam', 'dingo')
@@ -306,7 +306,7 @@ for (const mode of MODES) {
       const redeem = (passcode: string, basic: readonly [string, string] = APP) =>
         server.token({ grant_type: 'password', passcode }, { basic, headers: { accept: 'application/json' } })
 
-      it('gets what the session had', async () => {
+      it('return acr, amr and auth_time of its session', async () => {
         const browser = await signedIn(server)
         clock.advance(100)
         const weak = tokensOf(await redeem(await passcodeOf(browser)))
@@ -317,13 +317,13 @@ for (const mode of MODES) {
         for (const kind of ['id_token', 'access_token'] as const) {
           const [one, two] = [decodeJwt(weak[kind]), decodeJwt(strong[kind])]
           assert.deepEqual([one['acr'], two['acr']], [reported(), reported('2')])
-          // UAA: tokens from a passcode have neither.
+          // UAA: tokens from a passcode have neither amr nor auth_time.
           assert.deepEqual([one['amr'], two['amr']], isStandard ? [['pwd'], amr] : [undefined, undefined])
           assert.deepEqual([one['auth_time'], two['auth_time']], isStandard ? [at, at] : [undefined, undefined])
         }
       })
 
-      it('is accepted only for a user who has proven the factor, or is remembered', async () => {
+      it('require that its session has reached the level', async () => {
         const browser = await signedIn(server)
         const weak = await passcodeOf(browser)
         await required()
@@ -332,7 +332,7 @@ for (const mode of MODES) {
         assert.equal(outcome(await redeem(await passcodeOf(browser))), '200')
       })
 
-      it('of a remembered browser is level 1, which is enough for the zone alone', async () => {
+      it('count the passcode of a remembered browser as level 1', async () => {
         const browser = await signedIn(server)
         await authorize(browser, { ...CALL_REQUEST, acr_values: '2' })
         const { app } = await enrolApp(server, browser)
@@ -348,14 +348,14 @@ for (const mode of MODES) {
         await server.store.factors.reset('svc', (await userNamed(server, 'marissa')).id)
       })
 
-      it('is refused for a client that requires a factor, from a weaker session', async () => {
+      it('require the level for a client that requires a second factor', async () => {
         const browser = await signedIn(server)
         assert.equal(outcome(await redeem(await passcodeOf(browser), STRICT)), '400 mfa_required')
         await makeSession(server, browser, { acr: ['2'] })
         assert.equal(outcome(await redeem(await passcodeOf(browser), STRICT)), '200')
       })
 
-      it('reports nothing in a zone without second factors', async () => {
+      it('return no acr, amr and auth_time in a zone without second factors', async () => {
         await setPolicy(server, { requirement: 'off' })
         const browser = await signedIn(server)
         await makeSession(server, browser, { acr: ['2', 'urn:gold'], amr: ['ext'] })
@@ -367,7 +367,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('is all there is to it: others sign in as ever', async () => {
+    it('do not affect other users', async () => {
       assert.equal(decodeJwt((await passwordTokens(server)).access_token)['user_name'], 'marissa')
     })
   })

@@ -47,7 +47,7 @@ const bootstrap = {
   ],
 }
 
-describe('subjects of pairwise clients', () => {
+describe('Pairwise subjects', () => {
   let server: TestServer
   let browser: Browser
   let userId: string
@@ -79,7 +79,7 @@ describe('subjects of pairwise clients', () => {
     (await verified(server, (await tokens(id)).id_token)).payload.sub
 
   // Covers later standards: pairwise subjects
-  it('are the same within a sector, and different for each other one', async () => {
+  it('are equal within a sector, and differ between sectors', async () => {
     const [one, two, other, sector, again] = await Promise.all(['one', 'two', 'other', 'sector', 'one'].map(subjectOf))
     assert.match(String(one), /^[\w-]{43}$/)
     assert.equal(two, one)
@@ -89,7 +89,7 @@ describe('subjects of pairwise clients', () => {
     assert.ok(![one, other].includes(userId))
   })
 
-  it('are all that the client learns: neither the id nor the name of the account is in anything that it can read', async () => {
+  it('replace user id and name in all tokens and userinfo', async () => {
     const issued = await tokens('one', { token_format: 'jwt' })
     const info = await server.send('/userinfo', { bearer: issued.access_token })
     assert.equal(info.json()['sub'], decodeJwt(issued.id_token).sub)
@@ -109,7 +109,7 @@ describe('subjects of pairwise clients', () => {
     }
   })
 
-  it('are not revealed by interfaces that need no scope, by session_state or by the description of an error', async () => {
+  it('are not exposed by endpoints without scope, session_state or error descriptions', async () => {
     const there = await startServer({ config: { bootstrap } })
     const { id } = await userNamed(there, 'marissa')
     const { searchParams } = (await authorize(await signedIn(there), request('one'))).location()
@@ -134,11 +134,11 @@ describe('subjects of pairwise clients', () => {
     await there.stop()
   })
 
-  it('share nothing by which two sectors could find that they have the same user', async () => {
+  it('leave no other claim by which two sectors can correlate users', async () => {
     for (const mode of MODES) {
       const zone_config = { protocols: { pairwiseSubjects: true } }
       const there = await startServer({ mode, config: { bootstrap, zone_config } })
-      await signedIn(there) // so that there is a previous sign-in to tell of
+      await signedIn(there) // sets the previous sign-in
       there.clock.advance(5)
       const visitor = await signedIn(there)
       const reported = async (id: string) => {
@@ -151,7 +151,7 @@ describe('subjects of pairwise clients', () => {
       }
       const [one, other] = [await reported('one'), await reported('other')]
       const common = Object.keys(one).filter(name => isDeepStrictEqual(one[name], other[name]))
-      // Of the request and the sign-in, in whole seconds.
+      // Claims of the request and the sign-in, in whole seconds.
       const harmless = new Set(['iss', 'iat', 'exp', 'auth_time', 'amr', 'acr', 'scope', 'zid', 'grant_type'])
       assert.deepEqual(
         common.filter(name => !harmless.has(name)),
@@ -163,20 +163,20 @@ describe('subjects of pairwise clients', () => {
     }
   })
 
-  it('stay the same when the client refreshes', async () => {
+  it('remain the same after refresh', async () => {
     const issued = await tokens('one')
     const refreshed = tokensOf(await refresh(server, issued.refresh_token, {}, secret('one')))
     assert.equal(decodeJwt(refreshed.id_token).sub, decodeJwt(issued.id_token).sub)
   })
 
-  it('are not reported to a resource server, which gets the id of the account', async () => {
+  it('are not returned to resource servers, which receive the user id', async () => {
     const { access_token: token } = await tokens('one')
     assert.equal(await isAlive(server, token), true)
     const answer = await server.send('/introspect', { form: { token }, basic: RESOURCE })
     assert.equal(answer.json()['sub'], userId)
   })
 
-  it('work as id_token_hint', async () => {
+  it('are accepted in id_token_hint', async () => {
     const { id_token: hint } = await tokens('one')
     const silent = { prompt: 'none', id_token_hint: hint }
     assert.ok((await authorize(browser, request('one', silent))).location().searchParams.get('code'))
@@ -184,7 +184,7 @@ describe('subjects of pairwise clients', () => {
     const refused = await authorize(joel, request('one', silent))
     assert.equal(refused.location().searchParams.get('error'), 'login_required')
     const target = { id_token_hint: hint, post_logout_redirect_uri: 'https://shop.example/bye' }
-    assert.equal((await joel.send('/logout.do', { query: target })).status, 200) // asks
+    assert.equal((await joel.send('/logout.do', { query: target })).status, 200) // confirmation
     const leaving = await signedIn(server)
     const { id_token: own } = await (async () => {
       const code = (await authorize(leaving, request('one'))).location().searchParams.get('code') ?? ''
@@ -194,7 +194,7 @@ describe('subjects of pairwise clients', () => {
     assert.equal(gone.location().href, 'https://shop.example/bye')
   })
 
-  it('are hints for the clients of their sector alone, which others could compare with their own users', async () => {
+  it('are accepted in id_token_hint only from clients of the sector', async () => {
     const hints = { one: (await tokens('one')).id_token, public: (await tokens('public')).id_token }
     const answerTo = async (id: string, hint: string) => {
       const answer = await authorize(browser, request(id, { prompt: 'none', id_token_hint: hint }))
@@ -211,7 +211,7 @@ describe('subjects of pairwise clients', () => {
     }
   })
 
-  it('are those of the account where the zone does not have them', async () => {
+  it('are not used if they are disabled in the zone', async () => {
     const plain = await startServer({ config: { bootstrap, zone_config: { protocols: { pairwiseSubjects: false } } } })
     const there = await signedIn(plain)
     const code = (await authorize(there, request('one'))).location().searchParams.get('code') ?? ''
@@ -221,7 +221,7 @@ describe('subjects of pairwise clients', () => {
   })
 
   for (const mode of MODES) {
-    it(`are given to no client where the zone of ${mode} does not have them, unless it had them before`, async () => {
+    it(`are refused for new clients if they are disabled in the zone, in ${mode}`, async () => {
       const config = { bootstrap: { ...bootstrap, clients: [...bootstrap.clients, caller('root', 'clients.admin')] } }
       const plain = await startServer({
         mode,
@@ -241,8 +241,8 @@ describe('subjects of pairwise clients', () => {
   }
 })
 
-describe('the sector of a client', () => {
-  it('is the host of its list, or of its redirect URIs, or the client', () => {
+describe('Sector of a client', () => {
+  it('is the host of sector_identifier_uri or of the redirect URIs, or the client', () => {
     const clientId = 'c'
     assert.equal(sectorOf({ clientId, redirectUris: ['https://a.example:8443/x'] }), 'a.example:8443')
     const sectorIdentifierUri = 'https://b.example/list'
@@ -252,18 +252,21 @@ describe('the sector of a client', () => {
 
   const pairwise = { subjectType: 'pairwise' } as const
   const wrong = [
-    ['two hosts and no list', { ...pairwise, redirectUris: ['https://a.example/', 'https://b.example/'] }],
+    [
+      'several hosts without sector_identifier_uri',
+      { ...pairwise, redirectUris: ['https://a.example/', 'https://b.example/'] },
+    ],
     ['no host', { ...pairwise, redirectUris: ['com.example.app:/cb'] }],
-    // Other applications have the same there, and would share the subjects.
-    ['a path that looks like a host', { ...pairwise, redirectUris: ['com.example.app://callback'] }],
-    ['the user’s machine', { ...pairwise, redirectUris: ['http://127.0.0.1/cb'] }],
-    ['the user’s machine by name', { ...pairwise, redirectUris: ['http://localhost:3000/cb'] }],
-    ['a list without TLS', { redirectUris: [], sectorIdentifierUri: 'http://a.example/list' }],
-    ['a list that is not a URL', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
+    // Other applications may use the same, and would share subjects.
+    ['a custom scheme with a host', { ...pairwise, redirectUris: ['com.example.app://callback'] }],
+    ['a loopback address', { ...pairwise, redirectUris: ['http://127.0.0.1/cb'] }],
+    ['localhost', { ...pairwise, redirectUris: ['http://localhost:3000/cb'] }],
+    ['sector_identifier_uri without TLS', { redirectUris: [], sectorIdentifierUri: 'http://a.example/list' }],
+    ['a malformed sector_identifier_uri', { redirectUris: [], sectorIdentifierUri: 'https://[/list' }],
   ] as const
   for (const [name, members] of wrong) it(`is refused: ${name}`, () => assert.ok(sectorProblem(members)))
 
-  it('may be anything for a client of public subjects, and for one host', () => {
+  it('is not restricted for public subjects or a single host', () => {
     assert.equal(sectorProblem({ redirectUris: ['https://a.example/', 'https://b.example/'] }), undefined)
     assert.equal(sectorProblem({ ...pairwise, redirectUris: ['https://a.example/', 'https://a.example/x'] }), undefined)
   })

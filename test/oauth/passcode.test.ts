@@ -60,7 +60,7 @@ const bootstrap = {
 }
 const Z1 = 'z1.localhost:8080'
 
-/** A passcode as the user's browser gets it. */
+/** A passcode as the user's browser receives it. */
 async function passcodeOf(server: TestServer, password = 'koala', host?: string): Promise<string> {
   const browser = await signedIn(server, 'marissa', password, host)
   const answer = await browser.send('/passcode', { headers: { accept: 'application/json' } })
@@ -74,7 +74,7 @@ const redeem = (
   { form = {}, ...request }: Omit<TestRequest, 'form'> & { form?: Readonly<Record<string, string>> } = {},
 ): Promise<TestAnswer> => server.token({ grant_type: 'password', passcode, ...form }, { basic: APP, ...request })
 
-/** Another character that a code may have. */
+/** Another character of the alphabet of passcodes. */
 const next = (character: string): string => (character === '7' ? '8' : '7')
 
 const BASIC = 'Basic realm="SVC/client", error="unauthorized", error_description='
@@ -92,13 +92,13 @@ const GONE = {
 } as const
 
 for (const mode of MODES) {
-  describe(`grant_type=password with a passcode, ${mode}`, () => {
+  describe(`grant_type=password with a passcode in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
 
     // Covers POST /oauth/token grant_type=password passcode: passcode; rule: no `auth_time` and amr (uaa)
-    it('answers every token, without approval; in uaa they do not report when and how the user signed in', async () => {
+    it('returns all tokens without approval, in uaa without auth_time and amr', async () => {
       const answer = await redeem(server, await passcodeOf(server))
       const tokens = tokensOf(answer)
       const words = tokens.scope.split(' ').toSorted()
@@ -118,7 +118,7 @@ for (const mode of MODES) {
       assert.equal('auth_time' in (await verified(server, again.id_token)).payload, mode === 'standard')
     })
 
-    it('works with the credentials in the form, without a secret where the client has none, and narrowed', async () => {
+    it('supports credentials in the form, a client with an empty secret, scope and token_format', async () => {
       const inForm = await server.token({
         grant_type: 'password',
         passcode: await passcodeOf(server),
@@ -132,7 +132,7 @@ for (const mode of MODES) {
       assert.match(opaque.access_token, /^\w+$/)
     })
 
-    it('leaves the name and password beside a passcode unread, and an empty passcode beside them', async () => {
+    it('ignores user name and password, and an empty passcode with them', async () => {
       const others = { username: 'joel', password: 'wrong' }
       const tokens = tokensOf(await redeem(server, await passcodeOf(server), { form: others }))
       assert.equal((await verified(server, tokens.access_token)).payload['user_name'], 'marissa')
@@ -154,17 +154,17 @@ for (const mode of MODES) {
       ['application/jsonx', false],
     ]
     for (const [accept, uaa] of accepts) {
-      it(`is seen beside ${accept === undefined ? 'no Accept' : `Accept: ${accept}`}, or in uaa not (C5)`, async () => {
+      it(`is ${uaa ? 'accepted' : 'accepted in standard, and ignored in uaa,'} with ${accept === undefined ? 'no Accept' : `Accept: ${accept}`} (C5)`, async () => {
         const passcode = await passcodeOf(server)
         const headers: Record<string, string> = accept === undefined ? {} : { accept }
         const sending = () => redeem(server, passcode, { headers })
         if (mode === 'standard' || uaa) return void tokensOf(await sending())
         await refused(server, mode, sending, { want: '401 invalid_client', description: 'No username supplied' })
-        tokensOf(await redeem(server, passcode)) // and nothing was used up
+        tokensOf(await redeem(server, passcode)) // the passcode is still valid
       })
     }
 
-    it('works once', async () => {
+    it('is accepted once', async () => {
       const passcode = await passcodeOf(server)
       tokensOf(await redeem(server, passcode))
       for (const basic of [APP, AUTO]) await refused(server, mode, () => redeem(server, passcode, { basic }), INVALID)
@@ -181,7 +181,7 @@ for (const mode of MODES) {
       await refused(server, mode, () => redeem(server, old), INVALID)
     })
 
-    it('is void as soon as there is a new one', async () => {
+    it('is invalidated by a new one', async () => {
       const browser = await signedIn(server)
       const fetchOne = async (): Promise<string> =>
         (await browser.send('/passcode', { headers: { accept: 'application/json' } })).json<string>()
@@ -190,18 +190,18 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, second))
     })
 
-    const wrong = [
+    const invalid = [
       // Covers POST /oauth/token grant_type=password passcode: error: wrong, used or expired
-      { name: 'one that was never issued', passcode: 'a'.repeat(32) },
+      { name: 'an unknown passcode', passcode: 'a'.repeat(32) },
       { name: 'one character', passcode: 'x' },
-      { name: 'blanks', passcode: ' '.repeat(32) },
+      { name: 'spaces', passcode: ' '.repeat(32) },
       { name: 'SQL', passcode: "' or 1=1 --" },
-      { name: 'a lone half of a pair', passcode: '\ud800' },
-      { name: 'letters of another script', passcode: 'ж'.repeat(32) },
-      { name: 'sixty thousand characters', passcode: 'p'.repeat(60_000) },
-      { name: 'the digest of one', passcode: digest('x') },
+      { name: 'a lone surrogate', passcode: '\ud800' },
+      { name: 'non-Latin letters', passcode: 'ж'.repeat(32) },
+      { name: '60,000 characters', passcode: 'p'.repeat(60_000) },
+      { name: 'the digest of a passcode', passcode: digest('x') },
     ]
-    for (const { name, passcode } of wrong) {
+    for (const { name, passcode } of invalid) {
       it(`refuses ${name}`, async () => {
         await refused(server, mode, () => redeem(server, passcode), {
           ...INVALID,
@@ -210,9 +210,9 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a passcode that is cut, padded or another one', async () => {
+    it('refuses a truncated, padded or different passcode', async () => {
       const passcode = await passcodeOf(server)
-      // UAA: case and blanks count; in `standard` they do not, since users type it.
+      // UAA compares case and spaces; `standard` ignores them, because users type the code.
       const nearest =
         mode === 'uaa' ? [` ${passcode}`, passcode.replace(/[a-z]/i, other)] : [passcode.replace(/^./, next)]
       for (const near of [passcode.slice(1), `${passcode}a`, ...nearest]) {
@@ -222,12 +222,12 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=password passcode: error: empty
-    it('refuses an empty one (C11)', async () => {
+    it('refuses an empty passcode (C11)', async () => {
       const challenge = mode === 'uaa' ? `${BASIC}"Passcode information is missing."` : null
       await refused(server, mode, () => redeem(server, ''), { ...MISSING, challenge })
     })
 
-    it('refuses two of them, or reads the first (A3)', async () => {
+    it('refuses a repeated passcode, in uaa the first one counts (A3)', async () => {
       const passcode = await passcodeOf(server)
       const answer = await server.send('/oauth/token', {
         form: `grant_type=password&passcode=${passcode}&passcode=${'b'.repeat(32)}`,
@@ -237,7 +237,7 @@ for (const mode of MODES) {
       if (mode === 'standard') tokensOf(await redeem(server, passcode))
     })
 
-    it('accepts none from the query', async () => {
+    it('ignores a passcode in the query', async () => {
       const passcode = await passcodeOf(server)
       const query = { grant_type: 'password', passcode }
       assert.equal((await server.send('/oauth/token', { query, method: 'POST', form: '', basic: APP })).status, 406)
@@ -245,48 +245,48 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, passcode))
     })
 
-    const kept: readonly { name: string; request: Parameters<typeof redeem>[2]; status: number }[] = [
-      { name: 'a client that proved nothing', request: { basic: ['app', 'wrong'] }, status: 401 },
+    const notConsumed: readonly { name: string; request: Parameters<typeof redeem>[2]; status: number }[] = [
+      { name: 'a client that fails to authenticate', request: { basic: ['app', 'wrong'] }, status: 401 },
       { name: 'a client without the grant', request: { basic: SERVICE }, status: 400 },
-      { name: 'an invalid format', request: { form: { token_format: 'x' } }, status: 400 },
+      { name: 'an invalid token_format', request: { form: { token_format: 'x' } }, status: 400 },
     ]
-    for (const { name, request, status } of kept) {
-      it(`is not used up by ${name}`, async () => {
+    for (const { name, request, status } of notConsumed) {
+      it(`is not consumed by ${name}`, async () => {
         const passcode = await passcodeOf(server)
         assert.equal((await redeem(server, passcode, request)).status, status)
         tokensOf(await redeem(server, passcode))
       })
     }
 
-    const spent = [
+    const consumed = [
       {
-        name: 'a client that bars the provider',
+        name: 'a client that does not allow the provider',
         request: { basic: ['foreign', 'secret'] as const },
         want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
         description: "Client is not authorized for specified user's identity provider.",
       },
       {
-        name: 'a client whose required group the user lacks',
+        name: 'a user without a required group',
         request: { basic: ['strict', 'secret'] as const },
         want: '400 invalid_scope',
         description: "User does not meet the client's required group criteria.",
       },
       {
-        name: 'a scope that the client has not',
+        name: 'a scope outside the client',
         request: { form: { scope: 'jobs.run' } },
         want: '400 invalid_scope',
         description: 'jobs.run is invalid. Please use a valid scope name in the request',
       },
     ] as const
-    for (const { name, request, ...refusal } of spent) {
-      it(`refuses ${name}, and the passcode is used up`, async () => {
+    for (const { name, request, ...refusal } of consumed) {
+      it(`refuses ${name}, and consumes the passcode`, async () => {
         const passcode = await passcodeOf(server)
         await refused(server, mode, () => redeem(server, passcode, request), refusal)
         await refused(server, mode, () => redeem(server, passcode), INVALID)
       })
     }
 
-    it('is invalid in another zone, and those of other zones are invalid here', async () => {
+    it('is invalid in another zone', async () => {
       const ours = await passcodeOf(server)
       await refused(server, mode, () => redeem(server, ours, { host: Z1 }), INVALID)
       const theirs = await passcodeOf(server, 'z1-koala', Z1)
@@ -295,14 +295,14 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, theirs, { host: Z1 }))
     })
 
-    it('accepts a user of a provider that does not vouch for addresses', async () => {
+    it('is accepted for an unverified user of a provider', async () => {
       const user = await server.store.users.findByName('svc', 'corp', 'federated')
       assert.ok(user && !user.verified)
       const tokens = tokensOf(await redeem(server, await issuedTo(user)))
       assert.equal((await verified(server, tokens.access_token)).payload['user_id'], user.id)
     })
 
-    /** One that a session of the user would have. */
+    /** A passcode as a session of the user would issue it. */
     async function issuedTo({ id: userId, passwordRevision }: Pick<User, 'id'> & Partial<User>): Promise<string> {
       const zoneId = 'svc'
       const value = newPasscode(createRandom(), behaviourOf(mode))
@@ -330,14 +330,14 @@ for (const mode of MODES) {
     const changes = [
       { name: 'was deactivated', change: { active: false }, back: { active: true }, ...GONE },
       {
-        name: 'is no longer verified',
+        name: 'became unverified',
         change: { verified: false },
         back: { verified: true },
         want: { standard: '400 invalid_grant', uaa: '403 access_denied' },
         description: 'Account not verified',
       },
       {
-        name: 'has to change the password',
+        name: 'has a pending password change',
         change: { passwordChangeRequired: true },
         back: { passwordChangeRequired: false },
         want: { standard: '400 invalid_grant', uaa: '401 unauthorized' },
@@ -345,7 +345,7 @@ for (const mode of MODES) {
       },
     ] as const
     for (const { name, change, back, ...refusal } of changes) {
-      it(`refuses a user who ${name} meanwhile`, async () => {
+      it(`refuses a user who ${name}`, async () => {
         const passcode = await passcodeOf(server)
         await changeUser(server, 'marissa', change)
         await refused(server, mode, () => redeem(server, passcode), refusal)
@@ -354,15 +354,15 @@ for (const mode of MODES) {
       })
     }
 
-    it('does not outlive a change of the password, as the session does not', async () => {
+    it('is invalidated by a password change', async () => {
       const passcode = await passcodeOf(server)
-      server.clock.advance(-60) // set back: by the time of the change alone the code would look newer
+      server.clock.advance(-60) // set back, so that the change seems older than the code
       await changeUser(server, 'marissa', { passwordRevision: 'next', passwordChangedAt: server.clock.now() })
       await refused(server, mode, () => redeem(server, passcode), INVALID)
       tokensOf(await redeem(server, await passcodeOf(server)))
     })
 
-    it('is recorded in the audit trail, but never its value', async () => {
+    it('is recorded in the audit trail without its value', async () => {
       const passcode = await passcodeOf(server)
       const { id } = await userNamed(server, 'marissa')
       const from = server.events.length
@@ -379,7 +379,7 @@ for (const mode of MODES) {
       assert.ok(!JSON.stringify(server.events).includes(passcode))
     })
 
-    it('gets 429 after a hundred wrong ones of a client, which uses up nothing, and works a minute later', async () => {
+    it('answers 429 after 100 wrong passcodes of a client, without consuming the right one', async () => {
       const passcode = await passcodeOf(server)
       server.clock.advance(60)
       for (let index = 0; index < 100; index += 1) await redeem(server, 'wrong')
@@ -392,12 +392,12 @@ for (const mode of MODES) {
       tokensOf(await redeem(server, passcode))
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }
 
-describe('a passcode where the token endpoint takes GET (C5)', () => {
-  it('is refused there too, and not consumed', async () => {
+describe('Passcode with GET /oauth/token enabled (C5)', () => {
+  it('is refused without being consumed', async () => {
     const config = { bootstrap, jwt: { token: { queryString: { enabled: true } } } }
     const server = await startServer({ mode: 'uaa', config })
     try {
@@ -419,12 +419,12 @@ const other = (letter: string): string =>
   letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a passcode on ${kind}`, () => {
+  describe(`Passcode on ${kind}`, () => {
     let database: TestDatabase
     before(async () => (database = await freshDatabase(kind)))
     after(() => database.drop())
 
-    it('is redeemed once by twenty requests at the same moment, to two servers', async () => {
+    it('is accepted once by 20 concurrent requests to two servers', async () => {
       const first = await startServer({ database: database.url })
       const second = await startServer({ database: database.url, clock: first.clock })
       try {
@@ -444,7 +444,7 @@ for (const kind of DATABASE_KINDS) {
     })
   })
 
-  it(`is redeemed once by requests to two processes, on ${kind}`, async () => {
+  it(`is accepted once by requests to two processes on ${kind}`, async () => {
     const database = await freshDatabase(kind)
     const config = { database: database.url, master_key: '07'.repeat(32), bootstrap: defaultBootstrap }
     const processes = [await serve({ config }), await serve({ config })]

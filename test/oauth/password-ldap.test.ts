@@ -1,4 +1,4 @@
-// The password grant with users of a directory: a real one, OpenLDAP's slapd.
+// The password grant with users of an LDAP directory, with OpenLDAP's slapd.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -18,12 +18,12 @@ after(() => slapd.stop())
 
 /** The claims of the access token. */
 const claimsOf = (answer: TestAnswer): Record<string, unknown> => decodeJwt({ ...tokensOf(answer) }.access_token)
-const told = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
+const outcomeOf = (answer: TestAnswer): string => `${answer.status} ${String(answer.json()['error'])}`
 
 for (const mode of MODES) {
   const REFUSED = mode === 'standard' ? '400 invalid_grant' : '401 unauthorized'
 
-  describe(`the password grant with a directory, in ${mode}`, () => {
+  describe(`grant_type=password with an LDAP directory in ${mode}`, () => {
     let api: LdapServer
     const configure = (config: LdapConfig) => api.configure({ ...SEARCH, baseUrl: slapd.url, ...config })
     before(async () => {
@@ -36,7 +36,7 @@ for (const mode of MODES) {
 
     // Covers configuration file: bootstrap.identity_providers[]: type ldap
     // Covers POST /oauth/token grant_type=password: `login_hint` with another origin
-    it('signs in a user of the directory, and creates the account', async () => {
+    it('authenticates a user of the directory, and creates the account', async () => {
       const answer = await api.grant('marissa', { scope: 'openid' })
       const user = await api.account('marissa')
       const claims = claimsOf(answer)
@@ -52,7 +52,7 @@ for (const mode of MODES) {
     })
 
     // Covers ldap sign-in: error: wrong password
-    it('refuses a wrong password, an empty one and an unknown name with the same words', async () => {
+    it('answers a wrong password, an empty one and an unknown user identically', async () => {
       const answers = [
         await api.grant('marissa', { password: 'x' }),
         await api.grant('marissa', { password: ' ' }),
@@ -61,26 +61,30 @@ for (const mode of MODES) {
         await api.grant('marissa)(cn=*'),
       ]
       for (const answer of answers) {
-        assert.equal(told(answer), REFUSED)
+        assert.equal(outcomeOf(answer), REFUSED)
         assert.equal(answer.json()['error_description'], 'Bad credentials')
       }
       assert.equal((await api.grant('marissa', { password: '' })).status, answers[0]?.status)
       const failed = api.server.events.filter(({ type }) => type === 'IdentityProviderAuthenticationFailure')
-      assert.equal(failed.length, 5, 'an empty one is not even sent')
+      assert.equal(failed.length, 5, 'an empty password is not sent')
       assert.ok(failed.every(({ origin, principal }) => origin === 'ldap' && principal !== 'marissa'))
     })
 
-    it('refuses users who owe a second factor, which the password of a directory is not', async () => {
+    it('answers mfa_required if the policy requires a second factor', async () => {
       const { server } = api
       await api.grant('marissa')
       const { id, lastLogonAt } = (await api.account('marissa')) ?? assert.fail()
       server.clock.advance(10)
       await server.store.events.recordFailure('svc', id, server.clock.now())
       await setPolicy(server, { requirement: 'required' })
-      assert.equal(told(await api.grant('marissa')), '400 mfa_required')
-      assert.equal(told(await api.grant('marissa', { password: 'x' })), REFUSED)
+      assert.equal(outcomeOf(await api.grant('marissa')), '400 mfa_required')
+      assert.equal(outcomeOf(await api.grant('marissa', { password: 'x' })), REFUSED)
       assert.deepEqual((await api.account('marissa'))?.lastLogonAt, lastLogonAt)
-      assert.equal((await server.store.events.failures('svc', id, new Date(0))).length, 1, 'guesses are not forgotten')
+      assert.equal(
+        (await server.store.events.failures('svc', id, new Date(0))).length,
+        1,
+        'failed sign-ins are not reset',
+      )
       await setPolicy(server, { requirement: 'required', origins: ['svc'] })
       tokensOf(await api.grant('marissa'))
       await setPolicy(server, { requirement: 'off' })
@@ -88,19 +92,19 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=password: rule: internal then LDAP
     // Covers provider selection password: internal then LDAP
-    it('asks the internal accounts first and the directory about names that they do not know', async () => {
+    it('checks internal accounts first, then the directory', async () => {
       const noHint = (userName: string, password = PASSWORD) => api.grant(userName, { login_hint: '', password })
       assert.equal(claimsOf(await noHint('loner'))['origin'], 'ldap')
       assert.equal(claimsOf(await noHint('joel', 'wombat'))['origin'], 'svc')
       assert.equal(claimsOf(await noHint('marissa', 'koala'))['origin'], 'svc')
-      // The password of the directory, and an internal account with the same name.
+      // The directory has another password for the user name of an internal account.
       const both = await noHint('marissa')
       if (mode === 'uaa') assert.equal(claimsOf(both)['origin'], 'ldap')
-      else assert.equal(told(both), REFUSED)
-      assert.equal(told(await noHint('nobody')), REFUSED)
+      else assert.equal(outcomeOf(both), REFUSED)
+      assert.equal(outcomeOf(await noHint('nobody')), REFUSED)
     })
 
-    it('asks the directory alone where internal accounts are disabled', async () => {
+    it('checks only the directory if internal accounts are disabled', async () => {
       const { server } = api
       const internal = await server.store.providers.findByOrigin('svc', 'svc')
       assert.ok(internal)
@@ -111,11 +115,11 @@ for (const mode of MODES) {
       ]
       await server.store.providers.update('svc', internal)
       assert.equal(answers[0]?.status, 200)
-      assert.equal(answers[1] && told(answers[1]), REFUSED)
+      assert.equal(answers[1] && outcomeOf(answers[1]), REFUSED)
     })
 
     // Covers provider selection password: default provider; one candidate
-    it('asks only the providers that the client allows, and the default of the zone alone', async () => {
+    it('uses only providers that the client allows, and the default provider of the zone', async () => {
       const { server } = api
       const ask = (client: string, form: Readonly<Record<string, string>>) =>
         server.token(
@@ -124,7 +128,7 @@ for (const mode of MODES) {
         )
       const mine = await ask('only-ldap', {})
       assert.equal(claimsOf(mine)['origin'], 'ldap')
-      assert.equal(told(await ask('only-ldap', { username: 'joel', password: 'wombat' })), REFUSED)
+      assert.equal(outcomeOf(await ask('only-ldap', { username: 'joel', password: 'wombat' })), REFUSED)
       assert.notEqual((await ask('only-svc', {})).status, 200)
       const barred = await ask('only-svc', { login_hint: LDAP_HINT })
       assert.equal(
@@ -140,8 +144,8 @@ for (const mode of MODES) {
       ]
       await server.store.zones.update(zone)
       assert.equal(answers[0]?.status, 200)
-      assert.equal(answers[1] && told(answers[1]), REFUSED)
-      // A refresh token of a user whose provider was disabled is of no use.
+      assert.equal(answers[1] && outcomeOf(answers[1]), REFUSED)
+      // Refreshing is refused while the provider is disabled.
       const refresh = { grant_type: 'refresh_token', refresh_token: tokensOf(mine).refresh_token ?? '' }
       const provider = await server.store.providers.findByOrigin('svc', 'ldap')
       assert.ok(provider)
@@ -153,15 +157,15 @@ for (const mode of MODES) {
       assert.match(String(unusable.json()['error_description']), /does not match an active Identity Provider/)
     })
 
-    describe('a user', () => {
-      it('is one however the name is typed', async () => {
+    describe('User', () => {
+      it('has one account regardless of case and spaces of the name', async () => {
         const ids = []
         for (const name of ['loner', 'LONER', ' loner', 'Loner ']) ids.push(claimsOf(await api.grant(name))['user_id'])
         assert.deepEqual(new Set(ids).size, 1)
         assert.equal((await api.account('loner'))?.userName, 'loner')
       })
 
-      it('keeps the account when the entry is moved and renamed, and leaves nothing to the next one of the name', async () => {
+      it('keeps the account if the entry is renamed; a new entry of that name is another account', async () => {
         const config = { userSearchBase: SUFFIX }
         await configure(config)
         const dn = dnOf('back\\slash')
@@ -181,16 +185,16 @@ for (const mode of MODES) {
         await configure({})
       })
 
-      it('gets one account by first sign-ins at once, and none back that was deactivated', async () => {
+      it('gets one account on concurrent first sign-ins, and is refused if deactivated', async () => {
         const answers = await Promise.all(Array.from({ length: 6 }, () => api.grant('less<more>')))
         assert.equal(new Set(answers.map(answer => claimsOf(answer)['user_id'])).size, 1)
         const user = await api.account('less<more>')
         assert.ok(user)
         await api.server.store.users.update('svc', { ...user, active: false })
-        assert.equal(told(await api.grant('less<more>')), REFUSED)
+        assert.equal(outcomeOf(await api.grant('less<more>')), REFUSED)
       })
 
-      it('of the same name in another part of the directory is another', async () => {
+      it('with the same name in another subtree has another account', async () => {
         await changing(slapd, client =>
           client.add(`cn=loner,${GROUPS}`, {
             objectClass: 'inetOrgPerson',
@@ -212,12 +216,12 @@ for (const mode of MODES) {
       })
     })
 
-    describe('an account that must be there', () => {
+    describe('Account with addShadowUserOnLogin disabled', () => {
       // Covers ldap sign-in: error: shadow creation barred
-      it('is shown to every user without one', async () => {
+      it('must exist', async () => {
         await configure({ addShadowUserOnLogin: false })
         const answer = await api.grant('semi;colon')
-        assert.equal(told(answer), REFUSED)
+        assert.equal(outcomeOf(answer), REFUSED)
         assert.equal(
           answer.json()['error_description'],
           'The user account must be pre-created. Please contact your system administrator.',
@@ -225,7 +229,7 @@ for (const mode of MODES) {
         assert.equal((await api.grant('semi;colon', { password: 'x' })).json()['error_description'], 'Bad credentials')
       })
 
-      it('is found by the login name, regardless of its case', async () => {
+      it('is found by user name, case-insensitively', async () => {
         const { access_token: bearer } = tokensOf(
           await api.server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] }),
         )
@@ -235,32 +239,39 @@ for (const mode of MODES) {
           emails: [{ value: 'xy@example.org' }],
           name: {},
         })
-        const made = await api.server.send('/Users', { bearer, body, headers: { 'content-type': 'application/json' } })
-        assert.equal(made.status, 201, made.text)
-        assert.equal(claimsOf(await api.grant('x=y'))['user_id'], made.json()['id'])
+        const created = await api.server.send('/Users', {
+          bearer,
+          body,
+          headers: { 'content-type': 'application/json' },
+        })
+        assert.equal(created.status, 201, created.text)
+        assert.equal(claimsOf(await api.grant('x=y'))['user_id'], created.json()['id'])
         await configure({})
       })
     })
 
-    describe('groups, roles and attributes', () => {
+    describe('Groups, roles and attributes', () => {
       const wide = { ...AS_SCOPES, externalGroupsWhitelist: ['*'] }
       const info = async (answer: TestAnswer) =>
         (await api.server.send('/userinfo', { bearer: tokensOf(answer).access_token })).json()
 
       // Covers ldap sign-in: groups none; groups as scopes
-      it('as scopes are those that the groups name, with nesting', async () => {
+      it('groups are granted as scopes, including nested ones', async () => {
         await configure(wide)
         const scope = String(claimsOf(await api.grant('marissa'))['scope'])
         assert.ok(scope.includes('cloud.read') && scope.includes('cloud.write'), scope)
         await configure({ ...wide, maxGroupSearchDepth: 1 })
-        assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.write'), 'synchronised')
+        assert.ok(
+          !String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.write'),
+          'groups are synchronized',
+        )
         await configure({})
         assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'), 'without groups')
       })
 
       // Covers ldap config: autoAddGroups
-      it('that the zone lacks are created only where the record says so', async () => {
-        const isThere = async () => (await api.server.store.groups.findByNames('svc', ['new.one'])).length > 0
+      it('groups are created only with autoAddGroups', async () => {
+        const exists = async () => (await api.server.store.groups.findByNames('svc', ['new.one'])).length > 0
         await changing(slapd, client =>
           client.add(`cn=new,${GROUPS}`, {
             objectClass: 'groupOfNames',
@@ -271,16 +282,16 @@ for (const mode of MODES) {
         )
         await configure({ ...wide, autoAddGroups: false })
         await api.grant('marissa')
-        assert.equal(await isThere(), false)
+        assert.equal(await exists(), false)
         await configure(wide)
         await api.grant('marissa')
-        assert.equal(await isThere(), true)
+        assert.equal(await exists(), true)
         await changing(slapd, client => client.del(`cn=new,${GROUPS}`))
         await configure({})
       })
 
       // Covers ldap sign-in: groups mapped to scopes
-      it('mapped are those that the DN is mapped to', async () => {
+      it('groups are mapped to scopes by external group mappings', async () => {
         await configure({ ...wide, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml' })
         assert.ok(!String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'))
         const [group] = await api.server.store.groups.findByNames('svc', ['cloud.read'])
@@ -288,23 +299,23 @@ for (const mode of MODES) {
           await api.server.token({ grant_type: 'client_credentials' }, { basic: ['admin', 'admin-secret'] }),
         )
         const body = JSON.stringify({ groupId: group?.id, externalGroup: `CN=Staff,${GROUPS}`, origin: 'ldap' })
-        const made = await api.server.send('/Groups/External', {
+        const created = await api.server.send('/Groups/External', {
           bearer,
           body,
           headers: { 'content-type': 'application/json' },
         })
-        assert.equal(made.status, 201, made.text)
+        assert.equal(created.status, 201, created.text)
         assert.ok(String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'))
         await configure({ ...wide, ldapGroupFile: 'ldap/ldap-groups-map-to-scopes.xml', groupSearchBase: 'memberOf' })
         assert.ok(
           !String(claimsOf(await api.grant('marissa'))['scope']).includes('cloud.read'),
-          'memberOf has no nesting',
+          'memberOf does not include nested groups',
         )
         await configure({})
       })
 
       // Partly covers external groups: roles by whitelist; whitelist semantics per source
-      it('roles are the names that the whitelist lets through: none without one', async () => {
+      it('roles are the groups in externalGroupsWhitelist', async () => {
         const rolesWith = async (externalGroupsWhitelist: readonly string[]) => {
           await configure({ ...wide, externalGroupsWhitelist })
           await api.grant('marissa')
@@ -317,7 +328,7 @@ for (const mode of MODES) {
       })
 
       // Covers attributeMappings: first_name
-      it('attributes are those that are mapped, with their values, and kept only where they are to be', async () => {
+      it('attributes are mapped, and stored unless storeCustomAttributes is false', async () => {
         const attributeMappings = {
           'user.attribute.phones': 'telephoneNumber',
           'user.attribute.none': 'title',
@@ -345,7 +356,7 @@ for (const mode of MODES) {
       })
 
       // Covers ldap config: mailAttributeName; mailSubstitute; mailSubstituteOverridesLdap
-      it('an address is verified where the directory says so, and substituted where the record says so', async () => {
+      it('email is verified by attribute mapping, and substituted by mailSubstitute', async () => {
         await changing(slapd, async client => {
           const { Attribute, Change } = await import('ldapts')
           const modification = new Attribute({ type: 'title', values: ['TRUE'] })
@@ -373,7 +384,7 @@ for (const mode of MODES) {
     })
 
     // Covers ldap sign-in: error: unreachable
-    it('refuses every user while the directory is unreachable, with the reason in the log only', async () => {
+    it('refuses users while the directory is unavailable, and logs the reason', async () => {
       const cases: readonly (readonly [LdapConfig, RegExp])[] = [
         [{ baseUrl: 'ldap://localhost:1' }, /localhost:1: cannot be reached/],
         [{ baseUrl: 'nonsense' }, /baseUrl must be/],
@@ -385,7 +396,7 @@ for (const mode of MODES) {
       for (const [config, reason] of cases) {
         await configure(config)
         const answer = await api.grant('marissa')
-        assert.equal(told(answer), REFUSED)
+        assert.equal(outcomeOf(answer), REFUSED)
         assert.equal(answer.json()['error_description'], 'Bad credentials')
         assert.match(api.server.refusals.at(-1) ?? '', reason)
         assert.ok(!JSON.stringify(api.server.refusals).includes(PASSWORD))

@@ -1,4 +1,4 @@
-// The password grant with users of an OpenID Connect provider, which gets their passwords.
+// The password grant with users of an OpenID Connect provider, which receives their passwords.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -15,7 +15,7 @@ const hint = (origin: string): string => JSON.stringify({ origin })
 
 type Config = Readonly<Record<string, unknown>>
 
-/** What the records have beside what `recordsAt` gives to all. */
+/** Settings of the records besides those of `recordsAt`. */
 const CONFIGS: readonly (readonly [string, Config])[] = [
   ['corp', {}],
   [
@@ -42,7 +42,7 @@ const recordsAt = (upstream: Upstream) =>
   )
 
 for (const mode of MODES) {
-  describe(`the password grant with a provider elsewhere, in ${mode}`, () => {
+  describe(`grant_type=password with an OpenID Connect provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let server: TestServer
@@ -109,7 +109,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=password: rule: OIDC provider with the password grant
     // Covers password grant through an OIDC provider: username and password
-    it('sends name and password to the provider, and signs in the subject of its ID token', async () => {
+    it('sends user name and password to the provider, and authenticates the sub of its ID token', async () => {
       const answer = await ask({ pin: '1234' })
       assert.equal(answer.status, 200, answer.text)
       const [request, second] = upstream.requests
@@ -132,7 +132,7 @@ for (const mode of MODES) {
 
     // Covers oidc and oauth provider config: setForwardHeader
     // Covers password grant through an OIDC provider: prompts; X-Forwarded-For
-    it('adds the fields that the provider prompts for, its scopes, and the caller’s address where it is wanted', async () => {
+    it("sends prompted fields, scopes, and with setForwardHeader the caller's address", async () => {
       assert.equal((await ask({ login_hint: hint('more'), pin: '1234', scope: 'openid' })).status, 200)
       const [request] = upstream.requests
       const { pin, scope, client_secret: secret, ...rest } = Object.fromEntries(request?.form ?? [])
@@ -141,24 +141,24 @@ for (const mode of MODES) {
       assert.equal(request?.headers['x-forwarded-for'], '127.0.0.1')
     })
 
-    it('says only its name there where it has no secret', async () => {
+    it('sends client_id without a secret', async () => {
       assert.equal((await ask({ login_hint: hint('bare') })).status, 200)
       assert.equal(upstream.requests[0]?.form.get('client_id'), RELYING_PARTY)
       assert.equal(upstream.requests[0]?.headers.authorization, undefined)
     })
 
-    it('needs no hint from a client that allows no other provider', async () => {
+    it('needs no login_hint if the client allows only that provider', async () => {
       const form = { grant_type: 'password', username: 'pat', password: 'x' }
       assert.equal((await server.token(form, { basic: ['corp-only', 'x'] })).status, 200)
     })
 
-    it('asks the accounts kept here where nothing names another provider', async () => {
+    it('uses internal accounts without a hint', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       assert.equal((await server.token(form, { basic: APP })).status, 200)
       assert.equal(upstream.requests.length, 0)
     })
 
-    it('asks the default provider of the zone without a hint', async () => {
+    it('uses the default provider of the zone without a hint', async () => {
       const form = { grant_type: 'password', username: 'pat', password: 'x' }
       const answer = await server.token(form, { basic: ['app', 'x'], host: 'z1.localhost:8080' })
       assert.equal(answer.status, 200, answer.text)
@@ -168,13 +168,13 @@ for (const mode of MODES) {
     const choices: readonly { name: string; client: string; form: Readonly<Record<string, string>>; want: RegExp }[] = [
       // Covers provider selection password: hint
       {
-        name: 'a hint of an origin that does not exist',
+        name: 'a hint of an unknown origin',
         client: 'corp-only',
         form: { login_hint: hint('nowhere') },
         want: /^The origin provided in the login_hint does not match an active Identity Provider, that supports password grant\.$/,
       },
       {
-        name: 'a hint of a provider without the grant',
+        name: 'a hint of a provider without the password grant',
         client: 'none',
         form: { login_hint: hint('no') },
         want: /^The origin provided in the login_hint does not match/,
@@ -188,20 +188,20 @@ for (const mode of MODES) {
       // Covers POST /oauth/token grant_type=password: error: several providers left
       // Covers provider selection password: several OIDC providers
       {
-        name: 'several providers and no hint',
+        name: 'several providers without a hint',
         client: 'several',
         form: {},
         want: /^The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use\.$/,
       },
       {
-        name: 'no provider with the grant',
+        name: 'no provider with the password grant',
         client: 'none',
         form: {},
         want: /^The client is not authorized for any identity provider that supports password grant\.$/,
       },
     ]
     for (const { name, client, form, want } of choices) {
-      it(`sends no password to the provider at ${name}`, async () => {
+      it(`sends no password to the provider for ${name}`, async () => {
         const answer = await server.token(
           { grant_type: 'password', username: 'pat', password: 'x', ...form },
           { basic: [client, 'x'] },
@@ -212,7 +212,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('accepts a hint that is encoded as URLs are', async () => {
+    it('accepts a percent-encoded hint', async () => {
       const form = {
         grant_type: 'password',
         username: 'pat',
@@ -234,7 +234,7 @@ for (const mode of MODES) {
     }
 
     // Covers password grant through an OIDC provider: error: configuration
-    it('refuses where the record does not say who this server is there, and sends nothing', async () => {
+    it('refuses a provider record without relyingPartyId, and sends nothing', async () => {
       const provider = await server.store.providers.findByOrigin('svc', 'corp')
       assert.ok(provider)
       await server.store.providers.update('svc', {
@@ -249,7 +249,7 @@ for (const mode of MODES) {
     })
 
     // Covers oidc and oauth provider config: passwordGrantEnabled
-    it('refuses a provider that does not take passwords, or is barred, and sends it no request', async () => {
+    it('refuses a provider without passwordGrantEnabled or not allowed for the client, and sends nothing', async () => {
       const unusable = mode === 'standard' ? '400 invalid_request' : '401 unauthorized'
       for (const origin of ['no', 'nowhere']) assert.equal(reported(await ask({ login_hint: hint(origin) })), unusable)
       const barred = await ask({ login_hint: hint('more') }, ['corp-only', 'x'])
@@ -258,13 +258,13 @@ for (const mode of MODES) {
     })
 
     for (const userName of ['pat\0', 'pat\r\n', 'pat\x1b', 'pat\x7f', 'pat\x85']) {
-      it(`sends the provider no name with ${JSON.stringify(userName.slice(3))}`, async () => {
+      it(`sends no user name with ${JSON.stringify(userName.slice(3))} to the provider`, async () => {
         assert.ok((await ask({ username: userName })).status >= 400)
         assert.equal(upstream.requests.length, 0)
       })
     }
 
-    it('never takes the form of the sign-in page there', async () => {
+    it('ignores the sign-in form', async () => {
       const browser = server.browser()
       await browser.send('/login')
       const form = {
@@ -278,46 +278,46 @@ for (const mode of MODES) {
       assert.equal(upstream.requests.length, 0)
     })
 
-    const answers: readonly { name: string; tell: () => Promise<TokenAnswer>; description: RegExp }[] = [
+    const answers: readonly { name: string; respond: () => Promise<TokenAnswer>; description: RegExp }[] = [
       // Covers POST /oauth/token grant_type=password: error: OIDC provider refused
       // Covers password grant through an OIDC provider: error: upstream refusal
       {
-        name: 'says no, in words of its own',
-        tell: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>p&ss =</b>' } }),
+        name: 'answers invalid_grant with its own description',
+        respond: async () => ({ status: 400, body: { error: 'invalid_grant', error_description: '<b>p&ss =</b>' } }),
         description: /^Bad credentials$/,
       },
-      { name: 'breaks', tell: async () => ({ status: 503, body: {} }), description: /could not be contacted/ },
+      { name: 'answers 503', respond: async () => ({ status: 503, body: {} }), description: /could not be contacted/ },
       {
-        name: 'hangs up',
-        tell: async () => response => void response.destroy(),
+        name: 'closes the connection',
+        respond: async () => response => void response.destroy(),
         description: /could not be contacted/,
       },
       {
-        name: 'leads elsewhere',
-        tell: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
+        name: 'redirects',
+        respond: async () => response => void response.writeHead(307, { location: `${upstream.url}/token` }).end(),
         description: /could not be contacted/,
       },
       // Covers password grant through an OIDC provider: error: no `id_token`
       {
-        name: 'gives no ID token',
-        tell: async () => ({ body: { access_token: 'x' } }),
+        name: 'returns no ID token',
+        respond: async () => ({ body: { access_token: 'x' } }),
         description: /^Could not obtain id_token/,
       },
-      { name: 'says no JSON', tell: async () => ({ body: '<html>' }), description: /^Could not obtain id_token/ },
-      { name: 'names another issuer', tell: () => upstream.usual({ iss: CORP }), description: /^Invalid issuer/ },
-      { name: 'names another audience', tell: () => upstream.usual({ aud: 'other' }), description: /audience/ },
-      { name: 'names another party', tell: () => upstream.usual({ azp: 'other' }), description: /another party/ },
-      { name: 'gives an expired token', tell: () => upstream.usual({ exp: 1 }), description: /^Token expired/ },
-      { name: 'does not say who it is', tell: () => upstream.usual({ sub: 7 }), description: /username/ },
+      { name: 'returns no JSON', respond: async () => ({ body: '<html>' }), description: /^Could not obtain id_token/ },
+      { name: 'returns another issuer', respond: () => upstream.usual({ iss: CORP }), description: /^Invalid issuer/ },
+      { name: 'returns another audience', respond: () => upstream.usual({ aud: 'other' }), description: /audience/ },
+      { name: 'returns another azp', respond: () => upstream.usual({ azp: 'other' }), description: /another party/ },
+      { name: 'returns an expired token', respond: () => upstream.usual({ exp: 1 }), description: /^Token expired/ },
+      { name: 'returns no valid sub', respond: () => upstream.usual({ sub: 7 }), description: /username/ },
       {
-        name: 'signs with a key that is not its own',
-        tell: () => upstream.usual({}, { kid: 'another' }),
+        name: 'signs with an unknown key',
+        respond: () => upstream.usual({}, { kid: 'another' }),
         description: /^Could not verify token signature/,
       },
     ]
-    for (const { name, tell, description } of answers) {
-      it(`refuses a user whose provider ${name}`, async () => {
-        upstream.answer = tell
+    for (const { name, respond, description } of answers) {
+      it(`refuses a user if the provider ${name}`, async () => {
+        upstream.answer = respond
         const answer = await ask()
         assert.equal(reported(answer), REFUSED, answer.text)
         assert.match(String(answer.json()['error_description']), description)
@@ -326,7 +326,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a user whose account must be pre-created', async () => {
+    it('refuses a user without an account if the provider creates none', async () => {
       const answer = await ask({ login_hint: hint('closed') })
       assert.equal(reported(answer), REFUSED)
       assert.match(String(answer.json()['error_description']), /must be pre-created/)

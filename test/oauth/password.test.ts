@@ -27,7 +27,7 @@ const bootstrap = {
   ],
   users: [
     ...defaultBootstrap.users,
-    { userName: 'stranger', password: 'secret', emails: [{ value: 'stranger@example.org' }], verified: false },
+    { userName: 'unverified', password: 'secret', emails: [{ value: 'unverified@example.org' }], verified: false },
     { userName: 'gone', password: 'secret', emails: [{ value: 'gone@example.org' }], active: false },
     { userName: 'late', password: 'secret', emails: [{ value: 'late@example.org' }] },
   ],
@@ -39,13 +39,17 @@ const GRANT = { grant_type: 'password', username: 'marissa', password: 'koala' }
 const accepted: readonly { readonly name: string; readonly form: Form; readonly basic?: readonly [string, string] }[] =
   [
     // Covers POST /oauth/token grant_type=password: username
-    { name: 'a user name in any case', form: { username: 'MARISSA' } },
+    { name: 'a user name in another case', form: { username: 'MARISSA' } },
     // Covers POST /oauth/token grant_type=password: `login_hint` with the internal origin
-    { name: 'the origin of the internal accounts as a hint', form: { login_hint: '{"origin":"svc"}' } },
-    { name: 'a hint that is encoded once more', form: { login_hint: '%7B%22origin%22%3A%22svc%22%7D' } },
+    { name: 'login_hint with the internal origin', form: { login_hint: '{"origin":"svc"}' } },
+    { name: 'a percent-encoded login_hint', form: { login_hint: '%7B%22origin%22%3A%22svc%22%7D' } },
     // Covers POST /oauth/token grant_type=password: rule: allowedproviders
-    { name: 'a client that allows the internal accounts', form: { scope: 'openid' }, basic: ['own', 'secret'] },
-    { name: 'that origin as a hint too', form: { login_hint: '{"origin":"svc"}' }, basic: ['own', 'secret'] },
+    { name: 'a client that allows internal accounts', form: { scope: 'openid' }, basic: ['own', 'secret'] },
+    {
+      name: 'login_hint with the internal origin of such a client',
+      form: { login_hint: '{"origin":"svc"}' },
+      basic: ['own', 'secret'],
+    },
   ]
 
 interface Rejected extends Refusal {
@@ -70,10 +74,10 @@ const rejected: readonly Rejected[] = [
   // Covers POST /oauth/token grant_type=password: error: wrong user or password
   { name: 'an unknown user', form: { username: 'nobody' }, ...badCredentials },
   // Covers account state: inactive is unknown
-  { name: 'an account that was deactivated', form: { username: 'gone', password: 'secret' }, ...badCredentials },
-  { name: 'a wrong password of an account that is not verified', form: { username: 'stranger' }, ...badCredentials },
-  { name: 'a user name of SQL', form: { username: "' or 1=1 --" }, ...badCredentials },
-  { name: 'an e-mail address that is not a user name', form: { username: 'marissa@example.org' }, ...badCredentials },
+  { name: 'a deactivated account', form: { username: 'gone', password: 'secret' }, ...badCredentials },
+  { name: 'a wrong password of an unverified account', form: { username: 'unverified' }, ...badCredentials },
+  { name: 'SQL as user name', form: { username: "' or 1=1 --" }, ...badCredentials },
+  { name: 'an email address that is not a user name', form: { username: 'marissa@example.org' }, ...badCredentials },
   { name: 'a password of 60 KiB', form: { password: 'p'.repeat(60_000) }, ...badCredentials },
   // Covers POST /oauth/token grant_type=password: error: empty password
   // Covers compatibility: C11 error codes: password missing
@@ -85,15 +89,15 @@ const rejected: readonly Rejected[] = [
   // Covers POST /oauth/token grant_type=password: error: not verified
   // Covers account state: unverified is refused
   {
-    name: 'an account that is not verified',
-    form: { username: 'stranger', password: 'secret' },
+    name: 'an unverified account',
+    form: { username: 'unverified', password: 'secret' },
     want: { standard: '400 invalid_grant', uaa: '403 access_denied' },
     description: 'Account not verified',
   },
   // Covers POST /oauth/token grant_type=password: error: `login_hint` fits no provider
   // Covers compatibility: C11 error codes: `login_hint` fits no provider
   {
-    name: 'a hint of an origin that does not exist',
+    name: 'login_hint with an unknown origin',
     form: { login_hint: '{"origin":"nowhere"}' },
     want: { standard: '400 invalid_request', uaa: '401 unauthorized' },
     description: HINT,
@@ -101,7 +105,7 @@ const rejected: readonly Rejected[] = [
   // Covers POST /oauth/token grant_type=password: error: `login_hint` provider not allowed
   // Covers compatibility: C11 error codes: client lacks the grant or the provider is barred
   {
-    name: 'a hint of an origin that the client does not allow',
+    name: 'login_hint with an origin that the client does not allow',
     form: { login_hint: '{"origin":"svc"}' },
     basic: ['foreign', 'secret'],
     want: { standard: '400 unauthorized_client', uaa: '401 unauthorized' },
@@ -110,38 +114,38 @@ const rejected: readonly Rejected[] = [
   // Covers POST /oauth/token grant_type=password: error: no provider left
   // Covers provider selection password: error: no provider left
   {
-    name: 'a client that allows no provider which takes passwords',
+    name: 'a client that allows no provider with passwords',
     basic: ['foreign', 'secret'],
     want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
     description: 'The client is not authorized for any identity provider that supports password grant.',
   },
   // Covers error body: error: unauthorized_client
   {
-    name: 'a client that allows no provider at all',
+    name: 'a client that allows no provider',
     basic: ['nobody', 'secret'],
     want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
   },
   {
-    name: 'a scope that the client has not',
+    name: 'a scope outside the client',
     form: { scope: 'cloud.read jobs.run' },
     want: '400 invalid_scope',
     description: 'jobs.run is invalid. Please use a valid scope name in the request',
   },
   // Covers POST /oauth/token grant_type=password: error: scope not allowed
   {
-    name: 'scopes none of which the user may have',
+    name: 'scopes of which the user has none',
     form: { scope: 'cloud.write' },
     want: '400 invalid_scope',
     description: '[cloud.write] is invalid. This user is not allowed any of the requested scopes',
   },
   {
-    name: 'a user who lacks a group that the client requires',
+    name: 'a user without a required group',
     basic: ['strict', 'secret'],
     want: '400 invalid_scope',
     description: "User does not meet the client's required group criteria.",
   },
   {
-    name: 'a user of a client whose only scope is the empty one',
+    name: 'a client without scopes',
     basic: ['scopeless', 'secret'],
     want: '400 invalid_scope',
     description: '[svc.none] is invalid. This user is not allowed any of the requested scopes',
@@ -149,7 +153,7 @@ const rejected: readonly Rejected[] = [
 ]
 
 for (const mode of MODES) {
-  describe(`grant_type=password, ${mode}`, () => {
+  describe(`grant_type=password in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -158,7 +162,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token: response: id_token; refresh_token
     // Covers POST /oauth/token grant_type=password: rule: no approval needed
-    it('answers every token, and needs no approval', async () => {
+    it('returns all tokens without approval', async () => {
       const answer = await send({})
       assert.deepEqual(Object.keys(answer.json()), [
         'access_token',
@@ -192,20 +196,24 @@ for (const mode of MODES) {
       // Covers WWW-Authenticate: header: Basic for an unverified account
       {
         name: 'an unverified account',
-        form: { username: 'stranger', password: 'secret' },
+        form: { username: 'unverified', password: 'secret' },
         want: 'Basic realm="SVC/client"',
       },
       // Covers WWW-Authenticate: header: Basic for another failure
-      { name: 'a useless hint', form: { login_hint: '{"origin":"nowhere"}' }, want: `${BASIC}"${HINT}"` },
+      {
+        name: 'a login_hint without a provider',
+        form: { login_hint: '{"origin":"nowhere"}' },
+        want: `${BASIC}"${HINT}"`,
+      },
     ]
     for (const { name, form, want } of challenges) {
-      it(`challenges ${name} like a client in uaa, and has nothing to challenge in standard`, async () => {
+      it(`challenges ${name} with Basic in uaa, and not in standard`, async () => {
         const { headers } = await send(form)
         assert.equal(headers['www-authenticate'], mode === 'uaa' ? want : undefined)
       })
     }
 
-    it('refuses a request without a user name or a password', async () => {
+    it('refuses a missing user name or password', async () => {
       for (const { username, password } of [{ username: 'marissa' }, { password: 'koala' }] as Form[]) {
         const form = { grant_type: 'password', ...(username && { username }), ...(password && { password }) }
         await refused(server, mode, () => server.token(form, { basic: APP }), missing)
@@ -213,7 +221,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token: rule: client scope wildcards
-    it('grants the groups that a wildcard of the client covers', async () => {
+    it('grants groups that match a wildcard of the client', async () => {
       assert.deepEqual(
         tokensOf(await send({}, ['wild', 'secret']))
           .scope.split(' ')
@@ -222,7 +230,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('grants nothing by a wildcard that would read as several scopes in the token', async () => {
+    it('grants no group whose name contains a space', async () => {
       const { groups } = server.store
       const now = server.clock.now()
       const group = { zoneId: 'svc', id: 'two-scopes', displayName: 'cloud.x billing', version: 0 }
@@ -234,28 +242,28 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token: rule: requested scope wildcards
-    it('expands a wildcard of the request to the groups of the user', async () => {
+    it('expands a requested wildcard to the groups of the user', async () => {
       assert.equal(tokensOf(await send({ scope: 'cloud.*' }, ['wild', 'secret'])).scope, 'cloud.read')
     })
 
-    it('refuses a wildcard where the client has none', async () => {
+    it('refuses a requested wildcard that the client does not have', async () => {
       await refused(server, mode, () => send({ scope: 'cloud.*' }), { want: '400 invalid_scope' })
     })
 
-    it('drops an OpenID scope that the client lacks beside openid, or refuses it (A7)', async () => {
+    it('drops OpenID scopes outside the client if openid is requested, in uaa refuses them (A7)', async () => {
       const answer = await send({ scope: 'openid phone offline_access' })
       if (mode === 'standard') assert.equal(tokensOf(answer).scope, 'openid')
       else assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_scope'])
     })
 
-    it('contains the user, time and methods of the sign-in', async () => {
+    it('returns auth_time and amr in the ID token', async () => {
       const { payload } = await verified(server, (await passwordTokens(server)).id_token, { audience: 'app' })
       assert.equal(payload['auth_time'], server.clock.now().getTime() / 1000)
       assert.deepEqual(payload['amr'], ['pwd'])
     })
 
     // Covers POST /oauth/token grant_type=password: error: password change required
-    it('refuses an account whose password is to be changed', async () => {
+    it('refuses an account with a pending password change', async () => {
       await changeUser(server, 'late', { passwordChangeRequired: true })
       await refused(server, mode, () => send({ username: 'late', password: 'secret' }), {
         want: { standard: '400 invalid_grant', uaa: '401 unauthorized' },
@@ -266,7 +274,7 @@ for (const mode of MODES) {
 
     // Covers provider selection password: internal provider only
     // Covers unsafe behaviour: users of other origins never sign in with an empty password
-    it('refuses an account of another origin, whatever the password', async () => {
+    it('refuses an account of another origin with any password', async () => {
       const { passwordHash: _, ...late } = (await server.store.users.findByName('svc', 'svc', 'late')) ?? assert.fail()
       await server.store.users.insert('svc', { ...late, id: 'shadow', userName: 'shadow', origin: 'ldap' })
       for (const password of ['', 'secret']) {
@@ -275,11 +283,11 @@ for (const mode of MODES) {
       }
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }
 
-describe('the providers of a zone', () => {
+describe('Providers of a zone', () => {
   const disabled = { originKey: 'svc', type: 'svc', name: 'svc', active: false }
   const outcome = async (
     mode: CompatibilityMode,
@@ -300,20 +308,20 @@ describe('the providers of a zone', () => {
     // Covers POST /oauth/token grant_type=password: error: internal provider disabled
     // Covers compatibility: C11 error codes: locked, unverified or provider disabled
     {
-      name: 'refuse every user when the internal one is disabled (C11)',
+      name: 'refuse all users if the internal one is disabled (C11)',
       config: off,
       standard: '400 invalid_grant',
       uaa: '401 unauthorized',
     },
     {
-      name: 'are still not allowed for a client that does not allow the disabled one',
+      name: 'are not allowed for a client that does not allow the disabled internal one',
       config: off,
       options: { basic: ['foreign', 'secret'] as const },
       standard: '400 unauthorized_client',
       uaa: '401 invalid_client',
     },
     {
-      name: 'do not fit a hint of the disabled one',
+      name: 'do not match a hint of the disabled internal one',
       config: off,
       options: { form: { login_hint: '{"origin":"svc"}' } },
       standard: '400 invalid_request',
@@ -322,13 +330,13 @@ describe('the providers of a zone', () => {
     // Covers POST /oauth/token grant_type=password: rule: zone default provider
     // Partly covers Zone config in effect: defaultIdentityProvider
     {
-      name: 'may have the internal one as the default',
+      name: 'include the internal one as default',
       config: { bootstrap, zone_config: { defaultIdentityProvider: 'svc' } },
       standard: '200 tokens',
       uaa: '200 tokens',
     },
     {
-      name: 'are asked all the same when the default is none that takes passwords',
+      name: 'are used as usual if the default is unknown',
       config: { bootstrap, zone_config: { defaultIdentityProvider: 'nowhere' } },
       standard: '200 tokens',
       uaa: '200 tokens',
@@ -336,15 +344,15 @@ describe('the providers of a zone', () => {
   ]
   for (const { name, config, options, ...want } of cases) {
     for (const mode of MODES) {
-      it(`${name}, ${mode}`, async () => assert.equal(await outcome(mode, config, options), want[mode]))
+      it(`${name}, in ${mode}`, async () => assert.equal(await outcome(mode, config, options), want[mode]))
     }
   }
 })
 
-describe('the allowed groups of a zone', () => {
+describe('Allowed groups of a zone', () => {
   // Covers POST /oauth/token: rule: zone allowedGroups
   // Covers Zone config in effect: userConfig.defaultGroups
-  it('leave a user only them and the default ones', async () => {
+  it('restrict the groups of users to them and the default groups', async () => {
     const users = defaultBootstrap.users.map(user => ({ ...user, groups: ['cloud.read', 'cloud.write'] }))
     const server = await startServer({
       config: {

@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What discovery tells of each protocol that the zone speaks, at the base URL of the tests. */
+/** The discovery members of each protocol if it is enabled in the zone, with the base URL of the tests. */
 const MEMBERS: { readonly [P in Protocol]?: Members } = {
   requestObjects: {
     request_parameter_supported: true,
@@ -42,23 +42,23 @@ async function reported(mode: 'standard' | 'uaa', protocols: Readonly<Record<str
 
 const all = (value: boolean) => Object.fromEntries(Object.keys(PROTOCOLS).map(name => [name, value]))
 
-describe('discovery metadata of newer protocols', () => {
+describe('Discovery metadata of newer protocols', () => {
   for (const [protocol, members] of Object.entries(MEMBERS)) {
-    it(`is ${Object.keys(members).join(', ')} for ${protocol}, where the zone speaks it`, async () => {
+    it(`contain ${Object.keys(members).join(', ')} if ${protocol} is enabled`, async () => {
       const none = await reported('standard', all(false))
-      const spoken = await reported('standard', { ...all(false), [protocol]: true })
+      const enabled = await reported('standard', { ...all(false), [protocol]: true })
       const isOther = ([name, value]: [string, unknown]): boolean =>
         JSON.stringify(value) !== JSON.stringify(none[name])
-      assert.deepEqual(Object.fromEntries(Object.entries(spoken).filter(isOther)), members)
+      assert.deepEqual(Object.fromEntries(Object.entries(enabled).filter(isOther)), members)
     })
   }
 
-  it('is nothing in uaa, even where the zone supports them all (N1)', async () => {
+  it('are unchanged in uaa, even if all are enabled (N1)', async () => {
     assert.deepEqual(await reported('uaa', all(true)), await reported('uaa', {}))
   })
 })
 
-describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
+describe('Discovery metadata with a FAPI profile', () => {
   const algorithms = ['PS256', 'ES256', 'EdDSA', 'Ed25519']
   async function metadataOf(profile: string | undefined, mode: 'standard' | 'uaa' = 'standard'): Promise<Members> {
     const keys = { rsa: KEYS.RS256, ec: KEYS.ES256 }
@@ -83,7 +83,7 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
     }
   }
 
-  it('lists for FAPI 1.0 what is different there', async () => {
+  it('list the restrictions of FAPI 1.0', async () => {
     const listed = await metadataOf('fapi1-advanced')
     assert.deepEqual(listed['response_types_supported'], ['code', 'code id_token'])
     assert.deepEqual(listed['code_challenge_methods_supported'], ['S256'])
@@ -93,7 +93,7 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
     assert.deepEqual([listed['dpop_signing_alg_values_supported'], listed['own']], [undefined, undefined])
   })
 
-  it('lists only what its clients may use (RFC 8414 §2)', async () => {
+  it('list only what clients may use with FAPI 2.0 (RFC 8414 §2)', async () => {
     const listed = await metadataOf('fapi2-security')
     const methods = ['private_key_jwt', 'self_signed_tls_client_auth']
     for (const [name, values] of Object.entries({
@@ -119,16 +119,16 @@ describe('discovery metadata of a zone with a profile of FAPI 2.0', () => {
     assert.ok(modes.includes('query') && modes.includes('jwt'))
   })
 
-  it('always lists RS256 for ID tokens (OpenID Connect Discovery §3)', async () => {
+  it('always list RS256 for ID tokens (OpenID Connect Discovery §3)', async () => {
     assert.deepEqual((await metadataOf('fapi2-security'))['id_token_signing_alg_values_supported'], ['RS256', 'ES256'])
   })
 
-  it('lists only signed responses for message signing', async () => {
+  it('list only signed response modes for message signing', async () => {
     const modes = (await metadataOf('fapi2-message-signing'))['response_modes_supported'] as readonly string[]
     assert.deepEqual([...modes].sort(), ['form_post.jwt', 'fragment.jwt', 'jwt', 'query.jwt'])
   })
 
-  it('is the same as without it in uaa', async () => {
+  it('are unchanged in uaa', async () => {
     assert.deepEqual(await metadataOf('fapi2-security', 'uaa'), await metadataOf(undefined, 'uaa'))
   })
 })

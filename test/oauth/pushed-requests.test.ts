@@ -29,7 +29,7 @@ const banks = withBanks(
 const z1 = { id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: [bankClient('bank')] } }
 const bootstrap = { ...banks, identity_zones: [z1] }
 
-describe('pushed authorization requests (RFC 9126)', () => {
+describe('Pushed authorization requests (RFC 9126)', () => {
   let server: TestServer
   let browser: Browser
   before(async () => {
@@ -50,7 +50,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
   }
 
   // Covers POST /oauth/par: response: request_uri; expires_in
-  it('are answered with a reference', async () => {
+  it('return a request_uri', async () => {
     const answer = await push(server)
     assert.equal(answer.status, 201, answer.text)
     const { request_uri, expires_in } = answer.json<{ request_uri: string; expires_in: number }>()
@@ -61,7 +61,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
   })
 
   // Covers later standards: PAR
-  it('lead to a code, with all that was pushed', async () => {
+  it('lead to a code for the pushed parameters', async () => {
     const { verifier, challenge } = pkce()
     const form = { ...BANK_REQUEST, code_challenge: challenge, code_challenge_method: 'S256' }
     const answer = await bring(await pushed(server, form))
@@ -70,13 +70,13 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(tokensOf(await exchange(server, codeOf(answer) ?? '', parameters, BANK)).id_token)
   })
 
-  it('take nothing from beside the reference', async () => {
+  it('override parameters outside the request_uri', async () => {
     const uri = await pushed(server)
     const answer = await authorize(browser, { ...BANK_REQUEST, request_uri: uri, state: 'outer', scope: 'cloud.write' })
     assert.equal(responseOf(answer).query['state'], 'signed-state')
   })
 
-  it('keep no secret of the client', async () => {
+  it('store no client secret or password', async () => {
     const form = { ...BANK_REQUEST, client_secret: 'bank-secret', password: 'koala' }
     const answer = await server.send('/oauth/par', { method: 'POST', form })
     const { request_uri: uri } = answer.json<{ request_uri: string }>()
@@ -85,20 +85,20 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.doesNotMatch(kept?.parameters ?? '', /secret|koala/)
   })
 
-  it('are answered once', async () => {
+  it('are accepted once', async () => {
     const uri = await pushed(server)
     const answers = await Promise.all([bring(uri), bring(uri), bring(uri)])
     assert.equal(answers.filter(answer => codeOf(answer) !== undefined).length, 1)
     isGone(await bring(uri))
   })
 
-  it('are used up by a refusal too', async () => {
+  it('are consumed by an error response', async () => {
     const uri = await pushed(server, { ...BANK_REQUEST, prompt: 'none' })
     assert.equal(responseOf(await bring(uri, server.browser())).query['error'], 'login_required')
     isGone(await bring(uri))
   })
 
-  it('are answered by the next attempt, and by that alone, if the server could not answer', async t => {
+  it('can be retried once if the code could not be stored', async t => {
     const failing = await startServer({ config: { bootstrap } })
     t.after(() => failing.stop())
     const visitor = await signedIn(failing)
@@ -113,7 +113,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     }
   })
 
-  it('are answered by the next attempt if the response could not be signed', async t => {
+  it('can be retried once if the response could not be signed', async t => {
     const failing = await startServer({ config: { bootstrap } })
     t.after(() => failing.stop())
     const visitor = await signedIn(failing)
@@ -133,7 +133,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     }
   })
 
-  it('are not used up by a page that loads them before the answer', async () => {
+  it('are not consumed by a redirect to sign-in', async () => {
     const uri = await pushed(server)
     assert.equal((await bring(uri, server.browser())).location().pathname, '/login')
     assert.ok(codeOf(await bring(uri)))
@@ -145,7 +145,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     isGone(await bring(uri))
   })
 
-  it('outlive the sign-in of a slow user', async () => {
+  it('remain valid during a slow sign-in', async () => {
     const visitor = server.browser()
     const first = await bring(await pushed(server, { ...BANK_REQUEST, prompt: 'login' }), visitor)
     assert.equal(first.location().pathname, '/login')
@@ -155,7 +155,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     browser = await signedIn(server)
   })
 
-  it('ask for a sign-in that they demand, though there is a session', async () => {
+  it('require a fresh sign-in with prompt=login', async () => {
     const visitor = await signedIn(server)
     server.clock.advance(5)
     const uri = await pushed(server, { ...BANK_REQUEST, prompt: 'login' })
@@ -165,19 +165,19 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(codeOf(await visitor.send(back.pathname + back.search)))
   })
 
-  it('belong to the client that pushed them', async () => {
+  it('are refused for another client', async () => {
     const uri = await pushed(server)
     isGone(await bring(uri, browser, 'other'))
     assert.equal((await authorize(browser, { request_uri: uri })).status, 400)
     assert.ok(codeOf(await bring(uri)))
   })
 
-  it('cannot be guessed from another one', async () => {
+  it('are refused with a modified request_uri', async () => {
     const uri = await pushed(server)
     isGone(await bring(uri.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))))
   })
 
-  it('belong to their zone', async () => {
+  it('are refused in another zone', async () => {
     const uri = await pushed(server)
     const host = 'z1.localhost:8080'
     const query = { client_id: 'bank', request_uri: uri }
@@ -187,13 +187,13 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(codeOf(await bring(uri)))
   })
 
-  it('may be signed, and the object counts alone', async () => {
+  it('may contain a request object, which overrides other parameters', async () => {
     const request = await requestObject(server)
     const uri = await pushed(server, { request, state: 'outer', redirect_uri: 'https://evil.example' })
     assert.equal(responseOf(await bring(uri)).query['state'], 'signed-state')
   })
 
-  it('take a signed request with a jti once, whether it was pushed or in a URL before', async () => {
+  it('refuse a request object with a jti that was used before', async () => {
     const refusePush = async (request: string): Promise<void> => {
       const { error, error_description: description } = (await push(server, { request })).json<Record<string, string>>()
       assert.deepEqual([error, description], ['invalid_request_object', 'The request object was used already'])
@@ -209,13 +209,13 @@ describe('pushed authorization requests (RFC 9126)', () => {
     for (const _ of [1, 2]) assert.ok(codeOf(await bring(await pushed(server, { request: unnamed }))))
   })
 
-  it('may be longer than a URL', async () => {
+  it('may be too long for a URL', async () => {
     const claims = { userinfo: { extra: 'x'.repeat(12_000) } }
     const uri = await pushed(server, { request: await requestObject(server, { claims: { claims } }) })
     assert.ok(codeOf(await bring(uri)))
   })
 
-  it('must be signed by a client that must sign its requests', async () => {
+  it('must contain a request object of a client with require_signed_request_object', async () => {
     const plain = await push(server, { ...BANK_REQUEST, client_id: 'signs' }, ['signs', 'signs-secret'])
     assert.equal(plain.json()['error_description'], 'This client must sign its requests')
     const request = await requestObject(server, { claims: { iss: 'signs', client_id: 'signs' } })
@@ -223,7 +223,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(codeOf(await bring(uri, browser, 'signs')))
   })
 
-  it('are demanded of a client that must push its requests', async () => {
+  it('are required of a client with require_pushed_authorization_requests', async () => {
     const request = { ...BANK_REQUEST, client_id: 'strict' }
     const { query } = responseOf(await authorize(browser, request))
     assert.deepEqual(
@@ -237,7 +237,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.ok(codeOf(await bring(uri, browser, 'strict')))
   })
 
-  it('are taken from a public client, with its challenge', async () => {
+  it('accept a public client with PKCE', async () => {
     const request = { ...BANK_REQUEST, client_id: 'public' }
     const without = await server.send('/oauth/par', { method: 'POST', form: request })
     assert.equal(without.json()['error'], 'invalid_request')
@@ -256,20 +256,24 @@ describe('pushed authorization requests (RFC 9126)', () => {
     { name: 'an unknown client', basic: ['nobody', 'x'], want: '401 invalid_client' },
     { name: 'a wrong secret', basic: ['bank', 'x'], want: '401 invalid_client' },
     { name: 'a client_id of another client', form: { client_id: 'other' }, want: '401 invalid_client' },
-    { name: 'a reference', form: { request_uri: 'urn:x' }, want: '400 invalid_request' },
-    { name: 'a broken object', form: { request: 'x.y.z' }, want: '400 invalid_request_object' },
+    { name: 'a request_uri', form: { request_uri: 'urn:x' }, want: '400 invalid_request' },
+    { name: 'a malformed request object', form: { request: 'x.y.z' }, want: '400 invalid_request_object' },
     {
       name: 'an unregistered redirect URI',
       form: { redirect_uri: 'https://evil.example' },
       want: '400 invalid_request',
     },
-    { name: 'no response type', form: { response_type: '' }, want: '400 invalid_request' },
+    { name: 'a missing response type', form: { response_type: '' }, want: '400 invalid_request' },
     { name: 'an unknown response type', form: { response_type: 'x' }, want: '400 unsupported_response_type' },
-    { name: 'a scope that the client lacks', form: { scope: 'cloud.write' }, want: '400 invalid_scope' },
-    { name: 'an unknown prompt combination', form: { prompt: 'none login' }, want: '400 invalid_request' },
-    { name: 'a hint that is no ID token of ours', form: { id_token_hint: 'x.y.z' }, want: '400 invalid_request' },
-    { name: 'too much', form: { login_hint: 'x'.repeat(20_001) }, want: '413 invalid_request' },
-    { name: 'an object that is too long', form: { request: 'x'.repeat(32_769) }, want: '413 invalid_request_object' },
+    { name: 'a scope outside the client', form: { scope: 'cloud.write' }, want: '400 invalid_scope' },
+    { name: 'an invalid combination of prompts', form: { prompt: 'none login' }, want: '400 invalid_request' },
+    { name: 'an id_token_hint of another issuer', form: { id_token_hint: 'x.y.z' }, want: '400 invalid_request' },
+    { name: 'parameters that are too long', form: { login_hint: 'x'.repeat(20_001) }, want: '413 invalid_request' },
+    {
+      name: 'a request object that is too long',
+      form: { request: 'x'.repeat(32_769) },
+      want: '413 invalid_request_object',
+    },
     { name: 'a body that is too long', form: { login_hint: 'x'.repeat(70_000) }, want: '413 invalid_request' },
   ]
   for (const { name, form = {}, basic, want } of refused) {
@@ -282,7 +286,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     })
   }
 
-  it('refuse a repeated parameter, parameters in the query, and other methods', async () => {
+  it('refuse repeated parameters, parameters in the query, and other methods', async () => {
     const form = `${new URLSearchParams(BANK_REQUEST)}&state=2`
     const twice = await server.send('/oauth/par', { method: 'POST', form, basic: BANK })
     assert.equal(twice.json()['error'], 'invalid_request')
@@ -291,7 +295,7 @@ describe('pushed authorization requests (RFC 9126)', () => {
     assert.equal((await server.send('/oauth/par')).status, 405)
   })
 
-  it('are limited for clients without a credential', async () => {
+  it('are rate-limited for public clients', async () => {
     const form = {
       ...BANK_REQUEST,
       client_id: 'public',
@@ -306,14 +310,14 @@ describe('pushed authorization requests (RFC 9126)', () => {
   })
 })
 
-describe('a client whose pushed requests are never used', () => {
-  it('may leave 20,000 of them, and push again when they are gone', async () => {
+describe('Client with unused pushed requests', () => {
+  it('is refused above 20,000 of them until they expire', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const expiresAt = server.clock.now()
       const kept = { zoneId: 'svc', clientId: 'bank', parameters: '', isSigned: false, expiresAt, keptUntil: expiresAt }
       const insert = (index: number) => server.store.pushedRequests.insert('svc', { ...kept, idDigest: `r${index}` })
-      // Fewer at once than writes may wait.
+      // Fewer concurrent writes than the queue admits.
       for (let from = 0; from < 19_999; from += 500) {
         const length = Math.min(500, 19_999 - from)
         await Promise.all(Array.from({ length }, (_, index) => insert(from + index)))
@@ -332,7 +336,7 @@ describe('a client whose pushed requests are never used', () => {
   })
 })
 
-describe('a zone and pushed requests', () => {
+describe('Zone with pushed requests', () => {
   const OFF = { error: 'not_found', error_description: 'This feature is turned off here.' }
   const inZone = async (
     mode: 'standard' | 'uaa',
@@ -347,7 +351,7 @@ describe('a zone and pushed requests', () => {
     }
   }
 
-  it('says that they are off where it does not speak them', async () => {
+  it('answers 404 if they are disabled', async () => {
     await inZone('standard', { protocols: { pushedRequests: false } }, async server => {
       assert.deepEqual([(await push(server)).status, (await push(server)).json()], [404, OFF])
       const request = { ...BANK_REQUEST, request_uri: 'urn:ietf:params:oauth:request_uri:x' }
@@ -360,7 +364,7 @@ describe('a zone and pushed requests', () => {
     })
   })
 
-  it('can speak them in uaa', async () => {
+  it('accepts them in uaa if they are enabled', async () => {
     await inZone('uaa', { protocols: { pushedRequests: true } }, async server => {
       const uri = await pushed(server)
       const visitor = server.browser()
@@ -371,7 +375,7 @@ describe('a zone and pushed requests', () => {
     })
   })
 
-  it('can demand them of every client', async () => {
+  it('may require them of all clients', async () => {
     await inZone('standard', { requirePushedRequests: true }, async server => {
       const { query } = responseOf(await authorize(await signedIn(server), BANK_REQUEST))
       assert.equal(query['error_description'], 'This client must push its requests')

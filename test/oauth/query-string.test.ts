@@ -17,47 +17,47 @@ describe('jwt.token.queryString.enabled', () => {
     await server.stop()
   })
 
-  const taken: readonly { name: string; path?: string; request: TestRequest; scope?: string }[] = [
+  const accepted: readonly { name: string; path?: string; request: TestRequest; scope?: string }[] = [
     // Covers POST /oauth/token: rule: GET (uaa)
-    { name: 'GET with everything in the query', request: { query: GRANT, basic: SERVICE } },
+    { name: 'GET with all parameters in the query', request: { query: GRANT, basic: SERVICE } },
     {
-      name: 'GET with the secret in the query',
+      name: 'GET with the client secret in the query',
       request: { query: { ...GRANT, client_id: 'service', client_secret: 'service-secret' } },
     },
-    { name: 'POST with everything in the query', request: { method: 'POST', query: GRANT, basic: SERVICE } },
+    { name: 'POST with all parameters in the query', request: { method: 'POST', query: GRANT, basic: SERVICE } },
     {
-      name: 'POST with the query and the body as one',
+      name: 'POST with parameters in query and body',
       request: { query: { scope: 'jobs.run' }, form: GRANT, basic: SERVICE },
       scope: 'jobs.run',
     },
     {
-      name: 'the value of the query before that of the body',
+      name: 'a query parameter over the same one in the body',
       request: { query: { scope: 'jobs.run' }, form: { ...GRANT, scope: 'jobs.read' }, basic: SERVICE },
       scope: 'jobs.run',
     },
     {
-      name: 'POST with a question mark and nothing behind it',
+      name: 'POST with an empty query',
       path: '/oauth/token?',
       request: { form: GRANT, basic: SERVICE },
     },
     // Covers GET /oauth/token/alias/{entity_id}: rule: parameters in the query by configuration (uaa)
     {
-      name: 'GET at the path of an entity id',
+      name: 'GET at /oauth/token/alias/:entity_id',
       path: '/oauth/token/alias/latchkey',
       request: { query: GRANT, basic: SERVICE },
     },
-    { name: 'a body alone, as ever', request: { form: GRANT, basic: SERVICE } },
+    { name: 'POST with all parameters in the body', request: { form: GRANT, basic: SERVICE } },
   ]
-  for (const { name, path = '/oauth/token', request, scope = 'jobs.run jobs.read' } of taken) {
+  for (const { name, path = '/oauth/token', request, scope = 'jobs.run jobs.read' } of accepted) {
     // Covers POST /oauth/token: jwt.token.queryString.enabled
     // Covers GET /oauth/token: rule: parameters in the query by configuration (uaa)
-    it(`lets the token endpoint take ${name}`, async () => {
+    it(`makes the token endpoint accept ${name}`, async () => {
       const tokens = tokensOf(await server.send(path, request))
       assert.equal(tokens.scope, scope)
     })
   }
 
-  it('takes the first of several values in the query', async () => {
+  it('uses the first of repeated parameters', async () => {
     const answer = await server.send('/oauth/token?grant_type=client_credentials&scope=jobs.run&scope=jobs.read', {
       basic: SERVICE,
     })
@@ -71,23 +71,28 @@ describe('jwt.token.queryString.enabled', () => {
       want: '401 invalid_client',
       description: 'Bad credentials',
     },
-    { name: 'no credentials', request: { query: GRANT }, want: '401 invalid_client' },
-    { name: 'no grant', request: { basic: SERVICE }, want: '400 invalid_request', description: 'Missing grant type' },
+    { name: 'missing client credentials', request: { query: GRANT }, want: '401 invalid_client' },
     {
-      name: 'a query that is not encoded',
+      name: 'a missing grant_type',
+      request: { basic: SERVICE },
+      want: '400 invalid_request',
+      description: 'Missing grant type',
+    },
+    {
+      name: 'bad percent-encoding in the query',
       path: '/oauth/token?grant_type=client_credentials&x=%zz',
       request: { basic: SERVICE },
       want: '400 invalid_request',
     },
     {
-      name: 'a NUL in the query',
+      name: 'a NUL character in the query',
       path: '/oauth/token?grant_type=client_credentials&scope=jobs.run%00',
       request: { basic: SERVICE },
       want: '400 invalid_request',
       description: 'NUL characters are not allowed in parameters',
     },
     {
-      name: 'a user’s password that is wrong',
+      name: 'a wrong user password',
       request: { query: { grant_type: 'password', username: 'marissa', password: 'x' }, basic: APP },
       want: '401 invalid_client',
       description: 'Bad credentials',
@@ -100,13 +105,13 @@ describe('jwt.token.queryString.enabled', () => {
     })),
   ]
   for (const { name, path = '/oauth/token', request, ...refusal } of bad) {
-    it(`keeps the token endpoint from taking ${name}`, async () => {
+    it(`does not make the token endpoint accept ${name}`, async () => {
       const answer = await refused(server, 'uaa', () => server.send(path, request), refusal)
       if (answer.status === 405) assert.equal(answer.headers['allow'], 'GET, POST')
     })
   }
 
-  it('issues no token for HEAD', async () => {
+  it('issues no token on HEAD', async () => {
     const events = server.events.length
     const answer = await server.send('/oauth/token', { method: 'HEAD', query: GRANT, basic: SERVICE })
     assert.equal(answer.status, 405)
@@ -126,14 +131,14 @@ describe('jwt.token.queryString.enabled', () => {
 
       // Covers GET /check_token: token in the query
       // Covers any /check_token: rule: any method and parameters in the query by configuration (uaa)
-      it(`lets ${method} name the token in the query and the wanted ${own}`, async () => {
+      it(`accepts token and ${own} in the query of ${method}`, async () => {
         const answer = await check({ method, query: { token, [own]: 'openid, CLOUD.read ,' } })
         assert.equal(answer.status, 200, answer.text)
         assert.deepEqual(answer.json()['scope'], ['cloud.read', 'openid'])
       })
 
       // Covers GET /check_token: scope in the query
-      it(`names what is missing to ${method}, and does not read ${other}`, async () => {
+      it(`lists missing scopes to ${method}, and ignores ${other}`, async () => {
         await refused(server, 'uaa', () => check({ method, query: { token, [own]: 'openid, x, y' } }), {
           want: '400 invalid_scope',
           description: 'Some requested scopes are missing: x,y',
@@ -141,7 +146,7 @@ describe('jwt.token.queryString.enabled', () => {
         assert.equal((await check({ method, query: { token, [other]: 'x' } })).status, 200)
       })
 
-      it(`requires the resource authority of ${method}`, async () => {
+      it(`requires the authority svc.resource for ${method}`, async () => {
         const query = { token }
         assert.equal((await check({ method, query, basic: SERVICE })).status, 403)
         assert.equal((await check({ method, query, basic: ['resource', 'x'] })).status, 401)
@@ -149,7 +154,7 @@ describe('jwt.token.queryString.enabled', () => {
       })
     }
 
-    it('lets a body come by any method that has one', async () => {
+    it('accepts POST, PUT and PATCH with a body', async () => {
       for (const method of ['POST', 'PUT', 'PATCH']) {
         assert.equal((await check({ method, form: { token } })).status, 200, method)
       }
@@ -162,14 +167,14 @@ describe('jwt.token.queryString.enabled', () => {
       })
     })
 
-    it('does not answer HEAD', async () => {
+    it('refuses HEAD', async () => {
       assert.equal((await check({ method: 'HEAD', query: { token } })).status, 405)
     })
   })
 
-  describe('at endpoints for bearers', () => {
+  describe('at endpoints with bearer tokens', () => {
     // Covers every endpoint: `access_token` as parameter
-    it('accepts the token in the query, with any method', async () => {
+    it('accepts access_token in the query of any method', async () => {
       const { access_token: token } = await passwordTokens(server)
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
         const answer = await server.send('/userinfo', { method, query: { access_token: token } })
@@ -178,7 +183,7 @@ describe('jwt.token.queryString.enabled', () => {
       }
     })
 
-    it('accepts it in one place only', async () => {
+    it('refuses two access tokens', async () => {
       const { access_token: token } = await passwordTokens(server)
       const query = { access_token: token }
       for (const request of [{ bearer: token }, { form: { access_token: token } }]) {
@@ -189,7 +194,7 @@ describe('jwt.token.queryString.enabled', () => {
       }
     })
 
-    it('refuses one that is invalid, empty or not encoded', async () => {
+    it('refuses an invalid, empty or badly encoded token', async () => {
       const send = (path: string) => () => server.send(path)
       await refused(server, 'uaa', send('/userinfo?access_token=x'), { want: '401 invalid_token' })
       await refused(server, 'uaa', send('/userinfo?access_token='), { want: '401 unauthorized' })
@@ -199,12 +204,12 @@ describe('jwt.token.queryString.enabled', () => {
 })
 
 for (const mode of MODES) {
-  describe(`parameters in the query where nothing allows them, ${mode}`, () => {
+  describe(`Parameters in the query by default in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
 
-    it('are refused at the token endpoint and at /check_token, and by GET altogether', async () => {
+    it('are refused with POST at the token endpoint and /check_token, like other methods', async () => {
       for (const path of ['/oauth/token', '/check_token']) {
         const query = { ...GRANT, token: 'x' }
         const post = () => server.send(path, { method: 'POST', query, basic: RESOURCE })
@@ -222,13 +227,13 @@ for (const mode of MODES) {
       }
     })
 
-    it('are no place for a bearer’s token', async () => {
+    it('are ignored as access_token', async () => {
       const { access_token: token } = await passwordTokens(server)
       const answer = await server.send('/userinfo', { query: { access_token: token } })
       assert.equal(answer.status, 401)
     })
 
-    it('leave spaces and empty entries in the list of /check_token allowed', async () => {
+    it('do not affect spaces and empty items in scopes at /check_token', async () => {
       const { access_token: token } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const form = { token, scopes: ' openid , cloud.read ,, ' }
       assert.equal((await server.send('/check_token', { form, basic: RESOURCE })).status, 200)

@@ -20,7 +20,7 @@ for (const mode of MODES) {
   for (const format of ['opaque', 'jwt'] as const) {
     // Covers POST /oauth/token grant_type=refresh_token: rule: rotation by zone policy
     // Covers refresh token: refreshTokenRotate
-    describe(`rotation by the zone's policy, ${format} refresh tokens, ${mode}`, () => {
+    describe(`Rotation of ${format} refresh tokens by zone policy in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         const zoneConfig = { tokenPolicy: { refreshTokenRotate: true, refreshTokenFormat: format } }
@@ -30,14 +30,14 @@ for (const mode of MODES) {
 
       // Covers POST /oauth/token grant_type=refresh_token: response: new refresh token with rotation
       // Covers Zone config in effect: tokenPolicy.refreshTokenRotate
-      it('answers another refresh token each time', async () => {
+      it('returns a new refresh token each time', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))
         const third = tokensOf(await refresh(server, second.refresh_token))
         assert.equal(new Set([first, second, third].map(tokens => tokens.refresh_token)).size, 3)
       })
 
-      it('gives the token back if no other one can be issued', async () => {
+      it('keeps the token valid if no new one can be issued', async () => {
         const setRotation = async (refreshTokenRotate: boolean): Promise<void> => {
           const zone = (await server.store.zones.find('svc')) ?? assert.fail()
           const tokenPolicy = { refreshTokenRotate, refreshTokenFormat: format }
@@ -45,7 +45,7 @@ for (const mode of MODES) {
         }
         const rotating = await passwordTokens(server)
         await setRotation(false)
-        const older = await passwordTokens(server) // a JWT of then has no row
+        const older = await passwordTokens(server) // a JWT issued without rotation is not stored
         await setRotation(true)
         const { tokens } = server.store
         const insert = tokens.insert.bind(tokens)
@@ -64,14 +64,14 @@ for (const mode of MODES) {
         }
       })
 
-      it('keeps all scopes for the next one, also when fewer were asked for', async () => {
+      it('keeps all scopes for the next token, even if fewer were requested', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token, { scope: 'openid' }))
         assert.equal(tokensOf(await refresh(server, second.refresh_token)).scope, first.scope)
       })
 
       // Covers POST /oauth/token grant_type=refresh_token: rule: rotation does not prolong
-      it('does not prolong the life of the first one (RFC 9700 §4.14.2)', async () => {
+      it('does not extend the lifetime of the first token (RFC 9700 §4.14.2)', async () => {
         const first = await passwordTokens(server)
         server.clock.advance(2_592_000 - 10)
         const second = tokensOf(await refresh(server, first.refresh_token))
@@ -87,18 +87,18 @@ for (const mode of MODES) {
       // Covers POST /oauth/token grant_type=refresh_token: rule: reuse revokes the family
       // Covers refresh token: revocable
       // Covers compatibility: tokens and userinfo: T10 rotation
-      it('refuses a token that was exchanged, and revokes its family in standard (T10)', async () => {
+      it('refuses a used token, and revokes its family in standard (T10)', async () => {
         const first = await passwordTokens(server)
-        const stranger = await passwordTokens(server)
+        const unrelated = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))
         await refused(server, mode, () => refresh(server, first.refresh_token), unusable)
         const survives = mode === 'uaa'
         for (const { access_token: token } of [first, second]) assert.equal(await isAlive(server, token), survives)
         assert.equal((await refresh(server, second.refresh_token)).status, survives ? 200 : 400)
-        tokensOf(await refresh(server, stranger.refresh_token))
+        tokensOf(await refresh(server, unrelated.refresh_token))
       })
 
-      it('takes a repetition for a theft unless the configuration allows it', async () => {
+      it('treats immediate reuse as theft by default', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))
         server.clock.advance(5)
@@ -106,7 +106,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
       })
 
-      describe('when the answer was lost and grace_seconds is 30', () => {
+      describe('with grace_seconds of 30 after a lost response', () => {
         let server: TestServer
         before(async () => {
           const zoneConfig = { tokenPolicy: { refreshTokenRotate: true, refreshTokenFormat: format } }
@@ -114,7 +114,7 @@ for (const mode of MODES) {
           server = await startServer({ mode, config: { jwt, zone_config: zoneConfig } })
         })
         after(() => server.stop())
-        const withGrace = { skip: mode === 'uaa' && 'UAA answers no repetition' }
+        const withGrace = { skip: mode === 'uaa' && 'UAA has no grace period' }
         const lost = async (seconds: number): Promise<[Tokens, Tokens, () => Promise<TestAnswer>]> => {
           const first = await passwordTokens(server)
           const second = tokensOf(await refresh(server, first.refresh_token))
@@ -123,7 +123,7 @@ for (const mode of MODES) {
         }
 
         for (const seconds of [1, 30]) {
-          it(`answers once more after ${seconds} s in standard`, async () => {
+          it(`accepts reuse after ${seconds} s in standard`, async () => {
             const [first, , again] = await lost(seconds)
             if (mode === 'uaa') return void (await refused(server, mode, again, unusable))
             const third = tokensOf(await again())
@@ -133,14 +133,14 @@ for (const mode of MODES) {
         }
 
         for (const seconds of [0, 0.999, 30.001, 3600]) {
-          it(`takes it for a theft after ${seconds} s in standard`, async () => {
+          it(`treats reuse as theft after ${seconds} s in standard`, async () => {
             const [, second, again] = await lost(seconds)
             await refused(server, mode, again, unusable)
             assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
           })
         }
 
-        it('leaves it and the next token as they were if the repeated request fails', withGrace, async () => {
+        it('keeps the grace period if the repeated request fails', withGrace, async () => {
           const [, second, again] = await lost(10)
           const { tokens } = server.store
           const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
@@ -151,7 +151,7 @@ for (const mode of MODES) {
           await refused(server, mode, again, unusable)
         })
 
-        it('leaves the next token good if the repeated request fails', withGrace, async () => {
+        it('keeps the next token valid if the repeated request fails', withGrace, async () => {
           const [, second, again] = await lost(10)
           const { tokens } = server.store
           const failing = mock.method(tokens, 'insert', () => Promise.reject(new OAuthError('invalid_request', 'gone')))
@@ -160,7 +160,7 @@ for (const mode of MODES) {
           tokensOf(await refresh(server, second.refresh_token))
         })
 
-        it('takes it for a theft when the next token was used', async () => {
+        it('treats reuse as theft if the next token was used', async () => {
           const [, second, again] = await lost(0)
           const third = tokensOf(await refresh(server, second.refresh_token))
           server.clock.advance(5)
@@ -168,14 +168,14 @@ for (const mode of MODES) {
           assert.equal(await isAlive(server, third.access_token), mode === 'uaa')
         })
 
-        it('takes the use of the answer that was not lost for a theft', withGrace, async () => {
+        it('treats use of the token from the lost response as theft', withGrace, async () => {
           const [, second, again] = await lost(5)
           const third = tokensOf(await again())
           await refused(server, mode, () => refresh(server, second.refresh_token), unusable)
           await refused(server, mode, () => refresh(server, third.refresh_token), { want: unusable.want })
         })
 
-        it('answers one of two that come at once', async () => {
+        it('accepts one of two concurrent repetitions', async () => {
           const [, , again] = await lost(5)
           const statuses = (await Promise.all([again(), again()])).map(({ status }) => status)
           assert.deepEqual(
@@ -185,14 +185,14 @@ for (const mode of MODES) {
         })
       })
 
-      it('notices the second use whatever else is wrong with the request', async () => {
+      it('detects reuse even if the request is otherwise invalid', async () => {
         const first = await passwordTokens(server)
         const second = tokensOf(await refresh(server, first.refresh_token))
         await refused(server, mode, () => refresh(server, first.refresh_token, { scope: 'cloud.write' }), unusable)
         assert.equal(await isAlive(server, second.access_token), mode === 'uaa')
       })
 
-      it('does not count a refused request as the use', async () => {
+      it('does not count a refused request as use', async () => {
         const { refresh_token: token } = await passwordTokens(server)
         await refresh(server, token, { scope: 'cloud.write' })
         await refresh(server, token, {}, ['app', 'wrong'])
@@ -201,11 +201,11 @@ for (const mode of MODES) {
         tokensOf(await refresh(server, token))
       })
 
-      it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+      it('logs no faults', () => assert.deepEqual(server.faults, []))
     })
   }
 
-  describe(`rotation for public clients, ${mode}`, () => {
+  describe(`Rotation for public clients in ${mode}`, () => {
     const YEAR = 365 * 86_400
     let server: TestServer
     before(async () => {
@@ -222,12 +222,12 @@ for (const mode of MODES) {
     const next = (token: string): Promise<TestAnswer> => refresh(server, token, { client_id: 'spa' }, null)
 
     // Covers POST /oauth/token grant_type=refresh_token: rule: rotation for public clients
-    it('happens without any policy', async () => {
+    it('does not require a zone policy', async () => {
       const first = await start()
       assert.notEqual(tokensOf(await next(first.refresh_token)).refresh_token, first.refresh_token)
     })
 
-    it('keeps a revoked family dead for as long as an access token of it could have lived', async () => {
+    it('keeps the revocation until access tokens of the family would have expired', async () => {
       const first = await start()
       tokensOf(await next(first.refresh_token))
       await refused(server, mode, () => next(first.refresh_token), unusable)

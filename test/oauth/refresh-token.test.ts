@@ -30,21 +30,21 @@ const GONE = 'The token expired, was revoked, or the token ID is incorrect.'
 
 const odd: readonly (Refusal & { readonly name: string; readonly token: string })[] = [
   {
-    name: 'an empty value',
+    name: 'an empty token',
     token: '',
     want: '400 invalid_request',
     description: 'refresh_token parameter not provided',
   },
   // Covers POST /oauth/token grant_type=refresh_token: error: unknown or revoked
   // Covers compatibility: C11 error codes: refresh token unusable
-  { name: 'a value that was not issued', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
-  { name: 'a blank', token: ' ', want: unusable, description: GONE },
-  { name: 'a value of SQL', token: "' or 1=1 --", want: unusable, description: GONE },
-  { name: 'a value of 30 KiB', token: 'r'.repeat(30_000), want: unusable, description: GONE },
-  { name: 'a value of 60 KiB', token: 'r'.repeat(60_000), want: unusable, description: 'The token is too long.' },
-  { name: 'two dots', token: '..', want: unusable, description: 'The token is malformed.' },
+  { name: 'an unknown token', token: `${'0'.repeat(32)}-r`, want: unusable, description: GONE },
+  { name: 'a blank token', token: ' ', want: unusable, description: GONE },
+  { name: 'SQL as a token', token: "' or 1=1 --", want: unusable, description: GONE },
+  { name: 'a token of 30 KiB', token: 'r'.repeat(30_000), want: unusable, description: GONE },
+  { name: 'a token of 60 KiB', token: 'r'.repeat(60_000), want: unusable, description: 'The token is too long.' },
+  { name: 'empty JWT parts', token: '..', want: unusable, description: 'The token is malformed.' },
   {
-    name: 'something like a JWT',
+    name: 'a malformed JWT',
     token: 'e30.e30.e30',
     want: unusable,
     description: 'kid claim not found in JWT token header',
@@ -52,13 +52,13 @@ const odd: readonly (Refusal & { readonly name: string; readonly token: string }
 ]
 
 for (const mode of MODES) {
-  describe(`grant_type=refresh_token, ${mode}`, () => {
+  describe(`grant_type=refresh_token in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
 
     // Covers POST /oauth/token grant_type=refresh_token: refresh_token; response: same refresh token without rotation
-    it('answers new tokens and the same refresh token, which stays valid', async () => {
+    it('returns new tokens and the same refresh token, which remains valid', async () => {
       const first = await passwordTokens(server)
       const second = tokensOf(await refresh(server, first.refresh_token))
       assert.equal(second.refresh_token, first.refresh_token)
@@ -70,7 +70,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=refresh_token: scope
     // Covers every answer in standard: refresh: with and without scope
-    it('narrows the scope for one answer only', async () => {
+    it('narrows the scope of one access token only', async () => {
       const { refresh_token: token, scope } = await passwordTokens(server)
       const narrow = tokensOf(await refresh(server, token, { scope: 'cloud.read' }))
       assert.deepEqual([narrow.scope, narrow.id_token], ['cloud.read', undefined])
@@ -78,20 +78,20 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: token_format
-    it('makes the access token opaque when that is asked for', async () => {
+    it('returns an opaque access token on request', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const opaque = tokensOf(await refresh(server, token, { token_format: 'opaque' }))
       assert.match(opaque.access_token, /^[0-9a-f]{32}$/)
       assert.equal(opaque.refresh_token, token)
     })
 
-    it('makes the access token revocable, because the refresh token is stored', async () => {
+    it('returns a revocable access token, because the refresh token is stored', async () => {
       const { access_token: token } = tokensOf(await refresh(server, (await passwordTokens(server)).refresh_token))
       assert.equal(decodeJwt(token)['revocable'], true)
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: rule: claims are copied, nonce is not
-    it('copies what is known of the sign-in, and not the nonce', async () => {
+    it('keeps claims of the sign-in except nonce', async () => {
       const code = await insertCode(server, { nonce: 'n', amr: ['pwd', 'otp'] })
       const first = tokensOf(await exchange(server, code))
       server.clock.advance(600)
@@ -114,7 +114,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /oauth/token grant_type=refresh_token: error: parameter missing
-    it('refuses a request without a refresh token', async () => {
+    it('refuses a missing refresh token', async () => {
       await refused(server, mode, () => server.token({ grant_type: 'refresh_token' }, { basic: APP }), {
         want: '400 invalid_request',
         description: 'refresh_token parameter not provided',
@@ -141,7 +141,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: other client
-    it('refuses the refresh token of another client, which keeps it', async () => {
+    it('refuses the refresh token of another client, which remains valid', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       await refused(server, mode, () => refresh(server, token, {}, AUTO), {
         want: '400 invalid_grant',
@@ -151,7 +151,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: scope wider than granted
-    it('refuses a wider scope than was granted, and says what was', async () => {
+    it('refuses a wider scope than granted, and returns the granted one', async () => {
       const { refresh_token: token } = await passwordTokens(server, { scope: 'openid cloud.read' })
       const answer = await refused(server, mode, () => refresh(server, token, { scope: 'openid profile' }), {
         want: '400 invalid_scope',
@@ -160,7 +160,7 @@ for (const mode of MODES) {
       assert.deepEqual(String(answer.json()['scope']).split(' ').toSorted(), ['cloud.read', 'openid'])
     })
 
-    it('drops OpenID scopes that the client repeats and was never given, in standard (A7)', async () => {
+    it('drops requested OpenID scopes that were not granted, in standard (A7)', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const repeated = { scope: 'openid cloud.read phone offline_access' }
       if (mode === 'uaa') {
@@ -175,7 +175,7 @@ for (const mode of MODES) {
       assert.deepEqual(scope.split(' ').toSorted(), ['cloud.read', 'openid'])
     })
 
-    it('drops nothing else: another scope, or an OpenID scope alone, is refused', async () => {
+    it('refuses other scopes that were not granted, and OpenID scopes without openid', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const rows = [
         ['openid cloud.write phone', mode === 'uaa' ? 'openid, cloud.write, phone' : 'openid, cloud.write'],
@@ -191,7 +191,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: expired
-    it('refuses an expired one', async () => {
+    it('refuses an expired token', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       server.clock.advance(2_592_000)
       const date = server.clock.now().toISOString()
@@ -201,14 +201,14 @@ for (const mode of MODES) {
       })
     })
 
-    it('takes one until its last second', async () => {
+    it('accepts a token until it expires', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       server.clock.advance(2_592_000 - 1)
       tokensOf(await refresh(server, token))
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: public call for an authenticated client's token
-    it('refuses a public call for the token of a client that authenticated', async () => {
+    it('refuses the token of a confidential client without client authentication', async () => {
       await changeClient(server, 'app', { allowPublic: true })
       const { refresh_token: token } = await passwordTokens(server)
       await refused(server, mode, () => refresh(server, token, { client_id: 'app' }, null), {
@@ -217,10 +217,10 @@ for (const mode of MODES) {
       })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`a refresh token whose ground is gone, ${mode}`, () => {
+  describe(`Refresh token whose preconditions changed in ${mode}`, () => {
     const MISMATCH = 'revocable signature mismatch'
     interface Loss extends Refusal {
       readonly name: string
@@ -236,23 +236,23 @@ for (const mode of MODES) {
       },
       // Covers POST /oauth/token grant_type=refresh_token: error: secret, salt, password, e-mail or name changed
       {
-        name: 'the user changed the e-mail address',
+        name: 'the user changed the email address',
         user: { email: 'm@example.org' },
         want: unusable,
         description: MISMATCH,
       },
-      { name: 'the user got another name', user: { userName: 'mary' }, want: unusable, description: MISMATCH },
-      { name: 'the salt of the user changed', user: { salt: 'salt' }, want: unusable, description: MISMATCH },
+      { name: 'the user name changed', user: { userName: 'mary' }, want: unusable, description: MISMATCH },
+      { name: 'the token salt of the user changed', user: { salt: 'salt' }, want: unusable, description: MISMATCH },
       { name: 'the account was deactivated', user: { active: false }, want: unusable },
       {
-        name: 'the salt of the client changed',
+        name: 'the token salt of the client changed',
         client: () => ({ tokenSalt: 'salt' }),
         want: unusable,
         description: MISMATCH,
       },
       // Covers client authentication: rule: refresh needs the newest secret
       {
-        name: 'the client got a second secret',
+        name: 'the client received a second secret',
         client: ({ secrets }) => ({ secrets: [...secrets, { hash: 'x', revision: 'second' }] }),
         want: unusable,
         description: 'Invalid refresh token: revocable signature mismatch',
@@ -269,7 +269,7 @@ for (const mode of MODES) {
       },
       // Covers POST /oauth/token grant_type=refresh_token: error: required groups lost
       {
-        name: 'the client requires a group that the user lacks',
+        name: 'the client requires a group that the user does not have',
         client: () => ({ requiredUserGroups: ['cloud.write'] }),
         want: unusable,
         description: "User does not meet the client's required group criteria.",
@@ -280,14 +280,14 @@ for (const mode of MODES) {
         want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
       },
       {
-        name: 'the client lost the grant',
+        name: 'the client lost the grant type',
         client: () => ({ authorizedGrantTypes: ['password'] }),
         want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
         description: 'Unauthorized grant type',
       },
     ]
     for (const { name, user, client, ...refusal } of losses) {
-      it(`is refused when ${name}`, async () => {
+      it(`is refused if ${name}`, async () => {
         const server = await startServer({ mode })
         try {
           const { refresh_token: token } = await passwordTokens(server)
@@ -301,7 +301,7 @@ for (const mode of MODES) {
     }
   })
 
-  describe(`the approvals behind a refresh token, ${mode}`, () => {
+  describe(`Approvals required by a refresh token in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
@@ -321,21 +321,21 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: approvals expired or missing
-    it('must be there for a code of a client that is not autoapproved', async () => {
+    it('are required for a code of a client without autoapprove', async () => {
       const { refresh_token: token } = await byCode()
       await refused(server, mode, () => refresh(server, token), missing('openid, cloud.read'))
       await approve(server, ['openid', 'cloud.read'], 'APPROVED')
       tokensOf(await refresh(server, token))
     })
 
-    it('are asked only for the scopes of the request', async () => {
+    it('are required only for the requested scopes', async () => {
       const { refresh_token: token } = await byCode()
       await approve(server, ['cloud.read'], 'DENIED')
       await refused(server, mode, () => refresh(server, token), missing('cloud.read'))
       tokensOf(await refresh(server, token, { scope: 'openid' }))
     })
 
-    it('end', async () => {
+    it('expire', async () => {
       await approve(server, ['openid', 'cloud.read'], 'APPROVED')
       const { refresh_token: token } = await byCode()
       server.clock.advance(3600)
@@ -344,19 +344,19 @@ for (const mode of MODES) {
         want,
         description: 'Invalid token (approvals expired)',
       })
-      server.clock.advance(32 * 86_400) // by now no row of them is left
+      server.clock.advance(32 * 86_400) // the rows are purged by now
       while ((await server.store.purge(server.clock.now())) > 0);
       const { id } = await userNamed(server, 'marissa')
       assert.equal((await server.store.approvals.list('svc', id, 'app', new Date(0))).length, 0)
     })
 
-    it('do not matter after the password grant', async () => {
+    it('are not required after the password grant', async () => {
       tokensOf(await refresh(server, (await passwordTokens(server)).refresh_token))
     })
   })
 
   // Covers Zone config in effect: tokenPolicy.refreshTokenFormat
-  describe(`a refresh token as JWT, ${mode}`, () => {
+  describe(`JWT refresh token in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { zone_config: { tokenPolicy: { refreshTokenFormat: 'jwt' } } } })
@@ -366,7 +366,7 @@ for (const mode of MODES) {
     // Covers POST /oauth/token grant_type=refresh_token: `refresh_token` as JWT
     // Covers refresh token: jti ends in -r; refreshTokenFormat jwt; granted_scopes; client_id; cid; iss; zid; aud; amr
     // Covers refresh token: auth_time; grant_type; user_name; origin; user_id; rev_sig; sub; iat; exp
-    it('has the claims of §5.4 and works', async () => {
+    it('contains the specified claims, and can be used', async () => {
       const { refresh_token: token, scope } = await passwordTokens(server)
       const { payload } = await verified(server, token)
       const user = await userNamed(server, 'marissa')
@@ -394,17 +394,17 @@ for (const mode of MODES) {
       })
       const second = tokensOf(await refresh(server, token))
       assert.equal(second.refresh_token, token)
-      assert.equal(decodeJwt(second.access_token)['revocable'], undefined, 'nothing is stored')
+      assert.equal(decodeJwt(second.access_token)['revocable'], undefined, 'it is not stored')
     })
 
     // Covers refresh token: refreshTokenFormat opaque
-    it('is opaque too if the access token is', async () => {
+    it('is opaque if the access token is', async () => {
       const { refresh_token: token } = await passwordTokens(server, { token_format: 'opaque' })
       assert.match(token, /^[0-9a-f]{32}-r$/)
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: bad signature
-    it('is refused with another signature', async () => {
+    it('is refused with an invalid signature', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       const { payload, header } = await verified(server, token)
       const forged = await new SignJWT(payload)
@@ -418,7 +418,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is no access token', async () => {
+    it('is not accepted as an access token', async () => {
       const { refresh_token: token } = await passwordTokens(server)
       assert.equal(await isAlive(server, token), false)
       assert.equal((await server.send('/userinfo', { bearer: token })).status, 401)
@@ -426,10 +426,10 @@ for (const mode of MODES) {
   })
 }
 
-describe('the policies of refresh tokens', () => {
+describe('Refresh token policies', () => {
   // Covers refresh token: refreshTokenUnique
   // Covers Zone config in effect: tokenPolicy.refreshTokenUnique
-  it('keep one refresh token per client and user when that is wanted', async () => {
+  it('keep one refresh token per client and user with refreshTokenUnique', async () => {
     const server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenUnique: true } } } })
     try {
       const first = await passwordTokens(server)
@@ -453,7 +453,7 @@ describe('the policies of refresh tokens', () => {
     }
   })
 
-  it('keep at least one of several that are issued at once', async () => {
+  it('keep at least one of several concurrent refresh tokens', async () => {
     const server = await startServer({ config: { zone_config: { tokenPolicy: { refreshTokenUnique: true } } } })
     try {
       const issued = await Promise.all(Array.from({ length: 4 }, () => passwordTokens(server)))
@@ -465,7 +465,7 @@ describe('the policies of refresh tokens', () => {
   })
 
   // Covers Client record: refreshTokenUnique
-  it('keep so many of them, the newest, and as many as the client says', async () => {
+  it('limit refresh tokens to the newest ones, by zone or client', async () => {
     const clients = defaultBootstrap.clients.map(client =>
       client.client_id === 'auto' ? { ...client, refreshTokenUnique: -1 } : client,
     )
@@ -481,7 +481,7 @@ describe('the policies of refresh tokens', () => {
         return (await passwordTokens(server, {}, basic)).refresh_token
       }
       const [first, second] = [await signIn(), await signIn()]
-      // A refresh is no sign-in: it replaces its own token and no other.
+      // A refresh is not a sign-in: it replaces only its own token.
       const rotated = tokensOf(await refresh(server, second)).refresh_token
       const again = tokensOf(await refresh(server, first)).refresh_token
       const third = await signIn()
@@ -496,7 +496,7 @@ describe('the policies of refresh tokens', () => {
 
   // Covers token lifetime: client `refresh_token_validity`; zone refreshTokenValidity
   // Covers Zone config in effect: tokenPolicy.refreshTokenValidity
-  it('are of the zone unless the client has its own', async () => {
+  it('set the validity by zone or client', async () => {
     const clients = defaultBootstrap.clients.map(client =>
       client.client_id === 'auto' ? { ...client, refresh_token_validity: 50 } : client,
     )

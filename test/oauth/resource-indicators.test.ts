@@ -29,7 +29,7 @@ const bootstrap = {
 }
 
 for (const mode of MODES) {
-  describe(`resources of a request in ${mode}`, () => {
+  describe(`Resource indicators in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -61,7 +61,7 @@ for (const mode of MODES) {
     const audienceOf = (token: string): unknown => decodeJwt(token).aud
 
     // Covers later standards: resource indicators
-    it('are the audience of the token, all of them or those that the client names then', async () => {
+    it('are the audience of the access token, all or those in the token request', async () => {
       const all = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
       assert.deepEqual(audienceOf(all.access_token), [ORDERS, STOCK])
       assert.deepEqual(audienceOf(all.id_token), ['shop'])
@@ -73,7 +73,7 @@ for (const mode of MODES) {
       assert.deepEqual(audienceOf(both.access_token), [ORDERS, STOCK])
     })
 
-    it('may be named by a program for itself, and when the code is redeemed', async () => {
+    it('are accepted for client_credentials, and in the token request of a code', async () => {
       const own = await server.token({ grant_type: 'client_credentials', resource: STOCK }, { basic: SHOP })
       assert.deepEqual(audienceOf(tokensOf(own).access_token), [STOCK])
       const late = tokensOf(await redeem(await codeFor(), { resource: ORDERS }))
@@ -82,7 +82,7 @@ for (const mode of MODES) {
       assert.equal(again.json()['error'], 'invalid_target')
     })
 
-    it('may be named with or without the slash after a bare host, and the token has the spelling of the record', async () => {
+    it('are compared regardless of a trailing slash after the host, and returned as registered', async () => {
       const asked = [ORDERS.slice(0, -1), `${BARE}/`]
       const issued = tokensOf(await redeem(await codeFor(...asked)))
       assert.deepEqual(audienceOf(issued.access_token), [ORDERS, BARE])
@@ -92,7 +92,7 @@ for (const mode of MODES) {
       assert.deepEqual(audienceOf(tokensOf(other).access_token), [ORDERS])
     })
 
-    it('make a token that no other resource accepts, this server included', async () => {
+    it('restrict the token to the resource, which excludes this server', async () => {
       const issued = tokensOf(await redeem(await codeFor(ORDERS)))
       assert.equal((await server.send('/userinfo', { bearer: issued.access_token })).status, 401)
       assert.equal(await isAlive(server, issued.access_token), true)
@@ -118,7 +118,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('make an access token also with the scope openid alone, as ID tokens of UAA have it', async () => {
+    it('restrict access tokens with only openid, which UAA treats as ID tokens', async () => {
       const answer = await redeem(await codeFor(ORDERS))
       const { refresh_token: token } = tokensOf(answer)
       const { access_token: openid } = tokensOf(await refresh(server, token, { scope: 'openid' }, SHOP))
@@ -128,7 +128,7 @@ for (const mode of MODES) {
       assert.equal(revocation.status, 200, revocation.text)
     })
 
-    it('are refused beyond those of the code, and a refused refresh uses nothing up', async () => {
+    it('are refused outside those of the code, without consuming the refresh token', async () => {
       assert.equal((await redeem(await codeFor(ORDERS), { resource: STOCK })).json()['error'], 'invalid_target')
       const issued = tokensOf(await redeem(await codeFor(ORDERS)))
       const refused = await refresh(server, issued.refresh_token, { resource: STOCK }, SHOP)
@@ -136,7 +136,7 @@ for (const mode of MODES) {
       assert.equal((await refresh(server, issued.refresh_token, {}, SHOP)).status, 200)
     })
 
-    it('are lost with the record of the client that named them, and never replaced by the usual audience', async () => {
+    it('are removed from tokens if the client loses them', async () => {
       const { clients } = server.store
       const keep = async (resources: readonly string[]): Promise<void> => {
         const client = await clients.find('svc', 'shop')
@@ -158,7 +158,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are lost with the record of the client, too, where the zone has the protocol no more', async () => {
+    it('are removed from tokens if the client loses them and the protocol is disabled', async () => {
       const code = await codeFor(ORDERS, STOCK)
       const issued = tokensOf(await redeem(await codeFor(ORDERS, STOCK)))
       await changeClient(server, 'shop', { resources: [STOCK] })
@@ -174,7 +174,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are nothing for a client that has none', async () => {
+    it('are refused for a client without resources', async () => {
       const answer = await authorize(browser, {
         response_type: 'code',
         client_id: 'auto',
@@ -186,8 +186,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('resources in the record of a client', () => {
-  it('are refused where no request could name them (RFC 8707 §2)', async () => {
+describe('Resources of a client record', () => {
+  it('must be absolute URIs without a fragment (RFC 8707 §2)', async () => {
     const clients = [caller('admin', 'clients.admin')]
     const server = await startServer({ config: { bootstrap: { ...bootstrap, clients } } })
     try {
@@ -209,7 +209,7 @@ describe('resources in the record of a client', () => {
   })
 })
 
-describe('resources where the zone has none', () => {
+describe('Resource indicators disabled in the zone', () => {
   it('are ignored', async () => {
     const server = await startServer({
       config: { bootstrap, zone_config: { protocols: { resourceIndicators: false } } },

@@ -25,7 +25,7 @@ async function inServer(
 
 describe(`GET ${PATH}`, () => {
   // Covers GET /.well-known/oauth-protected-resource: response: resource; authorization_servers
-  it('reports who issues tokens for the server’s own interfaces', () =>
+  it("returns issuer and scopes of this server's own endpoints", () =>
     inServer({}, async server => {
       const answer = await server.send(PATH)
       assert.equal(answer.status, 200)
@@ -33,18 +33,18 @@ describe(`GET ${PATH}`, () => {
       assert.equal(reported['resource'], 'http://localhost:8080')
       assert.deepEqual(reported['authorization_servers'], ['http://localhost:8080'])
       assert.ok(reported['dpop_signing_alg_values_supported'])
-      assert.equal(reported['tls_client_certificate_bound_access_tokens'], undefined) // no certificate is read
+      assert.equal(reported['tls_client_certificate_bound_access_tokens'], undefined) // mutual TLS is not configured
       const metadata = (await server.send('/.well-known/oauth-authorization-server')).json()
       assert.equal(metadata['issuer'], 'http://localhost:8080')
       assert.deepEqual(reported['scopes_supported'], metadata['scopes_supported'])
-      const listed = reported['scopes_supported'] as readonly string[] // as the metadata test shows
+      const listed = reported['scopes_supported'] as readonly string[] // as tested in metadata.test.ts
       assert.deepEqual(
         listed.filter(scope => isRestricted(scope, serviceNamed('svc'))),
         [],
       )
     }))
 
-  it('reports certificates where the server reads them and the zone supports mutual TLS', async () => {
+  it('includes certificate-bound tokens if mutual TLS is configured and enabled in the zone', async () => {
     const certificates = { listen: { trusted_proxies: ['127.0.0.1'] }, mutual_tls: {} }
     const reported = async (server: TestServer): Promise<unknown> =>
       (await server.send(PATH)).json()['tls_client_certificate_bound_access_tokens']
@@ -53,7 +53,7 @@ describe(`GET ${PATH}`, () => {
     await inServer(off, async server => assert.equal(await reported(server), undefined))
   })
 
-  it('is that of each zone, by host and by path', () =>
+  it('returns the metadata of each zone, by host and path', () =>
     inServer({}, async server => {
       const byHost = (await server.send(PATH, { host: 'z1.localhost:8080' })).json()
       assert.equal(byHost['resource'], 'http://z1.localhost:8080')
@@ -64,14 +64,14 @@ describe(`GET ${PATH}`, () => {
       }
     }))
 
-  it('is before the path of the base URL, too', () =>
+  it('supports the well-known path before the path of the base URL', () =>
     inServer({ base_url: 'http://localhost:8080/uaa' }, async server => {
       for (const path of [`${PATH}/uaa`, `/uaa${PATH}`]) {
         assert.equal((await server.send(path)).json()['resource'], 'http://localhost:8080/uaa', path)
       }
     }))
 
-  it('is off where the zone does not have it', async () => {
+  it('answers 404 if it is disabled in the zone', async () => {
     const zone_config = { protocols: { protectedResourceMetadata: false } }
     await inServer({ zone_config }, async server => {
       const answer = await server.send(PATH)
@@ -82,12 +82,12 @@ describe(`GET ${PATH}`, () => {
   })
 })
 
-describe('challenges', () => {
+describe('WWW-Authenticate', () => {
   const challengeOf = async (server: TestServer, path: string, host?: string): Promise<string> =>
     String((await server.send(path, host === undefined ? {} : { host })).headers['www-authenticate'])
 
   // Covers later standards: protected resource metadata
-  it('of the server’s own interfaces name it (§5.1), each zone its own', () =>
+  it('has resource_metadata of the zone at resource endpoints (§5.1)', () =>
     inServer({}, async server => {
       for (const path of ['/Users', '/userinfo', '/scim/v2/Users', '/oauth/clients', '/Users/x/unknown']) {
         assert.match(
@@ -106,13 +106,13 @@ describe('challenges', () => {
       assert.equal((await server.send(new URL(named).pathname)).status, 200)
     }))
 
-  it('name it before the path of the base URL', () =>
+  it('has resource_metadata before the path of the base URL', () =>
     inServer({ base_url: 'http://localhost:8080/uaa' }, async server => {
       const url = /resource_metadata="http:\/\/localhost:8080\/\.well-known\/oauth-protected-resource\/uaa"/
       assert.match(await challengeOf(server, '/uaa/Users'), url)
     }))
 
-  it('do not name it for a zone by host in front of an IP address, which is not a URL', () =>
+  it('has no resource_metadata for a zone whose host is not a valid URL', () =>
     inServer({ base_url: 'http://127.0.0.1:8080' }, async server => {
       const answer = await server.send('/Users', { host: 'z1.localhost:8080' })
       assert.equal(answer.status, 401)
@@ -120,14 +120,14 @@ describe('challenges', () => {
       assert.equal(answer.json()['error'], 'unauthorized')
     }))
 
-  it('do not name it in uaa, or where the zone does not have it', async () => {
+  it('has no resource_metadata in uaa, or if it is disabled in the zone', async () => {
     const reported = /resource_metadata/
     await inServer({}, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), reported), 'uaa')
     const zone_config = { protocols: { protectedResourceMetadata: false } }
     await inServer({ zone_config }, async server => assert.doesNotMatch(await challengeOf(server, '/Users'), reported))
   })
 
-  it('of the token endpoint, which is no such interface, do not', () =>
+  it('has no resource_metadata at the token endpoint', () =>
     inServer({}, async server => {
       const answer = await server.send('/oauth/token', { form: { grant_type: 'client_credentials' } })
       assert.doesNotMatch(String(answer.headers['www-authenticate']), /resource_metadata/)

@@ -28,11 +28,11 @@ const bootstrap = {
 const restrict = { jwt: { token: { refresh: { restrict_grant: true } } } }
 
 for (const mode of MODES) {
-  describe(`jwt.token.refresh.restrict_grant, ${mode}`, () => {
+  describe(`jwt.token.refresh.restrict_grant in ${mode}`, () => {
     let server: TestServer
     let open: TestServer
     let database: TestDatabase
-    // One database, as before and after the setting was changed.
+    // A shared database, as if the setting was changed between them.
     before(async () => {
       database = await freshDatabase('sqlite')
       open = await startServer({ mode, database: database.url, config: { bootstrap } })
@@ -46,14 +46,14 @@ for (const mode of MODES) {
     })
 
     // Covers configuration file: jwt.token.refresh.restrict_grant
-    it('gives a refresh token with the offline scope, regardless of the grant', async () => {
+    it('issues a refresh token with the offline scope for any grant', async () => {
       assert.ok((await passwordTokens(server, { scope: `openid ${OFFLINE}` })).refresh_token)
       const code = await insertCode(server, { scopes: ['openid', OFFLINE] })
       assert.ok(tokensOf(await exchange(server, code)).refresh_token)
     })
 
     // Covers refresh token: jwt.token.refresh.restrict_grant
-    it('gives none without it, and otherwise all that was asked for', async () => {
+    it('issues no refresh token without the offline scope', async () => {
       const tokens = await passwordTokens(server, { scope: 'openid' })
       assert.equal(tokens.refresh_token, undefined)
       assert.ok(tokens.id_token)
@@ -61,22 +61,22 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await exchange(server, code)).refresh_token, undefined)
     })
 
-    it('gives none to a client that acts for itself, even with the scope', async () => {
+    it('issues no refresh token for client_credentials, even with the offline scope', async () => {
       const form = { grant_type: 'client_credentials', scope: OFFLINE }
       const tokens = tokensOf(await server.token(form, { basic: ['service', 'service-secret'] }))
       assert.deepEqual([tokens.scope, tokens.refresh_token], [OFFLINE, undefined])
     })
 
-    it('lets a token with the scope be refreshed, also to fewer scopes, and again', async () => {
+    it('allows refreshing to fewer scopes repeatedly', async () => {
       const { refresh_token: first } = await passwordTokens(server, { scope: `openid cloud.read ${OFFLINE}` }, AUTO)
       const narrowed = tokensOf(await refresh(server, first, { scope: 'cloud.read' }, AUTO))
       assert.equal(narrowed.scope, 'cloud.read')
-      assert.ok(narrowed.refresh_token, 'the right to refresh was in the refresh token, and is not narrowed')
+      assert.ok(narrowed.refresh_token, 'narrowing does not affect the refresh token')
       assert.equal(tokensOf(await refresh(server, narrowed.refresh_token, {}, AUTO)).scope.includes(OFFLINE), true)
     })
 
     // Covers POST /oauth/token grant_type=refresh_token: error: offline scope missing in restricted mode
-    it('refuses a token from before the restriction that lacks the scope', async () => {
+    it('refuses an existing refresh token without the offline scope', async () => {
       const code = await insertCode(open, { scopes: ['openid', 'cloud.read'] })
       const { refresh_token: token, access_token: access } = tokensOf(await exchange(open, code))
       for (const form of [{}, {}, { scope: 'openid' }]) {
@@ -85,10 +85,10 @@ for (const mode of MODES) {
           description: `Expected scope ${OFFLINE} is missing`,
         })
       }
-      assert.equal(await isAlive(server, access), true, 'nothing was revoked')
+      assert.equal(await isAlive(server, access), true, 'no token was revoked')
     })
 
-    it('changes nothing where it is off', async () => {
+    it('has no effect if disabled', async () => {
       const { refresh_token: token } = await passwordTokens(open, { scope: 'openid' }, AUTO)
       assert.ok(tokensOf(await refresh(open, token, {}, AUTO)).refresh_token)
     })

@@ -5,20 +5,20 @@ import * as oauth from 'oauth4webapi'
 import { OTHER, startRevocationServer, userTokens } from '../support/revocation.ts'
 import type { TestServer } from '../support/server.ts'
 
-describe('a client library that others wrote', () => {
+describe('oauth4webapi', () => {
   let server: TestServer
   let origin: string
   before(async () => {
     server = await startRevocationServer()
     await server.app.http.listen({ host: '127.0.0.1', port: 0 })
-    origin = `http://127.0.0.1:${(server.app.http.server.address() as AddressInfo).port}` // it listens on TCP
+    origin = `http://127.0.0.1:${(server.app.http.server.address() as AddressInfo).port}` // a TCP address
   })
   after(() => server.stop())
 
-  it('finds the endpoint, revokes each kind of token, and introspection reports it as inactive', async () => {
+  it('discovers the endpoint, revokes access and refresh tokens, and introspects them as inactive', async () => {
     const options = {
       [oauth.allowInsecureRequests]: true,
-      // The document names the public address, which leads here.
+      // The base URL is replaced by the address of the server.
       [oauth.customFetch]: (url: string, init: object) => fetch(url.replace(server.baseUrl, origin), init),
     }
     const issuer = new URL(server.baseUrl)

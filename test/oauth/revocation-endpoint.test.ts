@@ -25,7 +25,7 @@ const S256 = { codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', cod
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** The token with other claims under its own signature. */
+/** The token with modified claims and its original signature. */
 function tampered(token: string, change: object): string {
   const [header, , signature] = token.split('.')
   return `${header}.${encode({ ...decodeJwt(token), ...change })}.${signature}`
@@ -34,7 +34,7 @@ function tampered(token: string, change: object): string {
 const unsigned = (token: string): string => `${encode({ alg: 'none', kid: 'k', typ: 'JWT' })}.${token.split('.')[1]}.`
 
 for (const mode of MODES) {
-  describe(`POST /oauth/revoke, ${mode}`, () => {
+  describe(`POST /oauth/revoke in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startRevocationServer({ mode })))
     after(() => server.stop())
@@ -43,35 +43,35 @@ for (const mode of MODES) {
       server.send('/oauth/revoke', { form: { token, ...form }, ...request })
     const isDone = async (sending: Promise<TestAnswer>): Promise<void> => {
       const { status, text, headers } = await sending
-      assert.deepEqual([status, text], [200, '{}']) // some libraries refuse a response that is not JSON
+      assert.deepEqual([status, text], [200, '{}']) // some libraries require a JSON response
       assert.match(String(headers['content-type']), /^application\/json/)
       assert.equal(headers['cache-control'], 'no-store')
     }
     const canRefresh = async (token: string, basic = TARGET): Promise<boolean> =>
       (await refresh(server, token, {}, basic)).status === 200
     const revocations = (): readonly AuditEvent[] => server.events.filter(({ type }) => type === 'TokenRevocationEvent')
-    /** Sends what must be answered like a success and change nothing. */
+    /** Expects a success that revokes nothing. */
     const isIgnored = async (token: string, form = {}, request: TestRequest = { basic: TARGET }): Promise<void> => {
       const before = revocations().length
       await isDone(revoke(token, form, request))
       assert.equal(revocations().length, before)
     }
-    /** A code grant of the public client. */
+    /** Tokens of the public client by authorization code. */
     const publicTokens = async (): Promise<Tokens> => {
       const code = await insertCode(server, { clientId: 'spa', scopes: ['openid', 'cloud.read'], ...S256 })
       return tokensOf(await exchange(server, code, { client_id: 'spa', code_verifier: VERIFIER }, null))
     }
 
-    describe('an access token', () => {
+    describe('of an access token', () => {
       for (const format of ['jwt', 'opaque']) {
         // Covers POST /oauth/revoke: token
         // Covers compatibility: token endpoint: C8 revocation
-        it(`ends at once, and nothing else does: ${format}`, async () => {
+        it(`revokes only this ${format} token`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           const sibling = tokensOf(await refresh(server, tokens.refresh_token, { token_format: format }, TARGET))
-          const stranger = await userTokens(server, 'marissa', { token_format: format })
+          const unrelated = await userTokens(server, 'marissa', { token_format: format })
           await isDone(revoke(tokens.access_token))
-          const alive = [tokens, sibling, stranger].map(each => isAlive(server, each.access_token))
+          const alive = [tokens, sibling, unrelated].map(each => isAlive(server, each.access_token))
           assert.deepEqual(await Promise.all(alive), [false, true, true])
           assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 401)
           assert.equal(await canRefresh(tokens.refresh_token), true)
@@ -80,7 +80,7 @@ for (const mode of MODES) {
 
       for (const hint of ['access_token', 'refresh_token', 'id_token', 'saml', '']) {
         // Covers POST /oauth/revoke: token_type_hint
-        it(`is found under the hint ${JSON.stringify(hint)}`, async () => {
+        it(`accepts token_type_hint ${JSON.stringify(hint)}`, async () => {
           for (const format of ['jwt', 'opaque']) {
             const { access_token: token } = await userTokens(server, 'marissa', { token_format: format })
             await isDone(revoke(token, { token_type_hint: hint }))
@@ -89,7 +89,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('of a client that acts for itself is revoked too', async () => {
+      it('revokes a client token', async () => {
         for (const format of ['jwt', 'opaque']) {
           const token = await clientToken(server, TARGET, { token_format: format })
           const another = await clientToken(server, TARGET, { token_format: format })
@@ -98,7 +98,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('stays dead until it expires, whatever is purged meanwhile', async () => {
+      it('keeps the revocation until the token expires', async () => {
         const { access_token: token } = await userTokens(server, 'marissa')
         await isDone(revoke(token))
         server.clock.advance((mode === 'standard' ? 3600 : 43_200) - 1)
@@ -106,7 +106,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(server, token), false)
       })
 
-      it('may be revoked twice, and by two at once', async () => {
+      it('can be repeated, and concurrent', async () => {
         for (const format of ['jwt', 'opaque']) {
           const { access_token: token } = await userTokens(server, 'marissa', { token_format: format })
           await Promise.all([isDone(revoke(token)), isDone(revoke(token))])
@@ -115,7 +115,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('is revoked while it is out of use, and does not come back with the account or a scope', async () => {
+      it('is possible while the token is unusable, and permanent', async () => {
         const { access_token: first } = await userTokens(server, 'joel', { basic: OTHER })
         await changeUser(server, 'joel', { active: false })
         await isDone(revoke(first, {}, { basic: OTHER }))
@@ -129,20 +129,20 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a refresh token', () => {
-      it('takes the stored access tokens of its grant along, and leaves those of other grants', async () => {
+    describe('of a refresh token', () => {
+      it('revokes the stored access tokens of its grant only', async () => {
         const opaque = { token_format: 'opaque' }
         const first = await userTokens(server, 'marissa', opaque)
         const second = tokensOf(await refresh(server, first.refresh_token, opaque, TARGET))
-        const stranger = await userTokens(server, 'marissa', opaque)
+        const unrelated = await userTokens(server, 'marissa', opaque)
         await isDone(revoke(first.refresh_token))
-        const alive = [first, second, stranger].map(each => isAlive(server, each.access_token))
+        const alive = [first, second, unrelated].map(each => isAlive(server, each.access_token))
         assert.deepEqual(await Promise.all(alive), [false, false, true])
         assert.equal(await canRefresh(first.refresh_token), false)
-        assert.equal(await canRefresh(stranger.refresh_token), true)
+        assert.equal(await canRefresh(unrelated.refresh_token), true)
       })
 
-      it('takes its plain JWTs along in standard; in uaa they name no grant and live on', async () => {
+      it('revokes JWT access tokens of its grant in standard', async () => {
         const code = await insertCode(server, { clientId: 'target', scopes: ['openid', 'cloud.read'] })
         const first = tokensOf(await exchange(server, code, {}, TARGET))
         await isDone(revoke(first.refresh_token, { token_type_hint: 'access_token' }))
@@ -150,7 +150,7 @@ for (const mode of MODES) {
         assert.equal(await canRefresh(first.refresh_token), false)
       })
 
-      it('that was exchanged still ends its family', async () => {
+      it('revokes the family of a rotated token', async () => {
         const first = await publicTokens()
         const second = tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa' }, null))
         await isDone(revoke(first.refresh_token, { client_id: 'spa' }, {}))
@@ -158,13 +158,13 @@ for (const mode of MODES) {
         assert.equal(await isAlive(server, second.access_token), false)
       })
 
-      it('may be revoked twice', async () => {
+      it('can be repeated', async () => {
         const { refresh_token: token } = await userTokens(server, 'marissa')
         await isDone(revoke(token))
         await isDone(revoke(token))
       })
 
-      it('has no live tokens left, also when it is being used at the same moment', async () => {
+      it('revokes access tokens of concurrent refreshes', async () => {
         const { refresh_token: token } = await userTokens(server, 'marissa')
         const [, ...answers] = await Promise.all([
           revoke(token),
@@ -173,27 +173,27 @@ for (const mode of MODES) {
         assert.equal(await canRefresh(token), false)
         const issued = answers.filter(({ status }) => status === 200).map(answer => tokensOf(answer).access_token)
         const alive = await Promise.all(issued.map(each => isAlive(server, each)))
-        // UAA's opaque tokens know their grant by their row alone: one that was written a moment later stays.
+        // In UAA opaque tokens refer to their grant by row only: one that is written later remains valid.
         if (mode === 'standard') assert.ok(!alive.includes(true))
       })
     })
 
-    describe('an unusable token is answered like a success, and changes nothing (RFC 7009 §2.2)', () => {
-      const worthless: readonly { readonly name: string; readonly token: (good: string) => string }[] = [
-        { name: 'a text that was not issued', token: () => 'nonsense' },
-        { name: 'something like a JWT', token: () => 'a.b.c' },
-        { name: 'an empty JWT', token: () => '..' },
-        { name: 'the claims of a live token, unsigned', token: unsigned },
-        { name: 'the claims of a live token, tampered with', token: good => tampered(good, { x: 1 }) },
-        { name: 'a live token cut short', token: good => good.slice(0, -10) },
-        { name: 'the jti of a live token', token: good => String(decodeJwt(good).jti) },
-        { name: 'the digest of a token', token: good => digest(good) },
-        { name: 'a text of 40 KiB', token: () => 'x'.repeat(40_000) },
+    describe('of an unusable token answers 200 and changes nothing (RFC 7009 §2.2):', () => {
+      const unusable: readonly { readonly name: string; readonly token: (good: string) => string }[] = [
+        { name: 'an unknown token', token: () => 'nonsense' },
+        { name: 'a malformed JWT', token: () => 'a.b.c' },
+        { name: 'empty JWT parts', token: () => '..' },
+        { name: 'an unsigned JWT with claims of a valid token', token: unsigned },
+        { name: 'a valid token with modified claims', token: good => tampered(good, { x: 1 }) },
+        { name: 'a truncated token', token: good => good.slice(0, -10) },
+        { name: 'the jti of a valid token', token: good => String(decodeJwt(good).jti) },
+        { name: 'the digest of a valid token', token: good => digest(good) },
+        { name: 'a token of 40 KiB', token: () => 'x'.repeat(40_000) },
         { name: 'a JWT of 40 KiB', token: () => `${'x'.repeat(40_000)}.y.z` },
-        { name: 'a text of SQL', token: () => "' or 1=1 --" },
-        { name: 'a text of other alphabets', token: () => '\u00fc\u4e16\u{1f511}' },
+        { name: 'SQL as a token', token: () => "' or 1=1 --" },
+        { name: 'a token with non-ASCII characters', token: () => '\u00fc\u4e16\u{1f511}' },
       ]
-      for (const { name, token } of worthless) {
+      for (const { name, token } of unusable) {
         it(name, async () => {
           const { access_token: good } = await userTokens(server, 'marissa')
           await isIgnored(token(good))
@@ -201,7 +201,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('an expired token of each kind', async () => {
+      it('expired tokens', async () => {
         const tokens = await userTokens(server, 'marissa')
         const opaque = await userTokens(server, 'marissa', { token_format: 'opaque' })
         server.clock.advance(2_592_000)
@@ -210,7 +210,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('a token of another zone, which stays valid there', async () => {
+      it('tokens of another zone', async () => {
         for (const format of ['jwt', 'opaque']) {
           const there = await userTokens(server, 'marissa', { token_format: format, host: ELSEWHERE })
           for (const token of [there.access_token, there.refresh_token]) await isIgnored(token)
@@ -223,7 +223,7 @@ for (const mode of MODES) {
       const refreshThere = (token: string): Promise<TestAnswer> =>
         server.token({ grant_type: 'refresh_token', refresh_token: token }, { host: ELSEWHERE, basic: TARGET })
 
-      it('a token of a client that is gone', async () => {
+      it('a token of a deleted client', async () => {
         const now = server.clock.now()
         const expiresAt = new Date(now.getTime() + 60_000)
         const shared = { zoneId: 'svc', kind: 'access_token', format: 'opaque', issuedAt: now, expiresAt } as const
@@ -233,11 +233,11 @@ for (const mode of MODES) {
       })
     })
 
-    describe("another client's token", () => {
+    describe('of a token of another client', () => {
       const foreign: Refusal = { want: '400 invalid_grant', description: 'The token was issued to another client' }
       for (const format of ['jwt', 'opaque']) {
         // Covers POST /oauth/revoke: error: another client's token
-        it(`is refused and stays valid: ${format}`, async () => {
+        it(`is refused for ${format}`, async () => {
           const tokens = await userTokens(server, 'marissa', { token_format: format })
           for (const token of [tokens.access_token, tokens.refresh_token, tokens.id_token]) {
             for (const hint of ['access_token', 'refresh_token']) {
@@ -251,7 +251,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is refused to a client whose id is that of the user', async () => {
+      it('is refused to a client whose id is the user id', async () => {
         const { id } = await userNamed(server, 'marissa')
         const client = await server.store.clients.find('svc', 'other')
         assert.ok(client)
@@ -262,7 +262,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('says that it cannot revoke an ID token, and leaves the access token with the same jti (RFC 7009 §2.2.1)', async () => {
+    it('refuses an ID token, and keeps the access token with the same jti (RFC 7009 §2.2.1)', async () => {
       const full = await userTokens(server, 'marissa')
       const small = await userTokens(server, 'marissa', { scope: 'openid' })
       for (const { access_token: token, id_token: idToken } of [full, small]) {
@@ -280,9 +280,9 @@ for (const mode of MODES) {
     // Covers POST /oauth/revoke: client authentication
     describe('authenticates the client', () => {
       const accepted: readonly { readonly name: string; readonly request: TestRequest & { form?: object } }[] = [
-        { name: 'by Basic', request: { basic: TARGET } },
-        { name: 'by Basic beside its own client_id', request: { basic: TARGET, form: { client_id: 'target' } } },
-        { name: 'by its secret in the form', request: { form: { client_id: 'target', client_secret: 'secret' } } },
+        { name: 'with Basic', request: { basic: TARGET } },
+        { name: 'with Basic and its own client_id', request: { basic: TARGET, form: { client_id: 'target' } } },
+        { name: 'with the secret in the form', request: { form: { client_id: 'target', client_secret: 'secret' } } },
       ]
       for (const { name, request } of accepted) {
         it(name, async () => {
@@ -293,7 +293,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('without a credential where it is public, by its client_id alone', async () => {
+      it('with only the client_id if it is public', async () => {
         const { access_token: token, refresh_token: refreshToken } = await publicTokens()
         await isDone(revoke(token, { client_id: 'spa' }, {}))
         assert.equal(await isAlive(server, token), false)
@@ -301,13 +301,13 @@ for (const mode of MODES) {
         assert.notEqual((await refresh(server, refreshToken, { client_id: 'spa' }, null)).status, 200)
       })
 
-      const closed: readonly (Refusal & {
+      const refusedCallers: readonly (Refusal & {
         readonly name: string
         readonly form?: object
         readonly request?: TestRequest
       })[] = [
         {
-          name: 'nobody',
+          name: 'an anonymous caller',
           want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
           challenge: /^Basic realm="SVC\/client"/,
         },
@@ -320,12 +320,12 @@ for (const mode of MODES) {
         { name: 'an unknown client', request: { basic: ['nemo', 'secret'] }, want: '401 invalid_client' },
         { name: 'an unknown client without a secret', form: { client_id: 'nemo' }, want: '401 invalid_client' },
         {
-          name: 'a client that has a secret and sends none',
+          name: 'a confidential client without its secret',
           form: { client_id: 'target' },
           want: '401 invalid_client',
         },
         {
-          name: 'a client beside the id of another',
+          name: 'a client with the client_id of another',
           form: { client_id: 'other' },
           request: { basic: TARGET },
           want: '401 invalid_client',
@@ -336,15 +336,15 @@ for (const mode of MODES) {
           want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
         },
       ]
-      for (const { name, form, request, ...refusal } of closed) {
-        it(`and is closed to ${name}`, async () => {
+      for (const { name, form, request, ...refusal } of refusedCallers) {
+        it(`and refuses ${name}`, async () => {
           const { access_token: token } = await userTokens(server, 'marissa')
           await refused(server, mode, () => revoke(token, form, request ?? {}), refusal)
           assert.equal(await isAlive(server, token), true)
         })
       }
 
-      it('by one method only, in standard (C2)', async () => {
+      it('with one method only in standard (C2)', async () => {
         const { access_token: token } = await userTokens(server, 'marissa')
         const form = { client_id: 'target', client_secret: 'secret' }
         const answer = await revoke(token, form, { basic: TARGET })
@@ -362,10 +362,14 @@ for (const mode of MODES) {
           description: 'The token parameter is missing',
         },
         { name: 'an empty token', request: { form: 'token=' }, want: '400 invalid_request' },
-        { name: 'a hint alone', request: { form: 'token_type_hint=access_token' }, want: '400 invalid_request' },
+        {
+          name: 'only a token_type_hint',
+          request: { form: 'token_type_hint=access_token' },
+          want: '400 invalid_request',
+        },
         { name: 'a token in the query', request: { query: { token: 'x' }, form: '' }, want: '400 invalid_request' },
-        { name: 'a NUL in the token', request: { form: 'token=%00' }, want: '400 invalid_request' },
-        { name: 'a broken encoding', request: { form: 'token=%zz' }, want: '400 invalid_request' },
+        { name: 'a NUL character in the token', request: { form: 'token=%00' }, want: '400 invalid_request' },
+        { name: 'bad percent-encoding', request: { form: 'token=%zz' }, want: '400 invalid_request' },
         {
           name: 'JSON',
           request: { body: '{"token":"x"}', headers: { 'content-type': 'application/json' } },
@@ -382,7 +386,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('and refuses a public client without one by the same words', async () => {
+      it('and refuses a public client without a token', async () => {
         const sending = () => server.send('/oauth/revoke', { form: { client_id: 'spa' } })
         await refused(server, mode, sending, {
           want: '400 invalid_request',
@@ -390,7 +394,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('once, in standard (A3)', async () => {
+      it('that is not repeated, in standard (A3)', async () => {
         const { access_token: token } = await userTokens(server, 'marissa')
         const answer = await server.send('/oauth/revoke', { form: `token=${token}&token=x`, basic: TARGET })
         assert.equal(answer.status, mode === 'standard' ? 400 : 200)
@@ -398,7 +402,7 @@ for (const mode of MODES) {
       })
 
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
-        it(`by POST and not by ${method}`, async () => {
+        it(`with POST, not ${method}`, async () => {
           const answer = await refused(server, mode, () => server.send('/oauth/revoke', { method, basic: TARGET }), {
             want: '405 method_not_allowed',
           })
@@ -407,7 +411,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('writes to the audit trail whose token it was, and not which', async () => {
+    it('records user and client in the audit trail, not the token', async () => {
       const { access_token: token, jti } = await userTokens(server, 'marissa')
       const { id } = await userNamed(server, 'marissa')
       await isDone(revoke(token))
@@ -419,11 +423,11 @@ for (const mode of MODES) {
       assert.ok(!JSON.stringify(server.events).includes(jti))
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
   for (const rotates of [false, true]) {
-    describe(`POST /oauth/revoke for refresh tokens that are JWTs ${rotates ? 'with' : 'without'} a row, ${mode}`, () => {
+    describe(`POST /oauth/revoke of ${rotates ? 'stored' : 'unstored'} JWT refresh tokens in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         const tokenPolicy = { refreshTokenFormat: 'jwt', refreshTokenRotate: rotates, jwtRevocable: rotates }
@@ -435,28 +439,28 @@ for (const mode of MODES) {
         assert.equal(status, 200)
       }
 
-      it('ends the grant', async () => {
+      it('revokes the grant', async () => {
         const first = await userTokens(server, 'marissa')
-        const stranger = await userTokens(server, 'marissa')
+        const unrelated = await userTokens(server, 'marissa')
         await revoke(first.refresh_token)
         assert.notEqual((await refresh(server, first.refresh_token, {}, TARGET)).status, 200)
         assert.equal(await isAlive(server, first.access_token), mode === 'uaa' && !rotates)
-        assert.equal((await refresh(server, stranger.refresh_token, {}, TARGET)).status, 200)
+        assert.equal((await refresh(server, unrelated.refresh_token, {}, TARGET)).status, 200)
       })
 
-      it('accepts a stored access token by its value, once or twice', async () => {
+      it('revokes an access token by value, repeatedly', async () => {
         const first = await userTokens(server, 'marissa')
         const events = (): number => server.events.filter(({ type }) => type === 'TokenRevocationEvent').length
         const before = events()
         await revoke(first.access_token)
         await revoke(first.access_token)
-        // Without a row it is unknown whether it was revoked before.
+        // Without a row it is unknown whether the token was revoked before.
         assert.equal(events() - before, rotates ? 1 : 2)
         assert.equal(await isAlive(server, first.access_token), false)
         assert.equal((await refresh(server, first.refresh_token, {}, TARGET)).status, 200)
       })
 
-      it('remembers it until the token expires, also when tokens are valid for a shorter time by now', async () => {
+      it('keeps the revocation until the token expires, even if the validity was reduced', async () => {
         const year = 365 * 86_400
         await changeClient(server, 'target', { refreshTokenSeconds: year })
         const { refresh_token: token } = await userTokens(server, 'marissa')

@@ -41,18 +41,18 @@ const denied: Refusal = {
   challenge: challenge('access_denied', 'Access is denied'),
 }
 
-/** What a call is aimed at, and who may do it beside those who may revoke everything. */
+/** The object of a revocation, and callers allowed besides those who may revoke everything. */
 interface Target {
   readonly name: string
   readonly path: (victims: readonly Victim[]) => Promise<string> | string
   readonly method: string
   readonly others: readonly string[]
-  /** Absent for what does not exist, which authorized callers learn. */
+  /** Whether this token is revoked; undefined for a missing object, where authorized callers get 404. */
   readonly dies?: (name: string) => boolean
 }
 
 for (const mode of MODES) {
-  describe(`/oauth/token/revoke, who may revoke what, ${mode}`, () => {
+  describe(`Authorization of /oauth/token/revoke in ${mode}`, () => {
     let server: TestServer
     let victims: readonly Victim[] | undefined
     let namedLikeTheUser: readonly [string, string]
@@ -97,7 +97,7 @@ for (const mode of MODES) {
         return token
       },
       'a refresh token': async () => (await userTokens(server, 'marissa')).refresh_token,
-      nobody: async () => undefined,
+      'an anonymous caller': async () => undefined,
     }
     const unauthorized: Readonly<Record<string, Refusal>> = {
       'the admin of another zone': {
@@ -107,7 +107,7 @@ for (const mode of MODES) {
       'the same user of another zone': { want: '401 invalid_token', description: /^Invalid issuer / },
       'an admin whose token expired': { want: '401 invalid_token', description: /^Invalid access token: expired at / },
       'a refresh token': { want: '401 invalid_token' },
-      nobody: {
+      'an anonymous caller': {
         want: '401 unauthorized',
         description: 'Full authentication is required to access this resource',
         challenge:
@@ -124,7 +124,7 @@ for (const mode of MODES) {
     ]
     const pair = user.slice(0, 2)
     const token = (name: string) => (all: readonly Victim[]) => `/${victimNamed(all, name).value}`
-    // A JWT names its grant in `standard`.
+    // A JWT contains its grant in `standard`.
     const endsWithPair = (name: string): boolean => mode === 'standard' || !name.endsWith('jwt')
     const targets: readonly Target[] = [
       {
@@ -209,15 +209,15 @@ for (const mode of MODES) {
       { name: 'a token of another zone', method: 'DELETE', path: token('z1 marissa target opaque'), others: [] },
     ]
 
-    const leftOut = createSkip(mode === 'standard' ? 1 : 4)
+    const isSkipped = createSkip(mode === 'standard' ? 1 : 4)
     for (const target of targets) {
       for (const [caller, bearerOf] of Object.entries(callers)) {
         const isAllowed = EVERYTHING.has(caller) || target.others.includes(caller)
         const refusal = isAllowed ? notFound : (unauthorized[caller] ?? notAllowed)
         const succeeds = isAllowed && target.dies !== undefined
-        // Who may do what does not depend on the mode, only how a refusal is worded.
-        if (leftOut()) continue
-        it(`${succeeds ? 'lets' : 'refuses'} ${caller}: ${target.name}`, async () => {
+        // Authorization does not depend on the mode, only the error does.
+        if (isSkipped()) continue
+        it(`${succeeds ? 'allows' : 'refuses'} ${caller}: ${target.name}`, async () => {
           victims ??= await issueVictims(server)
           const path = `/oauth/token/revoke${await target.path(victims)}`
           const bearer = await bearerOf()
@@ -230,7 +230,7 @@ for (const mode of MODES) {
             assert.equal(revocations(server).length, before)
             return
           }
-          assert.deepEqual(await revokedNames(victims), [], 'what was refused so far revoked nothing')
+          assert.deepEqual(await revokedNames(victims), [], 'refused requests revoked nothing')
           const answer = await sending()
           assert.deepEqual([answer.status, answer.text], [200, ''])
           assert.equal(answer.headers['cache-control'], 'no-store')
@@ -241,15 +241,15 @@ for (const mode of MODES) {
       }
     }
 
-    it('changed nothing by the refused requests', async () => {
+    it('revoked nothing on refused requests', async () => {
       assert.ok(victims)
       assert.deepEqual(await revokedNames(victims), [])
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`/oauth/token/revoke, ${mode}`, () => {
+  describe(`/oauth/token/revoke in ${mode}`, () => {
     let server: TestServer
     let admin: string
     let userId: string
@@ -267,7 +267,7 @@ for (const mode of MODES) {
     }
 
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
-      it(`takes ${method} for a user, a client, and both`, async () => {
+      it(`accepts ${method} for a user, a client, and both`, async () => {
         for (const path of [`/user/${userId}`, `/user/${userId}/client/target`, '/client/target']) {
           const { refresh_token: token } = await userTokens(server, 'marissa')
           await isGone(send(path, { method }))
@@ -278,7 +278,7 @@ for (const mode of MODES) {
 
     for (const method of ['GET', 'POST', 'PUT', 'PATCH']) {
       // Covers DELETE /oauth/token/revoke/{tokenId}: error: other method
-      it(`denies ${method} for one token to every caller`, async () => {
+      it(`refuses ${method} for a single token`, async () => {
         const { access_token: bearer } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         for (const who of [admin, bearer]) {
           await refused(server, mode, () => send(`/${bearer}`, { method, bearer: who }), denied)
@@ -287,7 +287,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('accepts a method with a form, with a type and no body, and with a query', async () => {
+    it('accepts a form, a content type without body, and a query', async () => {
       await isGone(send('/client/target', { method: 'POST', form: 'anything=else' }))
       for (const method of ['DELETE', 'PUT']) {
         await isGone(send('/client/target', { method, headers: { 'content-type': 'application/json' } }))
@@ -295,7 +295,7 @@ for (const mode of MODES) {
       await isGone(send('/client/target', { query: { x: 'y' } }))
     })
 
-    it('accepts the token of a POST in the form, and not in the query', async () => {
+    it('accepts the access token in the form, not in the query', async () => {
       await isGone(server.send('/oauth/token/revoke/client/target', { form: { access_token: admin } }))
       const query = { access_token: admin }
       await refused(server, mode, () => server.send('/oauth/token/revoke/client/target', { query }), {
@@ -304,7 +304,7 @@ for (const mode of MODES) {
     })
 
     // Covers any /oauth/token/revoke/user/{userId}: userId
-    it('has nothing of a user left in the store, and lets the user in again', async () => {
+    it('deletes all tokens of a user, who can sign in again', async () => {
       const before = await userTokens(server, 'marissa', { token_format: 'opaque' })
       await isGone(send(`/user/${userId}`))
       assert.deepEqual(await server.store.tokens.listOfUser('svc', userId, server.clock.now()), [])
@@ -319,20 +319,20 @@ for (const mode of MODES) {
       )
     })
 
-    it('ends the codes of a pair, and what is issued at the same moment', async () => {
+    it('revokes codes and concurrent tokens of a user and client', async () => {
       const { refresh_token: value } = await userTokens(server, 'marissa')
       const stored = await server.store.tokens.find('svc', digest(value))
       const code = await insertCode(server, { clientId: 'target' })
       await isGone(send(`/user/${userId}/client/target`))
       assert.ok(stored)
-      await server.store.tokens.insert('svc', stored) // by a refresh that began before
+      await server.store.tokens.insert('svc', stored) // by a concurrent refresh
       assert.notEqual((await refresh(server, value, {}, TARGET)).status, 200)
       const redeemed = await server.token({ grant_type: 'authorization_code', code }, { basic: TARGET })
       assert.equal(redeemed.json()['error'], 'invalid_grant')
     })
 
     // Covers any /oauth/token/revoke/client/{clientId}: clientId
-    it('has nothing of a client left in the store, and lets the client in again', async () => {
+    it('deletes all tokens of a client, which can obtain new ones', async () => {
       const before = await clientToken(server, TARGET, { token_format: 'opaque' })
       await isGone(send('/client/target'))
       assert.deepEqual(await server.store.tokens.listOfClient('svc', 'target', server.clock.now()), [])
@@ -352,14 +352,14 @@ for (const mode of MODES) {
     }
 
     // Covers any /oauth/token/revoke/user/{userId}/client/{clientId}: userId; clientId
-    it('deletes all of a pair, however many they are', async () => {
+    it('deletes more than 1,000 tokens of a user and client', async () => {
       await userTokens(server, 'marissa')
       await many(1200)
       await isGone(send(`/user/${userId}/client/target`))
       assert.equal(await server.store.tokens.deleteSomeOfUser('svc', userId, 'target'), 0)
     })
 
-    it('ends a client with its own token in the middle of it', async () => {
+    it('allows a client to revoke itself', async () => {
       const bearer = await clientToken(server, ADMIN)
       await isGone(send('/client/admin', { bearer }))
       await refused(server, mode, () => send('/client/admin', { bearer }), {
@@ -370,7 +370,7 @@ for (const mode of MODES) {
     })
 
     const unusual = [
-      ...(mode === 'standard' ? [''] : []), // nothing is behind the last slash: another path in UAA
+      ...(mode === 'standard' ? [''] : []), // another path in UAA
       'x',
       'x'.repeat(257),
       'x'.repeat(5000),
@@ -384,8 +384,8 @@ for (const mode of MODES) {
     ]
     for (const id of unusual) {
       const shown = id.slice(0, 20)
-      it(`knows no token, user or client like "${shown}" (${id.length} characters)`, async () => {
-        const stranger = await clientToken(server, OTHER)
+      it(`answers 404 for token, user or client "${shown}" (${id.length} characters)`, async () => {
+        const unauthorizedClient = await clientToken(server, OTHER)
         const paths = [
           `/${id}`,
           `/user/${id}`,
@@ -395,7 +395,7 @@ for (const mode of MODES) {
         ]
         for (const path of paths) {
           await refused(server, mode, () => send(path), notFound)
-          await refused(server, mode, () => send(path, { bearer: stranger }), notAllowed)
+          await refused(server, mode, () => send(path, { bearer: unauthorizedClient }), notAllowed)
           await refused(server, mode, () => server.send(`/oauth/token/revoke${path}`, { method: 'DELETE' }), {
             want: '401 unauthorized',
           })
@@ -404,24 +404,28 @@ for (const mode of MODES) {
     }
 
     for (const id of ['%', '%zz', '%ff', '%ED%A0%80']) {
-      it(`refuses ${id}, which is not a part of a URL, in JSON`, async () => {
+      it(`answers 400 in JSON to the malformed path ${id}`, async () => {
         await refused(server, mode, () => send(`/${id}`), { want: '400 invalid_request', challenge: null })
       })
     }
 
-    describe('names one token', () => {
+    describe('of a single token', () => {
       // Covers DELETE /oauth/token/revoke/{tokenId}: tokenId
-      it('by its value, by the id in the list, and once', async () => {
+      it('finds it by value or by the id in the list, once', async () => {
         for (const idOf of [(value: string) => value, digest]) {
           const { access_token: token, refresh_token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
           await isGone(send(`/${idOf(token)}`))
           assert.equal(await isAlive(server, token), false)
           await refused(server, mode, () => send(`/${idOf(token)}`), notFound)
-          assert.equal((await refresh(server, refresh_token, {}, TARGET)).status, 200, 'the other token of the answer')
+          assert.equal(
+            (await refresh(server, refresh_token, {}, TARGET)).status,
+            200,
+            'the refresh token remains valid',
+          )
         }
       })
 
-      it('reports success to exactly one of many concurrent requests', async () => {
+      it('succeeds for exactly one of many concurrent requests', async () => {
         const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         const answers = await Promise.all(Array.from({ length: 8 }, () => send(`/${token}`)))
         const statuses = answers.map(({ status }) => status)
@@ -429,19 +433,19 @@ for (const mode of MODES) {
         assert.equal(statuses.filter(status => status === 404).length, 7)
       })
 
-      it('is not the digest of its digest', async () => {
+      it('does not accept the digest of its id', async () => {
         const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         await refused(server, mode, () => send(`/${digest(digest(token))}`), notFound)
         assert.equal(await isAlive(server, token), true)
       })
 
-      it('revokes itself, and is then invalid here too', async () => {
+      it('may be authorized with the same token, once', async () => {
         const { access_token: bearer } = await userTokens(server, 'joel', { token_format: 'opaque' })
         await isGone(send(`/${bearer}`, { bearer }))
         await refused(server, mode, () => send(`/${bearer}`, { bearer }), { want: '401 invalid_token' })
       })
 
-      it('that is a plain JWT only for its holder, by its jti', async () => {
+      it('revokes an unstored JWT by jti only with that token', async () => {
         const tokens = await userTokens(server, 'marissa')
         const { access_token: bearer, jti } = tokens
         await refused(server, mode, () => send(`/${jti}`), notFound)
@@ -454,7 +458,7 @@ for (const mode of MODES) {
         assert.equal((await refresh(server, tokens.refresh_token, {}, TARGET)).status, 200)
       })
 
-      it('but none that expired', async () => {
+      it('does not find an expired token', async () => {
         const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         server.clock.advance(43_200)
         admin = await clientToken(server, ADMIN)
@@ -462,13 +466,13 @@ for (const mode of MODES) {
       })
     })
 
-    describe('in a zone that a header names', () => {
+    describe('in a zone of X-Identity-Zone-Id', () => {
       const headers = { 'x-identity-zone-id': 'z1' }
       const opaqueThere = async (): Promise<string> =>
         (await userTokens(server, 'marissa', { token_format: 'opaque', host: ELSEWHERE })).access_token
       const isAliveThere = (token: string): Promise<boolean> => isAlive(server, token, ELSEWHERE)
 
-      it('takes the administrator of the server, and changes nothing elsewhere', async () => {
+      it('allows the server administrator, and affects only that zone', async () => {
         const here = await userTokens(server, 'marissa', { token_format: 'opaque' })
         const { id } = await userNamed(server, 'marissa', 'z1')
         for (const path of [`/user/${id}`, `/user/${id}/client/target`, '/client/target']) {
@@ -484,7 +488,7 @@ for (const mode of MODES) {
         assert.equal(await isAlive(server, here.access_token), true)
       })
 
-      it('does not take the client of the same name, or what it may revoke here', async () => {
+      it('refuses clients of the default zone', async () => {
         const there = await clientToken(server, TARGET, { token_format: 'opaque' }, ELSEWHERE)
         const { id } = await userNamed(server, 'marissa', 'z1')
         const reader = await clientToken(server, ['reader', 'secret'])
@@ -499,14 +503,14 @@ for (const mode of MODES) {
         })
       })
 
-      it('does not revoke the token of the caller, which belongs to the default zone', async () => {
+      it('does not find the token of the caller in the default zone', async () => {
         const bearer = await clientToken(server, ADMIN)
         await refused(server, mode, () => send(`/${String(decodeJwt(bearer).jti)}`, { bearer, headers }), notFound)
         await isGone(send('/client/only-there', { bearer, headers }))
       })
     })
 
-    describe('writes to the audit trail', () => {
+    describe('records in the audit trail', () => {
       const lastOf = (): Partial<AuditEvent> => revocations(server).at(-1) ?? {}
       const reported = (): unknown => {
         const { principal, clientId, zoneId, data, remoteAddress } = lastOf()
@@ -514,7 +518,7 @@ for (const mode of MODES) {
       }
 
       // Covers audit trail: TokenRevocationEvent
-      it('whose tokens were revoked and by which client', async () => {
+      it('the user or client, and the caller', async () => {
         await isGone(send(`/user/${userId}`))
         assert.deepEqual(reported(), [`userId:${userId}`, 'admin', 'svc', `UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
         await isGone(send('/client/target'))
@@ -524,7 +528,7 @@ for (const mode of MODES) {
         assert.deepEqual(reported(), [...both, `ClientID=target, UserID=${userId}, ZoneID=svc`, '127.0.0.1'])
       })
 
-      it('the user and client of a single token, and no usable value', async () => {
+      it('user and client of a single token, not its value', async () => {
         const { access_token: token, jti } = await userTokens(server, 'marissa', { token_format: 'opaque' })
         await isGone(send(`/${token}`))
         assert.equal(lastOf().principal, `clientId:target,userId:${userId}`)
@@ -535,10 +539,10 @@ for (const mode of MODES) {
       })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`/oauth/token/revoke where every token is stored, ${mode}`, () => {
+  describe(`/oauth/token/revoke with all tokens stored in ${mode}`, () => {
     let server: TestServer
     let admin: string
     before(async () => {
@@ -550,7 +554,7 @@ for (const mode of MODES) {
     const revoke = (id: string, bearer = admin): Promise<TestAnswer> =>
       server.send(`/oauth/token/revoke/${id}`, { method: 'DELETE', bearer })
 
-    it('takes the jti of an access and of a refresh token, of the holder too', async () => {
+    it('finds access and refresh tokens by jti', async () => {
       const first = await userTokens(server, 'marissa')
       assert.equal((await revoke(first.jti)).status, 200)
       assert.equal(await isAlive(server, first.access_token), false)
@@ -561,7 +565,7 @@ for (const mode of MODES) {
       assert.equal(await isAlive(server, second.access_token), true)
     })
 
-    it('does not forget a refresh token that was exchanged: its second use has to be noticed', async () => {
+    it('does not find a rotated refresh token, whose reuse is still detected', async () => {
       const first = await userTokens(server, 'marissa')
       const second = tokensOf(await refresh(server, first.refresh_token, {}, TARGET))
       await refused(server, mode, () => revoke(String(decodeJwt(first.refresh_token).jti)), notFound)

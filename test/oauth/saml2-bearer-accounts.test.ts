@@ -1,5 +1,5 @@
-// Whom a SAML assertion at the token endpoint is about: their account, what it learns from the assertion, and what the tokens
-// and the audit trail say.
+// Accounts of SAML assertions at the token endpoint: mapped attributes, claims of the tokens,
+// and audit events.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, mock } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -16,7 +16,7 @@ const attribute = (name: string, ...values: readonly string[]) => ({ name, value
 const unauthorized = { standard: '400 invalid_grant', uaa: '401 unauthorized' } as const
 
 for (const mode of MODES) {
-  describe(`the account of a SAML assertion, ${mode}`, () => {
+  describe(`Account of a SAML assertion in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap } })))
     after(() => server.stop())
@@ -24,7 +24,7 @@ for (const mode of MODES) {
       server.store.users.findByName('svc', origin, userName)
 
     // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: shadow user
-    it('is made with the names, the address and the attributes that the record maps', async () => {
+    it('is created with mapped names, email address and groups', async () => {
       const attributes = [
         attribute('first', 'Ada'),
         attribute('last', 'Lovelace'),
@@ -43,7 +43,7 @@ for (const mode of MODES) {
       assert.ok(scope.split(' ').includes('cloud.read'), scope)
     })
 
-    it('follows the next assertion, groups included, and stays the same account', async () => {
+    it('is updated by the next assertion, including groups', async () => {
       const send = async (name: string, ...groups: readonly string[]): Promise<Record<string, unknown>> => {
         const attributes = [attribute('first', name), attribute('groups', ...groups)]
         const answer = await presentFrom(server, mapped, { parts: { nameId: 'joan', attributes } })
@@ -58,7 +58,7 @@ for (const mode of MODES) {
       assert.equal((await account('mapped', 'joan'))?.givenName, 'Joanna')
     })
 
-    it('is one of its provider, whatever accounts others have of the same name and address', async () => {
+    it('is separate from accounts of other providers with the same name and address', async () => {
       const parts = { nameId: 'marissa@example.org', format: SAML.emailName }
       const ids = []
       for (const idp of [corp, rival]) {
@@ -72,7 +72,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: no user resulted
-    it('must exist where the provider makes none (addShadowUserOnLogin)', async () => {
+    it('must exist without addShadowUserOnLogin', async () => {
       const { access_token: token } = tokensOf(await presentFrom(server, closed, { parts: { nameId: 'known' } }))
       assert.equal(decodeJwt(token)['user_id'], (await account('closed', 'known'))?.id)
       await refused(server, mode, () => presentFrom(server, closed, { parts: { nameId: 'nobody' } }), {
@@ -89,8 +89,8 @@ for (const mode of MODES) {
       assert.equal((await account('corp', 'left'))?.lastLogonAt, undefined)
     })
 
-    describe('where the record of the provider is changed or deleted meanwhile', () => {
-      /** Sends an assertion of a provider whose record another server changes before it is compared for the nth time. */
+    describe('when the provider changes during the sign-in', () => {
+      /** Sends an assertion of a provider whose record changes before its nth comparison. */
       async function sendWhileChanged(comparison: number, nameId: string): Promise<void> {
         const { providers } = server.store
         const find = providers.findStored.bind(providers)
@@ -110,12 +110,12 @@ for (const mode of MODES) {
       }
 
       for (const comparison of [1, 2]) {
-        it(`is not made, as of comparison ${comparison}`, async () => {
+        it(`is not created, as of comparison ${comparison}`, async () => {
           await sendWhileChanged(comparison, `racing-${comparison}`)
           assert.equal(await account('mapped', `racing-${comparison}`), undefined)
         })
 
-        it(`stays where it was there before, as of comparison ${comparison}`, async () => {
+        it(`is kept, as of comparison ${comparison}`, async () => {
           const nameId = `raced-${comparison}`
           const parts = { nameId, attributes: [attribute('first', 'Ada')] }
           tokensOf(await presentFrom(server, mapped, { parts }))
@@ -128,14 +128,14 @@ for (const mode of MODES) {
       }
     })
 
-    it('must have the groups that the client requires', async () => {
+    it('must have the required groups of the client', async () => {
       await refused(server, mode, () => presentFrom(server, corp, { basic: ['strict', 'secret'] }), {
         want: '400 invalid_scope',
         description: "User does not meet the client's required group criteria.",
       })
     })
 
-    it('is named in the tokens with time, methods and class of the sign-in at the provider', async () => {
+    it('determines the claims of the tokens, with auth_time of the provider', async () => {
       const authnInstant = new Date(clock.now().getTime() - 60_000)
       const parts = { nameId: 'grace', authnInstant, authnContext: SAML.password }
       const tokens = tokensOf(await presentFrom(server, corp, { parts }))
@@ -151,13 +151,13 @@ for (const mode of MODES) {
       assert.equal(again['auth_time'], claims['auth_time'])
     })
 
-    it('has no time of a sign-in where the assertion says none', async () => {
+    it('has no auth_time without AuthnInstant', async () => {
       const parts = { nameId: 'quiet', authnInstant: null }
       const { access_token: token } = tokensOf(await presentFrom(server, corp, { parts }))
       assert.equal(decodeJwt(token)['auth_time'], undefined)
     })
 
-    it('keeps the time of the logon, and of the one before', async () => {
+    it('keeps the times of the last and the previous logon', async () => {
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'often' } }))
       const before = clock.now()
       assert.deepEqual((await account('corp', 'often'))?.lastLogonAt, before)
@@ -167,7 +167,7 @@ for (const mode of MODES) {
       assert.deepEqual([user?.lastLogonAt, user?.previousLogonAt], [clock.now(), before])
     })
 
-    it('is not that of an assertion from before a logout at the provider', async () => {
+    it('is refused with an assertion from before a SAML logout', async () => {
       const early = [corp.signedAssertion({ nameId: 'gone' }), corp.signedAssertion({ nameId: 'stays' })] as const
       clock.advance(1)
       const path = '/saml/SingleLogout/alias/latchkey'
@@ -180,7 +180,7 @@ for (const mode of MODES) {
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'gone' } }))
     })
 
-    it('is recorded in the audit trail, and a refusal with its reason and without the assertion', async () => {
+    it('is recorded in the audit trail, as is the reason of a refusal without the assertion', async () => {
       const from = server.events.length
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'trail' } }))
       const { id } = (await account('corp', 'trail')) ?? {}
@@ -206,6 +206,6 @@ for (const mode of MODES) {
       )
     })
 
-    it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

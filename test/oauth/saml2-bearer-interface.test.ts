@@ -1,4 +1,4 @@
-// The interface of `POST /oauth/token/alias/{entity_id}` statement by statement: each statement is a test of its name.
+// The specification of `POST /oauth/token/alias/{entity_id}`, one test per statement.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -41,7 +41,7 @@ const BARRED = {
 } as const
 
 for (const mode of MODES) {
-  describe(`the interface of the SAML bearer grant, ${mode}`, () => {
+  describe(`POST /oauth/token/alias/{entity_id} with the SAML bearer grant in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap } })))
     after(() => server.stop())
@@ -59,23 +59,23 @@ for (const mode of MODES) {
         .sign(privateKey)
     }
 
-    describe('the requesting client', () => {
+    describe('client', () => {
       it('must have the grant type', async () => {
         const xml = corp.signedAssertion()
         await refuse(() => present(server, xml, { basic: ['app', 'app-secret'] }), {
           want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
           description: 'Unauthorized grant type',
         })
-        tokensOf(await present(server, xml)) // which was not used up
+        tokensOf(await present(server, xml)) // the assertion was not consumed
       })
 
-      it('may have no allowedproviders', async () => {
+      it('accepts any provider without allowedproviders', async () => {
         for (const idp of [corp, rival]) tokensOf(await presentFrom(server, idp))
       })
 
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: provider not allowed
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: allowedproviders
-      it('otherwise must list the issuer in allowedproviders', async () => {
+      it('must list the provider in allowedproviders', async () => {
         tokensOf(await presentFrom(server, corp, { basic: ['corp-only', 'secret'] }))
         const parts = { nameId: 'barred' }
         for (const client of ['own-only', 'corp-only']) {
@@ -87,56 +87,56 @@ for (const mode of MODES) {
       })
     })
 
-    describe('trust in the issuer is that of web sign-in', () => {
-      it('has any of the keys in its metadata', async () => {
+    describe('issuer', () => {
+      it('may use any key of its metadata', async () => {
         tokensOf(await presentFrom(server, corp))
         tokensOf(await presentFrom(server, corp, { signing: { key: next } }))
       })
-      it('is in no other key, one of another provider included', async () => {
+      it('may not use another key, or that of another provider', async () => {
         for (const { key } of [stranger, rival, sharedOfZone]) {
           await refuse(() => presentFrom(server, corp, { signing: { key } }), BAD)
         }
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: issuer by entity id
-      it('is refused for a user without a record', () => refuse(() => presentFrom(server, stranger), UNKNOWN))
+      it('must be registered', () => refuse(() => presentFrom(server, stranger), UNKNOWN))
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: provider unknown or inactive
-      it('ends when the provider is inactive', () => refuse(() => presentFrom(server, off), UNKNOWN))
-      it('ends at the zone', async () => {
+      it('must be active', () => refuse(() => presentFrom(server, off), UNKNOWN))
+      it('must be of the same zone', async () => {
         tokensOf(await presentFrom(server, shared))
         await refuse(() => presentFrom(server, ofZone), UNKNOWN)
         await refuse(() => presentFrom(server, sharedOfZone), BAD)
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: signature required
-      it('needs a signature', async () => {
+      it('must sign the assertion', async () => {
         await refuse(() => present(server, corp.assertion()), BAD)
       })
     })
 
-    describe('the Recipient', () => {
+    describe('Recipient', () => {
       const recipients = [
-        { name: 'none', recipient: null },
+        { name: 'missing', recipient: null },
         { name: 'the token endpoint', recipient: 'http://localhost:8080/oauth/token' },
-        { name: 'the assertion consumer', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' },
-        { name: 'the same path of another scheme', recipient: RECIPIENT.replace('http:', 'https:') },
+        { name: 'the assertion consumer service', recipient: 'http://localhost:8080/saml/SSO/alias/latchkey' },
+        { name: 'another scheme', recipient: RECIPIENT.replace('http:', 'https:') },
         { name: 'another host', recipient: RECIPIENT.replace('localhost', 'evil.example') },
         { name: 'another port', recipient: RECIPIENT.replace('8080', '8081') },
-        { name: 'a path that only begins the same', recipient: `${RECIPIENT}/x` },
-        { name: 'a slash more', recipient: `${RECIPIENT}/` },
+        { name: 'a longer path', recipient: `${RECIPIENT}/x` },
+        { name: 'a trailing slash', recipient: `${RECIPIENT}/` },
         { name: 'a query', recipient: `${RECIPIENT}?a=b` },
-        { name: 'capitals', recipient: RECIPIENT.toUpperCase() },
+        { name: 'upper case', recipient: RECIPIENT.toUpperCase() },
         { name: 'percent-encoding', recipient: RECIPIENT.replace('latchkey', '%6Catchkey') },
         { name: 'the alias of another zone', recipient: RECIPIENT.replace('latchkey', 'z1.latchkey') },
-        { name: 'a path instead of a URL', recipient: ALIAS },
+        { name: 'a relative URL', recipient: ALIAS },
       ]
       for (const { name, recipient } of recipients) {
         // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: Recipient is this URL
-        it(`must equal the URI of the endpoint: ${name}`, () =>
+        it(`must equal the endpoint URL: ${name}`, () =>
           refuse(() => presentFrom(server, corp, { parts: { recipient } }), BAD))
       }
-      it('is the URI of the endpoint also where the assertion is presented at /oauth/token', async () => {
+      it('must be the alias URL even at /oauth/token', async () => {
         tokensOf(await presentFrom(server, corp, { path: '/oauth/token' }))
       })
-      it('is that of the zone, at the address of the request', async () => {
+      it('must be that of the zone, by host or path as in the request', async () => {
         const host = 'z1.localhost:8080'
         const byHost = { path: '/oauth/token/alias/z1.latchkey', host }
         const byPath = { path: '/z/z1/oauth/token/alias/z1.latchkey' }
@@ -148,22 +148,22 @@ for (const mode of MODES) {
       })
     })
 
-    describe('the body', () => {
-      it('has grant_type: required', async () => {
+    describe('request', () => {
+      it('requires grant_type', async () => {
         const form = { assertion: base64UrlOf(corp.signedAssertion()) }
         await refuse(() => server.send(ALIAS, { form, basic: CARRIER }), {
           want: '400 invalid_request',
           description: 'Missing grant type',
         })
       })
-      it('has assertion: required', async () => {
+      it('requires assertion', async () => {
         await refuse(() => server.send(ALIAS, { form: { grant_type: SAML_BEARER }, basic: CARRIER }), {
           want: { standard: '400 invalid_request', uaa: '401 unauthorized' },
           description: 'SAML Assertion is missing',
         })
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: assertion
-      it('has assertion: XML in base64url', async () => {
+      it('requires base64url-encoded XML in assertion', async () => {
         const send = (assertion: string) => present(server, '', { form: { assertion } })
         const xml = corp.signedAssertion()
         for (const assertion of [xml, encodeURIComponent(xml), `${base64UrlOf(xml)}!`, 'AAAA', '%%%']) {
@@ -175,7 +175,7 @@ for (const mode of MODES) {
         tokensOf(await send(base64UrlOf(xml)))
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: client_id; client_secret
-      it('has client_id and client_secret: optional, instead of the header', async () => {
+      it('may have client_id and client_secret instead of the header', async () => {
         const form = { client_id: 'carrier', client_secret: 'secret' }
         tokensOf(await presentFrom(server, corp, { form, basic: null }))
         tokensOf(await presentFrom(server, corp, { form: { client_id: 'carrier' } }))
@@ -185,7 +185,7 @@ for (const mode of MODES) {
         })
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: client_assertion; client_assertion_type
-      it('has client_assertion and client_assertion_type: optional, instead of a secret', async () => {
+      it('may have client_assertion and client_assertion_type instead of a secret', async () => {
         const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: await clientAssertion() }
         const { access_token: token } = tokensOf(await presentFrom(server, corp, { form, basic: null }))
         assert.equal(decodeJwt(token)['client_auth_method'], 'private_key_jwt')
@@ -199,13 +199,13 @@ for (const mode of MODES) {
           })
         }
       })
-      it('has no client of its own: a public client must authenticate, because an assertion is bound to no client', () =>
+      it('must authenticate the client, because an assertion is not bound to one', () =>
         refuse(() => presentFrom(server, corp, { form: { client_id: 'open' }, basic: null }), {
           want: '401 invalid_client',
           description: 'Missing credentials',
         }))
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: scope
-      it('has scope: optional, which reduces the scopes', async () => {
+      it('may have scope to reduce the scopes', async () => {
         const all = tokensOf(await presentFrom(server, corp)).scope.split(' ')
         assert.deepEqual(all.toSorted(), ['openid', 'profile', 'roles', 'user_attributes'])
         assert.equal(tokensOf(await presentFrom(server, corp, { form: { scope: 'openid' } })).scope, 'openid')
@@ -214,7 +214,7 @@ for (const mode of MODES) {
         })
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: token_format
-      it('has token_format: optional', async () => {
+      it('may have token_format', async () => {
         const opaque = tokensOf(await presentFrom(server, corp, { form: { token_format: 'opaque' } }))
         assert.match(opaque.access_token, /^[0-9a-f]{32}$/)
         const jwt = tokensOf(await presentFrom(server, corp, { form: { token_format: 'jwt' } }))
@@ -225,13 +225,13 @@ for (const mode of MODES) {
       })
     })
 
-    it('takes an assertion that has the id of another provider’s, who cannot use it up', async () => {
+    it('accepts the same assertion id from different providers', async () => {
       for (const idp of [rival, corp]) tokensOf(await presentFrom(server, idp, { parts: { id: '_chosen' } }))
     })
 
-    describe('the response', () => {
+    describe('response', () => {
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: access_token; token_type; jti
-      it('is 200 and JSON: access_token, token_type, refresh_token, expires_in, scope, jti', async () => {
+      it('is JSON with access_token, token_type, refresh_token, expires_in, scope and jti', async () => {
         const answer = await presentFrom(server, corp, { form: { scope: 'openid' } })
         assert.equal(answer.status, 200)
         assert.equal(answer.headers['content-type'], 'application/json;charset=UTF-8')
@@ -248,7 +248,7 @@ for (const mode of MODES) {
         assert.equal(payload['grant_type'], SAML_BEARER)
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: no `id_token`
-      it('has no id_token, also with the scope openid and after a refresh', async () => {
+      it('has no id_token, even with openid and after a refresh', async () => {
         const { refresh_token: token, ...tokens } = tokensOf(await presentFrom(server, corp))
         assert.equal(tokens.id_token, undefined)
         const form = { grant_type: 'refresh_token', refresh_token: token }
@@ -262,11 +262,11 @@ for (const mode of MODES) {
         assert.equal(tokens.refresh_token, undefined)
       })
       // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: scope
-      it('has the scopes that client, groups and approvals have in common', async () => {
+      it('has scopes that require approval at refresh unless auto-approved', async () => {
         const tokens = tokensOf(
           await presentFrom(server, corp, { form: { scope: 'openid' }, basic: ['asking', 'secret'] }),
         )
-        // No user can approve here: introspection and refresh ask for it, as with a JWT bearer token.
+        // The user cannot approve here: introspection and refresh require approval, as with JWT bearer.
         const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
         await refuse(() => server.token(form, { basic: ['asking', 'secret'] }), {
           want: { standard: '400 invalid_grant', uaa: '401 invalid_token' },
@@ -275,6 +275,6 @@ for (const mode of MODES) {
       })
     })
 
-    it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

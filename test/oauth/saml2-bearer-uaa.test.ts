@@ -1,5 +1,5 @@
-// The SAML bearer grant against exchanges recorded with UAA: each recorded one is a test. What differs, and why, stands
-// with the test.
+// The SAML bearer grant compared with exchanges recorded with UAA, one test per exchange; differences are
+// explained at the test.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { refused, tokensOf } from '../support/oauth.ts'
@@ -24,7 +24,7 @@ const unauthorized = (description: string) => ({
   challenge: `Basic realm="SVC/client", error="unauthorized", error_description="${description}"`,
 })
 
-describe('exchanges with UAA about the SAML bearer grant', () => {
+describe('SAML bearer exchanges recorded with UAA', () => {
   let server: TestServer
   before(async () => (server = await startServer({ mode: 'uaa', clock, config: { bootstrap } })))
   after(() => server.stop())
@@ -37,57 +37,57 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
   ): Promise<TestAnswer> => server.send(path, { form, ...(basic && { basic }) })
 
   const decoding = [
-    { name: 'assertion is nonsense XML', form: { ...BY_FORM, ...NONSENSE } },
-    { name: 'assertion is not base64', form: { ...BY_FORM, ...NONSENSE, assertion: '%%%' } },
-    { name: 'Basic credentials', form: NONSENSE, basic: CARRIER },
-    { name: 'the grant at /oauth/token', form: { ...BY_FORM, ...NONSENSE }, path: '/oauth/token' },
+    { name: 'malformed XML as assertion', form: { ...BY_FORM, ...NONSENSE } },
+    { name: 'assertion that is not base64', form: { ...BY_FORM, ...NONSENSE, assertion: '%%%' } },
+    { name: 'malformed XML with Basic credentials', form: NONSENSE, basic: CARRIER },
+    { name: 'malformed XML at /oauth/token', form: { ...BY_FORM, ...NONSENSE }, path: '/oauth/token' },
   ]
   for (const { name, form, ...how } of decoding) {
     it(name, () => refuse(() => send(form, how), unauthorized(DECODING)))
   }
 
-  it('assertion missing', () =>
+  it('missing assertion', () =>
     refuse(() => send({ ...BY_FORM, grant_type: SAML_BEARER }), unauthorized('SAML Assertion is missing')))
 
   const badClient = { ...unauthorized('Bad credentials'), want: '401 invalid_client' }
-  it('no client', () => refuse(() => send(NONSENSE), badClient))
+  it('missing client credentials', () => refuse(() => send(NONSENSE), badClient))
   it('wrong client secret', () => refuse(() => send({ ...BY_FORM, ...NONSENSE, client_secret: 'bad' }), badClient))
 
-  // UAA: reads the assertion first, of whichever client. Here nothing is read for a client that has not the grant.
+  // UAA reads the assertion before checking the grant type of the client; here it is read afterwards.
   it('client without the grant', () =>
     refuse(() => send(NONSENSE, { basic: ['app', 'app-secret'] }), {
       want: '401 invalid_client',
       description: 'Unauthorized grant type',
     }))
 
-  it('grant password at this path', async () => {
+  it('password grant at this path', async () => {
     const answer = await send({ ...BY_FORM, grant_type: 'password', username: 'marissa', password: 'koala' })
     assert.equal(tokensOf(answer).token_type, 'bearer')
     assert.equal(typeof answer.json()['id_token'], 'string')
   })
-  it('grant client_credentials at this path', async () => {
+  it('client_credentials grant at this path', async () => {
     assert.equal(tokensOf(await send({ ...BY_FORM, grant_type: 'client_credentials' })).scope, 'jobs.run')
   })
-  it('no grant_type', () =>
+  it('missing grant_type', () =>
     refuse(() => send({ ...BY_FORM, assertion: NONSENSE.assertion }), {
       want: '400 invalid_request',
       description: 'Missing grant type',
       challenge: null,
     }))
 
-  // UAA: serves the other grants under any name, and this one with the text of an unknown issuer.
-  it('other entity in the path', async () => {
+  // UAA serves other grants under any entity id, and this one with the text of an unknown issuer.
+  it('another entity id in the path', async () => {
     const answer = await send({ ...BY_FORM, ...NONSENSE }, { path: '/oauth/token/alias/other' })
     assert.deepEqual([answer.status, answer.json()['error']], [404, 'not_found'])
   })
-  // UAA: reads the query, which logs keep; here only with the setting `jwt.token.queryString.enabled`.
+  // UAA reads the query, which logs contain; here only if `jwt.token.queryString.enabled` is set.
   it('GET', async () => {
     const { status, headers } = await server.send(ALIAS, { query: { ...BY_FORM, ...NONSENSE } })
     assert.deepEqual([status, headers['allow']], [405, 'POST'])
   })
 
   // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: response: expires_in
-  it('signed assertion, with the Recipient of this path', async () => {
+  it('signed assertion with the Recipient of this path', async () => {
     const parts = { nameId: 'bearer@saml.org', format: SAML.emailName }
     const answer = await presentFrom(server, corp, { parts, basic: ['once', 'secret'] })
     const { access_token: token, token_type: type, expires_in: seconds, scope, jti } = tokensOf(answer)
@@ -97,7 +97,7 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
     assert.equal(answer.headers['cache-control'], 'no-store')
   })
 
-  it('the shadow user', async () => {
+  it('shadow user', async () => {
     const user = await server.store.users.findByName('svc', 'corp', 'bearer@saml.org')
     assert.ok(user)
     assert.deepEqual(
@@ -107,11 +107,11 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
   })
 
   const refusals = [
-    { name: 'the same, unsigned', xml: () => corp.assertion(), description: VALIDATING },
+    { name: 'unsigned assertion', xml: () => corp.assertion(), description: VALIDATING },
     { name: 'unknown issuer', xml: () => stranger.signedAssertion(), description: CONTRACTS },
     // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: rule: time limits
     {
-      name: 'expired',
+      name: 'another signing key',
       xml: () =>
         corp.signedAssertion({
           notOnOrAfter: minutes(-10),
@@ -137,5 +137,5 @@ describe('exchanges with UAA about the SAML bearer grant', () => {
     it(name, () => refuse(() => present(server, xml()), unauthorized(description)))
   }
 
-  it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+  it('logs no faults', () => assert.deepEqual(server.faults, []))
 })

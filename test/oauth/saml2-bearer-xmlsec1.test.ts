@@ -1,5 +1,5 @@
-// The SAML bearer grant with assertions of an independent signer: xmlsec1, and the shape that OpenSAML gives them in
-// UAA's own samples.
+// The SAML bearer grant with assertions signed by xmlsec1, and in the form of OpenSAML as in
+// UAA's samples.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -13,7 +13,7 @@ import { encryptedByXmlsec, inclusive, signedByXmlsec } from '../support/saml/xm
 
 const { clock, bootstrap, corp, curve, mapped, next } = samlWorld()
 
-/** As OpenSAML writes it: prefix `saml2`, types of attribute values, and `xs` declared for them at the top. */
+/** In the form of OpenSAML: prefix `saml2`, typed attribute values, and `xs` declared at the root. */
 const openSaml = (nameId: string): string => {
   const [now, soon] = [0, 300].map(seconds => new Date(clock.now().getTime() + seconds * 1000).toISOString())
   const value = (text: string): string =>
@@ -38,7 +38,7 @@ const openSaml = (nameId: string): string => {
 }
 
 for (const mode of MODES) {
-  describe(`assertions signed by xmlsec1, ${mode}`, () => {
+  describe(`Assertions signed by xmlsec1 in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap } })))
     after(() => server.stop())
@@ -46,7 +46,7 @@ for (const mode of MODES) {
     const accepted = [
       { name: 'exclusive canonicalization', xml: () => signedByXmlsec(corp.assertion(), corp.key) },
       {
-        name: 'a list of inclusive prefixes',
+        name: 'inclusive namespace prefixes',
         xml: () => signedByXmlsec(corp.assertion(), corp.key, { canonicalization: inclusive('xs') }),
       },
       {
@@ -66,12 +66,12 @@ for (const mode of MODES) {
       })
     }
 
-    it('are accepted with a key on an elliptic curve', async () => {
+    it('are accepted with an elliptic curve key', async () => {
       const xml = signedByXmlsec(curve.assertion(), curve.key, { algorithm: SAML.ecdsaSha256 })
       assert.equal(decodeJwt(tokensOf(await present(server, xml)).access_token)['origin'], 'curve')
     })
 
-    it('are accepted as OpenSAML writes them', async () => {
+    it('are accepted in the form of OpenSAML', async () => {
       const xml = signedByXmlsec(openSaml('ada@mapped.example'), mapped.key, { canonicalization: inclusive('xs') })
       const { scope } = tokensOf(await present(server, xml))
       assert.ok(scope.includes('cloud.read'), scope)
@@ -80,19 +80,19 @@ for (const mode of MODES) {
     })
 
     const changes = [
-      { name: 'a letter of the name', change: (xml: string) => xml.replace('>person-1<', '>person-2<') },
+      { name: 'a character of the name', change: (xml: string) => xml.replace('>person-1<', '>person-2<') },
       { name: 'the recipient', change: (xml: string) => xml.replace('Recipient="http', 'Recipient=" http') },
       { name: 'a space within an element', change: (xml: string) => xml.replace('</saml:NameID>', ' </saml:NameID>') },
       { name: 'a bit of the signature', change: flip('SignatureValue') },
       { name: 'a bit of the digest', change: flip('DigestValue') },
       { name: 'the algorithm', change: (xml: string) => xml.replace('#rsa-sha256', '#rsa-sha512') },
       {
-        name: 'a condition more',
+        name: 'an additional condition',
         change: (xml: string) => xml.replace('</saml:Conditions>', '<saml:OneTimeUse/></saml:Conditions>'),
       },
     ]
     for (const { name, change } of changes) {
-      it(`are refused once changed: ${name}`, async () => {
+      it(`are refused if modified: ${name}`, async () => {
         const xml = signedByXmlsec(corp.assertion(), corp.key)
         assert.notEqual(change(xml), xml)
         await refused(server, mode, () => present(server, change(xml)), {
@@ -103,7 +103,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('are refused with SHA-1, and with a foreign key', async () => {
+    it('are refused with SHA-1 and with an unknown key', async () => {
       const sha1 = { algorithm: `${SAML.signature}rsa-sha1`, digest: `${SAML.signature}sha1` }
       for (const xml of [
         signedByXmlsec(corp.assertion(), corp.key, sha1),
@@ -115,7 +115,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('are refused encrypted, because their issuer cannot be read', async () => {
+    it('are refused if encrypted, because the issuer cannot be read', async () => {
       const metadata = (await server.send('/saml/metadata')).text
       const base64 = /use="encryption".*?<ds:X509Certificate>([^<]+)/s.exec(metadata)?.[1] ?? ''
       const certificate = `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
@@ -127,7 +127,7 @@ for (const mode of MODES) {
       assert.equal(server.events.at(-1)?.data, 'decryption')
     })
 
-    it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }
 

@@ -41,7 +41,7 @@ const ASSERTION = Buffer.from(
 ).toString('base64url')
 
 for (const mode of MODES) {
-  describe(`/oauth/token/alias/{entity_id}, ${mode}`, () => {
+  describe(`/oauth/token/alias/{entity_id} in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap } })))
     after(() => server.stop())
@@ -55,7 +55,7 @@ for (const mode of MODES) {
     ): Promise<TestAnswer> => server.send(path, { form, ...(basic && { basic }), ...(host !== undefined && { host }) })
 
     // Covers POST /oauth/token/alias/{entity_id} grant_type=saml2-bearer: error: assertion missing
-    it('says that the assertion is missing, also when it is empty, and at /oauth/token as well', async () => {
+    it('refuses a missing or empty assertion here and at /oauth/token', async () => {
       for (const form of [{ grant_type: SAML_BEARER }, { grant_type: SAML_BEARER, assertion: '' }]) {
         for (const path of [ALIAS, '/oauth/token']) {
           await refused(server, mode, () => send(form, { path }), {
@@ -70,7 +70,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses an assertion of an issuer whose metadata cannot be used', async () => {
+    it('refuses an issuer with unusable metadata', async () => {
       await refused(server, mode, () => send({ grant_type: SAML_BEARER, assertion: ASSERTION }), {
         want: { standard: '400 invalid_grant', uaa: '401 unauthorized' },
         description:
@@ -79,14 +79,14 @@ for (const mode of MODES) {
     })
 
     const assertions = [
-      { name: 'what is not base64', assertion: '***' },
-      { name: 'what is not XML', assertion: Buffer.from('nothing').toString('base64url') },
+      { name: 'an assertion that is not base64', assertion: '***' },
+      { name: 'an assertion that is not XML', assertion: Buffer.from('nothing').toString('base64url') },
       {
-        name: 'entities that unfold',
+        name: 'XML with entities',
         assertion: Buffer.from('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>').toString('base64url'),
       },
       { name: 'a JWT', assertion: 'e30.e30.AAAA' },
-      { name: '60 KiB', assertion: 'A'.repeat(60_000) },
+      { name: 'an assertion of 60 KiB', assertion: 'A'.repeat(60_000) },
     ]
     for (const { name, assertion } of assertions) {
       it(`refuses ${name}`, async () => {
@@ -97,7 +97,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses an assertion of a megabyte before it is read', async () => {
+    it('answers 413 to an assertion of 1 MB', async () => {
       assert.equal((await send({ grant_type: SAML_BEARER, assertion: 'A'.repeat(1_000_000) })).status, 413)
     })
 
@@ -114,7 +114,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('accepts the signed assertion of a client', async () => {
+    it('accepts a client assertion', async () => {
       const now = Math.floor(clock.now().getTime() / 1000)
       const claims = { iss: 'signer', sub: 'signer', aud: `${server.baseUrl}/oauth/token`, jti: mode, exp: now + 60 }
       const form = {
@@ -128,7 +128,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await send(form, { basic: null })).scope, 'jobs.run')
     })
 
-    it('accepts a public client with what /oauth/token takes it with, and never with an assertion alone', async () => {
+    it('accepts a public client only with grants that allow it at /oauth/token', async () => {
       const form = { grant_type: 'refresh_token', client_id: 'open', refresh_token: 'x' }
       await refused(server, mode, () => send(form, { basic: null }), {
         want: { standard: '400 invalid_grant', uaa: '401 invalid_token' },
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('serves the other grants as well', async () => {
+    it('supports other grants', async () => {
       assert.equal(tokensOf(await send({ grant_type: 'client_credentials' })).scope, 'jobs.run')
       const form = {
         grant_type: 'password',
@@ -154,13 +154,13 @@ for (const mode of MODES) {
 
     const entities = [
       { name: 'another entity id', path: '/oauth/token/alias/other' },
-      { name: 'another spelling', path: '/oauth/token/alias/LATCHKEY' },
+      { name: 'another case', path: '/oauth/token/alias/LATCHKEY' },
       { name: 'the entity id of another zone', path: '/oauth/token/alias/z1.latchkey' },
-      { name: 'the own one in another zone', path: ALIAS, host: 'z1.localhost:8080' },
-      { name: 'a path', path: '/oauth/token/alias/..%2Flatchkey' },
+      { name: 'the default entity id in another zone', path: ALIAS, host: 'z1.localhost:8080' },
+      { name: 'a relative path', path: '/oauth/token/alias/..%2Flatchkey' },
     ]
     for (const { name, path, host } of entities) {
-      it(`is not there for ${name}`, async () => {
+      it(`answers 404 to ${name}`, async () => {
         const before = issuedBy(server)
         const form = { grant_type: 'client_credentials' }
         const answer = await send(form, { path, ...(host !== undefined && { host }) })
@@ -170,29 +170,29 @@ for (const mode of MODES) {
       })
     }
 
-    it('has the subdomain in front of the entity id in another zone', async () => {
+    it('has the subdomain as prefix of the entity id in another zone', async () => {
       const path = '/oauth/token/alias/z1.latchkey'
       tokensOf(await send({ grant_type: 'client_credentials' }, { path, host: 'z1.localhost:8080' }))
     })
 
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
-      it(`answers ${method} with the method that it takes`, async () => {
+      it(`answers 405 to ${method}`, async () => {
         const answer = await server.send(ALIAS, { method })
         assert.deepEqual([answer.status, answer.headers['allow']], [405, 'POST'])
       })
     }
 
-    it('is in discovery, where that names grants', async () => {
+    it('lists the grant in discovery in standard', async () => {
       const { grant_types_supported: grants } = (await server.send('/.well-known/openid-configuration')).json()
       assert.equal(Array.isArray(grants) && grants.includes(SAML_BEARER), mode === 'standard')
     })
 
-    it('made no fault of any of this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }
 
-describe('an entity id that is a URL', () => {
-  it('ends the path percent-encoded', async () => {
+describe('Entity id that is a URL', () => {
+  it('is percent-encoded in the path', async () => {
     const server = await startServer({ config: { bootstrap, saml: { entity_id: 'https://id.example/saml' } } })
     try {
       const form = { grant_type: 'client_credentials' }

@@ -1,5 +1,5 @@
-// No answer, log line or audit event reveals a secret that was sent: each secret parameter of
-// each endpoint carries a marker, which must come back nowhere.
+// No response, log line or audit event contains a secret of the request: each secret parameter of
+// each endpoint carries a marker, which must not be found anywhere.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { inspect } from 'node:util'
@@ -19,7 +19,7 @@ import {
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 
-/** Also a well-formed code verifier, and long enough to pass for any other secret. */
+/** Also a well-formed code verifier, and long enough for any secret. */
 const MARKER = 'Marker-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDE'
 const JWT = `${btoa(JSON.stringify({ alg: 'RS256', kid: 'k' })).replaceAll('=', '')}.${MARKER}.${MARKER}`
 const GRANT = 'urn:ietf:params:oauth:grant-type'
@@ -32,7 +32,7 @@ const token = (form: Readonly<Record<string, string>>, request: TestRequest = { 
   { form, ...request },
 ]
 
-/** Requests by what is secret in them. */
+/** Requests by the secret that they contain. */
 const REQUESTS: Readonly<Record<string, Sent>> = {
   'code at the token endpoint': token({ grant_type: 'authorization_code', code: MARKER }),
   'code and verifier': token({ grant_type: 'authorization_code', code: MARKER, code_verifier: MARKER }),
@@ -50,43 +50,46 @@ const REQUESTS: Readonly<Record<string, Sent>> = {
     { basic: APP, headers: { accept: 'application/json' } },
   ),
   'refresh token': token({ grant_type: 'refresh_token', refresh_token: MARKER }),
-  'refresh token that looks like a JWT': token({ grant_type: 'refresh_token', refresh_token: JWT }),
+  'refresh token in the form of a JWT': token({ grant_type: 'refresh_token', refresh_token: JWT }),
   'client secret by Basic': token({ grant_type: 'client_credentials' }, { basic: ['service', MARKER] }),
   'client secret in the form': token(
     { grant_type: 'client_credentials', client_id: 'service', client_secret: MARKER },
     {},
   ),
-  'badly encoded Basic': token({ grant_type: 'password' }, { headers: { authorization: `Basic ${MARKER}` } }),
+  'badly encoded Basic credentials': token(
+    { grant_type: 'password' },
+    { headers: { authorization: `Basic ${MARKER}` } },
+  ),
   'client assertion': token(
     { grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, client_assertion: MARKER },
     {},
   ),
-  'client assertion that looks like a JWT': token(
+  'client assertion in the form of a JWT': token(
     { grant_type: 'client_credentials', client_assertion_type: ASSERTION_TYPE, client_assertion: JWT },
     {},
   ),
   assertion: token({ grant_type: `${GRANT}:jwt-bearer`, assertion: MARKER }, { basic: ['porter', 'secret'] }),
-  'assertion that looks like a JWT': token(
+  'assertion in the form of a JWT': token(
     { grant_type: `${GRANT}:jwt-bearer`, assertion: JWT },
     { basic: ['porter', 'secret'] },
   ),
   'SAML assertion': token({ grant_type: `${GRANT}:saml2-bearer`, assertion: MARKER }, { basic: ['porter', 'secret'] }),
-  'bearer of user_token': token({ grant_type: 'user_token', client_id: 'app' }, { bearer: MARKER }),
-  'secret of an unknown grant': token({ grant_type: 'x', password: MARKER, code: MARKER }),
+  'bearer token of user_token': token({ grant_type: 'user_token', client_id: 'app' }, { bearer: MARKER }),
+  'secrets with an unknown grant type': token({ grant_type: 'x', password: MARKER, code: MARKER }),
   'password in the query of the token endpoint': [`/oauth/token?password=${MARKER}`, { form: {}, basic: APP }],
   'token at /introspect': ['/introspect', { form: { token: MARKER }, basic: RESOURCE }],
-  'token at /introspect that looks like a JWT': ['/introspect', { form: { token: JWT }, basic: RESOURCE }],
-  'bearer of /introspect': ['/introspect', { form: { token: MARKER }, bearer: MARKER }],
+  'token at /introspect in the form of a JWT': ['/introspect', { form: { token: JWT }, basic: RESOURCE }],
+  'bearer token at /introspect': ['/introspect', { form: { token: MARKER }, bearer: MARKER }],
   'token at /check_token': ['/check_token', { form: { token: MARKER }, basic: RESOURCE }],
-  'token at /check_token that looks like a JWT': ['/check_token', { form: { token: JWT }, basic: RESOURCE }],
+  'token at /check_token in the form of a JWT': ['/check_token', { form: { token: JWT }, basic: RESOURCE }],
   'token at /oauth/revoke': ['/oauth/revoke', { form: { token: MARKER }, basic: APP }],
   'token to revoke, in the path': [`/oauth/token/revoke/${MARKER}`, { method: 'DELETE', bearer: MARKER }],
-  'bearer of /userinfo': ['/userinfo', { bearer: MARKER }],
-  'bearer of /userinfo that looks like a JWT': ['/userinfo', { bearer: JWT }],
+  'bearer token at /userinfo': ['/userinfo', { bearer: MARKER }],
+  'bearer token at /userinfo in the form of a JWT': ['/userinfo', { bearer: JWT }],
   'token in the form of /userinfo': ['/userinfo', { form: { access_token: MARKER } }],
   'token in the query of /userinfo': [`/userinfo?access_token=${MARKER}`, {}],
-  'bearer of /oauth/clients': ['/oauth/clients', { bearer: MARKER }],
-  'bearer of /oauth/authorize': ['/oauth/authorize', { query: AUTO_REQUEST, bearer: MARKER }],
+  'bearer token at /oauth/clients': ['/oauth/clients', { bearer: MARKER }],
+  'bearer token at /oauth/authorize': ['/oauth/authorize', { query: AUTO_REQUEST, bearer: MARKER }],
   'credentials at /oauth/authorize': [
     '/oauth/authorize',
     {
@@ -101,7 +104,7 @@ const REQUESTS: Readonly<Record<string, Sent>> = {
       headers: { accept: 'application/json' },
     },
   ],
-  'secrets that /oauth/authorize does not want': [
+  'secrets in the query of /oauth/authorize': [
     '/oauth/authorize',
     { query: { ...APP_REQUEST, password: MARKER, client_secret: MARKER, code_verifier: MARKER, code: MARKER } },
   ],
@@ -118,17 +121,17 @@ const REQUESTS: Readonly<Record<string, Sent>> = {
     { query: { ...APP_REQUEST, redirect_uri: 'https://evil.example/', state: MARKER } },
   ],
   'password on the sign-in page': ['/login.do', { form: { username: 'marissa', password: MARKER } }],
-  'anti-forgery value': ['/login.do', { form: { username: 'x', password: 'x', 'X-Svc-Csrf': MARKER } }],
-  'hint at the logout': ['/logout.do', { query: { id_token_hint: MARKER, state: MARKER } }],
-  'hint at the authorization endpoint': [
+  'CSRF token': ['/login.do', { form: { username: 'x', password: 'x', 'X-Svc-Csrf': MARKER } }],
+  'id_token_hint at /logout.do': ['/logout.do', { query: { id_token_hint: MARKER, state: MARKER } }],
+  'id_token_hint at /oauth/authorize': [
     '/oauth/authorize',
     { query: { ...APP_REQUEST, client_id: 'x', id_token_hint: JWT } },
   ],
-  'answer of a provider': [`/login/callback/nobody?code=${MARKER}&state=${MARKER}&id_token=${MARKER}`, {}],
+  'response of a provider': [`/login/callback/nobody?code=${MARKER}&state=${MARKER}&id_token=${MARKER}`, {}],
 }
 
 for (const mode of MODES) {
-  describe(`a secret that was sent, ${mode}`, () => {
+  describe(`Secret in a request in ${mode}`, () => {
     let server: TestServer
     let admin: string
     before(async () => {
@@ -159,8 +162,8 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    /** Fails when the secret is in the answer, or in anything that was written down of it. */
-    function assertUntold(secret: string, { status, headers, text }: TestAnswer): void {
+    /** Fails if the secret is in the response, a log line or an audit event. */
+    function assertNotExposed(secret: string, { status, headers, text }: TestAnswer): void {
       assert.ok(!text.includes(secret), `in the body of ${status}: ${text}`)
       assert.ok(!JSON.stringify(headers).includes(secret), `in a header of ${status}: ${JSON.stringify(headers)}`)
       for (const written of [server.events, server.lines, server.refusals, server.faults]) {
@@ -169,10 +172,10 @@ for (const mode of MODES) {
     }
 
     for (const [name, [path, request]] of Object.entries(REQUESTS)) {
-      it(`is repeated nowhere: ${name}`, async () => {
+      it(`is not exposed: ${name}`, async () => {
         const answer = await server.send(path, request)
         assert.ok(answer.status < 500, `${answer.status} ${answer.text}`)
-        assertUntold(MARKER, answer)
+        assertNotExposed(MARKER, answer)
       })
     }
 
@@ -182,14 +185,14 @@ for (const mode of MODES) {
         path: '/oauth/clients',
         body: JSON.stringify({ client_id: 'a/b', client_secret: MARKER }),
       },
-      { name: 'of JSON that ends early', path: '/oauth/clients', body: `{"client_secret":"${MARKER}"` },
+      { name: 'of malformed JSON', path: '/oauth/clients', body: `{"client_secret":"${MARKER}"` },
       {
-        name: 'second secret of a client',
+        name: 'in secondary_client_secret',
         path: '/oauth/clients',
         body: JSON.stringify({ client_id: 'c', client_secret: [MARKER], secondary_client_secret: MARKER }),
       },
       {
-        name: 'of a change of secret',
+        name: 'of a secret change',
         path: '/oauth/clients/app/secret',
         method: 'PUT',
         body: JSON.stringify({ oldSecret: MARKER, secret: [MARKER], changeMode: MARKER }),
@@ -200,7 +203,7 @@ for (const mode of MODES) {
         body: JSON.stringify({ originKey: 'o', name: 'n', type: 'oidc1.0', config: { relyingPartySecret: MARKER } }),
       },
       {
-        name: 'of a directory',
+        name: 'of an LDAP provider',
         path: '/identity-providers/test',
         body: JSON.stringify({
           provider: { originKey: 'ldap', name: 'l', type: 'ldap', config: { bindPassword: MARKER } },
@@ -219,58 +222,58 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, path, method = 'POST', body } of changes) {
-      it(`is repeated nowhere: secret ${name}`, async () => {
+      it(`is not exposed: secret ${name}`, async () => {
         const headers = { 'content-type': 'application/json' }
         const answer = await server.send(path, { method, body, headers, bearer: admin })
         assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`)
-        assertUntold(MARKER, answer)
+        assertNotExposed(MARKER, answer)
       })
     }
 
-    it('is repeated nowhere: a wrong password on the sign-in page', async () => {
+    it('is not exposed: a wrong password on the sign-in page', async () => {
       const answer = await server.browser().signIn('marissa', MARKER)
       assert.ok(server.events.some(({ type }) => type === 'UserAuthenticationFailure'))
-      assertUntold(MARKER, answer)
+      assertNotExposed(MARKER, answer)
     })
 
-    it('is repeated nowhere: a code that was used, and one that expired', async () => {
+    it('is not exposed: a used or expired code', async () => {
       const used = await insertCode(server)
       tokensOf(await exchange(server, used))
-      assertUntold(used, await exchange(server, used))
+      assertNotExposed(used, await exchange(server, used))
       const late = await insertCode(server)
       server.clock.advance(301)
       const answer = await exchange(server, late)
       assert.equal(answer.json()['error_description'], 'Authorization code expired')
-      assertUntold(late, answer)
+      assertNotExposed(late, answer)
     })
 
-    it('is repeated nowhere: a wrong verifier', async () => {
+    it('is not exposed: a wrong code verifier', async () => {
       const code = await insertCode(server, { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 'S256' })
       const answer = await exchange(server, code, { code_verifier: MARKER })
       assert.equal(answer.json()['error_description'], 'Invalid code verifier')
-      assertUntold(MARKER, answer)
+      assertNotExposed(MARKER, answer)
     })
 
-    it('is repeated nowhere: an opaque token that was revoked or expired', async () => {
+    it('is not exposed: a revoked or expired opaque token', async () => {
       const format = { token_format: 'opaque' }
       const revoked = (await passwordTokens(server, format, AUTO)).access_token
       const deleted = await server.send(`/oauth/token/revoke/${revoked}`, { method: 'DELETE', bearer: revoked })
-      assertUntold(revoked, deleted)
+      assertNotExposed(revoked, deleted)
       const late = (await passwordTokens(server, format, AUTO)).access_token
       server.clock.advance(90_000)
       for (const value of [revoked, late]) {
-        assertUntold(value, await server.send('/userinfo', { bearer: value }))
-        assertUntold(value, await server.send('/introspect', { form: { token: value }, basic: RESOURCE }))
-        assertUntold(value, await server.send('/check_token', { form: { token: value }, basic: RESOURCE }))
+        assertNotExposed(value, await server.send('/userinfo', { bearer: value }))
+        assertNotExposed(value, await server.send('/introspect', { form: { token: value }, basic: RESOURCE }))
+        assertNotExposed(value, await server.send('/check_token', { form: { token: value }, basic: RESOURCE }))
       }
     })
 
-    it('is repeated nowhere: a refresh token that was used, or is another client’s', async () => {
+    it('is not exposed: a used refresh token, or that of another client', async () => {
       const { refresh_token: value } = await passwordTokens(server)
-      assertUntold(value, await refresh(server, value, {}, AUTO))
+      assertNotExposed(value, await refresh(server, value, {}, AUTO))
       tokensOf(await refresh(server, value))
-      assertUntold(value, await refresh(server, value))
-      assertUntold(value, await refresh(server, value, {}, SERVICE))
+      assertNotExposed(value, await refresh(server, value))
+      assertNotExposed(value, await refresh(server, value, {}, SERVICE))
     })
   })
 }

@@ -1,4 +1,4 @@
-// The frames over HTTP, their script by itself, and all of it in a browser with a client around the frame.
+// The session frames over HTTP, their script alone, and both in a browser in a page of a client.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -24,11 +24,11 @@ const stateOf = (clientId: string, origin: string, userId: string, salt = SALT):
 
 interface Frame {
   readonly sha256: (text: string) => string
-  /** What the frame posts back to a message, and to whom. */
+  /** The reply of the frame to a message, and its target origin. */
   readonly post: (data: unknown, origin?: string) => { answer: unknown; target: string } | undefined
 }
 
-/** The script in a document with these fields and this cookie. */
+/** Runs the script in a document with these fields and this cookie. */
 function frameOf(fields: Readonly<Record<string, string>>, cookie = ''): Frame {
   let handle: ((event: object) => void) | undefined
   const context = createContext({
@@ -51,7 +51,7 @@ function frameOf(fields: Readonly<Record<string, string>>, cookie = ''): Frame {
 const cookieOf = (userId: string): string =>
   `other=1; Current-User=${encodeURIComponent(JSON.stringify({ userId }))}; last=2`
 
-describe('the script of the session frames', () => {
+describe('Scripts of the session frames', () => {
   it('computes SHA-256 like a reference implementation', () => {
     const { sha256 } = frameOf({ frame: 'check_session' })
     const wellFormed = fc.string({ unit: anyCodePoint, maxLength: 300 }).filter(text => text.isWellFormed())
@@ -79,21 +79,21 @@ describe('the script of the session frames', () => {
     { name: 'the same user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u1')}`, want: 'unchanged' },
     { name: 'another user', frame: 'check_session', data: `app ${stateOf('app', ORIGIN, 'u2')}`, want: 'changed' },
     {
-      name: 'a session that has ended',
+      name: 'an ended session',
       frame: 'check_session',
       cookie: '',
       data: `app ${stateOf('app', ORIGIN, 'u1')}`,
       want: 'changed',
     },
     {
-      name: 'no session, as before',
+      name: 'no session before and now',
       frame: 'check_session',
       cookie: '',
       data: `app ${stateOf('app', ORIGIN, '')}`,
       want: 'unchanged',
     },
     {
-      name: 'a foreign cookie',
+      name: 'a malformed cookie',
       frame: 'check_session',
       cookie: 'Current-User=%7Bbroken',
       data: `app ${stateOf('app', ORIGIN, '')}`,
@@ -111,13 +111,13 @@ describe('the script of the session frames', () => {
       data: `other ${stateOf('app', ORIGIN, 'u1')}`,
       want: 'changed',
     },
-    { name: 'no state', frame: 'check_session', data: 'app', want: 'error' },
+    { name: 'a missing state', frame: 'check_session', data: 'app', want: 'error' },
     { name: 'an empty state', frame: 'check_session', data: 'app ', want: 'error' },
     // Covers GET /check_session: answer: error
     { name: 'a state without salt', frame: 'check_session', data: `app ${'a'.repeat(64)}`, want: 'error' },
-    { name: 'too many words', frame: 'check_session', data: 'app x y', want: 'error' },
-    { name: 'no text', frame: 'check_session', data: { app: 1 }, want: 'error' },
-    { name: 'nothing', frame: 'check_session', data: '', want: 'error' },
+    { name: 'too many values', frame: 'check_session', data: 'app x y', want: 'error' },
+    { name: 'a value that is not a string', frame: 'check_session', data: { app: 1 }, want: 'error' },
+    { name: 'an empty string', frame: 'check_session', data: '', want: 'error' },
 
     {
       name: 'the same user',
@@ -145,27 +145,27 @@ describe('the script of the session frames', () => {
       want: 'error',
     },
     {
-      name: 'the first state of uaa-singular, which had no answer yet',
+      name: 'the initial state of uaa-singular',
       frame: 'session_management',
       data: 'app nostate.nosalt',
       want: 'changed',
     },
     // Covers GET /session_management: answer: error
-    { name: 'nonsense', frame: 'session_management', data: 'app x', want: 'error' },
+    { name: 'a malformed state', frame: 'session_management', data: 'app x', want: 'error' },
     { name: 'a state with two dots', frame: 'session_management', data: 'app x.y.z', want: 'error' },
-    { name: 'a state that ends before its salt', frame: 'session_management', data: 'app x.', want: 'error' },
+    { name: 'a state with an empty salt', frame: 'session_management', data: 'app x.', want: 'error' },
 
     { name: 'the same user', frame: 'session', data: 'app u1', want: 'unchanged' },
     { name: 'another user', frame: 'session', data: 'app u2', want: 'changed' },
-    { name: 'a new session without an earlier one', frame: 'session', data: 'app ~', want: 'changed' },
-    { name: 'no session, as before', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
-    { name: 'a session that has ended', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
+    { name: 'a new session after none', frame: 'session', data: 'app ~', want: 'changed' },
+    { name: 'no session before and now', frame: 'session', cookie: '', data: 'app ~', want: 'unchanged' },
+    { name: 'an ended session', frame: 'session', cookie: '', data: 'app u1', want: 'changed' },
     { name: 'another client', frame: 'session', data: 'other u1', want: 'error' },
     // Covers GET /session: answer: error
-    { name: 'nonsense', frame: 'session', data: 'app', want: 'error' },
+    { name: 'a malformed message', frame: 'session', data: 'app', want: 'error' },
     { name: 'another origin', frame: 'session', data: 'app u1', origin: 'https://evil.example', want: undefined },
     {
-      name: 'a file around it',
+      name: 'a parent with a file: URL',
       frame: 'session',
       fields: { messageOrigin: 'file://' },
       data: 'app u1',
@@ -174,21 +174,21 @@ describe('the script of the session frames', () => {
     },
   ]
   for (const { name, frame, cookie = cookieOf('u1'), fields, data, origin, want } of cases) {
-    it(`of ${frame} answers ${want ?? 'nothing'} to ${name}`, () => {
+    it(`answer ${want ?? 'nothing'} in ${frame} to ${name}`, () => {
       const sent = frameOf({ frame, ...parent, ...fields }, cookie).post(data, origin)
       assert.equal(sent?.answer, want)
       if (sent) assert.equal(sent.target, origin === 'null' ? '*' : (origin ?? ORIGIN))
     })
   }
 
-  it('has the names that clients of the reference system know', () => {
+  it('has the identifiers that UAA clients use', () => {
     for (const name of ['function handleMessage(', 'var clientId', 'var messageOrigin'])
       assert.ok(SCRIPT.includes(name))
   })
 })
 
 for (const mode of MODES) {
-  describe(`the session frames, ${mode}`, () => {
+  describe(`Session frames in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode })
@@ -199,7 +199,7 @@ for (const mode of MODES) {
     })
 
     for (const path of ['/session', '/session_management', '/check_session']) {
-      it(`${path} may be framed, sets no cookie and loads one script of ours`, async () => {
+      it(`allow framing of ${path}, set no cookie, and load one script`, async () => {
         const answer = await server.send(path, { query: { clientId: 'a"b', messageOrigin: 'https://<x>' } })
         assert.equal(answer.status, 200)
         assert.equal(answer.headers['x-frame-options'], undefined)
@@ -222,17 +222,17 @@ for (const mode of MODES) {
       ]) {
         // Covers GET /session: clientId; messageOrigin; error: parameter missing
         // Covers GET /session_management: clientId; messageOrigin; error: parameter missing
-        it(`${path} needs a client and an origin: ${JSON.stringify(query)}`, async () => {
+        it(`require clientId and messageOrigin for ${path}: ${JSON.stringify(query)}`, async () => {
           assert.equal((await server.send(path, { query })).status, 400)
         })
       }
     }
 
-    it('/check_session needs no parameters', async () => {
+    it('require no parameters for /check_session', async () => {
       assert.equal((await server.send('/check_session')).status, 200)
     })
 
-    it('agree with the session_state of an authorization response', async () => {
+    it('agree with session_state of an authorization response', async () => {
       const browser = await signedIn(server)
       const silent = { ...AUTO_REQUEST, response_type: 'code', prompt: 'none' }
       const { query } = responseOf(await authorize(browser, silent))
@@ -245,7 +245,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('the frames in a browser', () => {
+describe('Session frames in a browser', () => {
   let server: TestServer
   let browser: Browser
   let page: Page
@@ -287,7 +287,7 @@ describe('the frames in a browser', () => {
     await server.stop()
   })
 
-  /** Frames a page of ours and asks it once. */
+  /** Loads a frame, and sends it one message. */
   const ask = async (path: string, message: string): Promise<unknown> => {
     await page.goto(`${new URL(page.url()).origin}/frame?frame=${encodeURIComponent(base + path)}`)
     await page.frameLocator('#op').locator('script').waitFor({ state: 'attached' })
@@ -301,7 +301,7 @@ describe('the frames in a browser', () => {
   // Covers GET /session_management: answer: unchanged; changed
   // Covers GET /check_session: answer: unchanged; changed
   // Covers compatibility: logout and sessions: L6 frames
-  it('say unchanged while the user stays, and changed after the sign-out', async () => {
+  it('report unchanged during the session, and changed after sign-out', async () => {
     const state = new URL(page.url()).searchParams.get('session_state') ?? ''
     const parent = new URLSearchParams({ clientId: 'auto', messageOrigin: new URL(page.url()).origin }).toString()
     const { id } = await userNamed(server, 'marissa')

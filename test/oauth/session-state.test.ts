@@ -11,17 +11,17 @@ const random = createRandom()
 describe('sessionState', () => {
   const cases = [
     {
-      name: 'takes the origin without path and query',
+      name: 'uses the origin without path and query',
       redirectUri: 'https://app.example/cb?x=1',
       origin: 'https://app.example',
     },
-    { name: 'keeps a port', redirectUri: 'https://app.example:8443/cb', origin: 'https://app.example:8443' },
+    { name: 'includes a port', redirectUri: 'https://app.example:8443/cb', origin: 'https://app.example:8443' },
     {
-      name: 'writes the origin as a browser does, without the default port',
+      name: 'normalizes the origin like a browser',
       redirectUri: 'https://APP.example:443/cb',
       origin: 'https://app.example',
     },
-    { name: 'takes http on loopback', redirectUri: 'http://127.0.0.1:9000/cb', origin: 'http://127.0.0.1:9000' },
+    { name: 'supports http on loopback', redirectUri: 'http://127.0.0.1:9000/cb', origin: 'http://127.0.0.1:9000' },
   ]
   for (const { name, redirectUri, origin } of cases) {
     it(name, () => {
@@ -34,12 +34,12 @@ describe('sessionState', () => {
     })
   }
 
-  it('has a fresh salt each time', () => {
+  it('has a new salt each time', () => {
     const ask = () => sessionState({ clientId: 'app', redirectUri: 'https://app.example/cb', userId: 'u' }, random)
     assert.notEqual(ask(), ask())
   })
 
-  it('is absent for a URI without a web origin', () => {
+  it('is undefined for a redirect URI without a web origin', () => {
     assert.equal(sessionState({ clientId: 'app', redirectUri: 'com.example.app:/cb', userId: 'u' }, random), undefined)
   })
 })
@@ -53,7 +53,7 @@ describe('sessionIdFor', () => {
     sessionSalt: 'salt-1',
   }
 
-  it('is the same for a session and a client, and differs from client to client and from session to session', () => {
+  it('depends on session and client', () => {
     assert.equal(sessionIdFor(signIn, 'app'), sessionIdFor({ ...signIn }, 'app'))
     assert.notEqual(sessionIdFor(signIn, 'app'), sessionIdFor(signIn, 'other'))
     assert.notEqual(sessionIdFor(signIn, 'app'), sessionIdFor({ ...signIn, sessionSalt: 'salt-2' }, 'app'))

@@ -38,7 +38,7 @@ const bootstrap = {
   ],
 }
 
-describe('what is signed for a client', () => {
+describe('Signing algorithm of a client', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { bootstrap, signing_keys: signingKeys } })
@@ -46,7 +46,7 @@ describe('what is signed for a client', () => {
   after(() => server.stop())
 
   // Covers later standards: algorithm of ID tokens per client
-  it('is an ID token of its algorithm, with fitting hashes', async () => {
+  it('applies to ID tokens, including at_hash', async () => {
     const browser = await signedIn(server)
     const request = { response_type: 'code', client_id: 'ps', redirect_uri: 'https://app.example/cb', scope: 'openid' }
     const code = (await authorize(browser, request)).location().searchParams.get('code') ?? ''
@@ -63,7 +63,7 @@ describe('what is signed for a client', () => {
   }
 
   // Covers later standards: signed userinfo
-  it('is the answer of userinfo, for this client alone', async () => {
+  it('applies to userinfo responses of this client', async () => {
     const answer = await userinfo()
     assert.equal(answer.status, 200)
     assert.match(String(answer.headers['content-type']), /^application\/jwt/)
@@ -82,7 +82,7 @@ describe('what is signed for a client', () => {
     assert.deepEqual(Object.keys(content), ['application/json', 'application/jwt'])
   })
 
-  it('is no token: neither a bearer nor a hint', async () => {
+  it('does not make userinfo responses valid as bearer token or id_token_hint', async () => {
     const { text: jwt } = await userinfo()
     assert.equal((await server.send('/userinfo', { bearer: jwt })).status, 401)
     const browser = await signedIn(server)
@@ -91,7 +91,7 @@ describe('what is signed for a client', () => {
     assert.deepEqual(inspected.json(), { active: false })
   })
 
-  it('is plain JSON where the zone does not sign it', async () => {
+  it('is ignored for userinfo if signedUserinfo is disabled in the zone', async () => {
     const zone_config = { protocols: { signedUserinfo: false } }
     const plain = await startServer({ config: { bootstrap, signing_keys: signingKeys, zone_config } })
     const answer = await userinfo(plain)
@@ -101,7 +101,7 @@ describe('what is signed for a client', () => {
     await plain.stop()
   })
 
-  it('is nothing where the key is missing, and no client gets such an algorithm', async () => {
+  it('requires a key of the zone for new clients, and causes server_error for existing ones', async () => {
     const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
     const lost = await server.token(form, { basic: ['lost', 'secret'] })
     assert.equal(lost.status, 500)

@@ -22,7 +22,7 @@ const bootstrap = {
 }
 const signing_keys = { active: 'ps', keys: { ps: KEYS.PS256, rsa: KEYS.RS256, ec: KEYS.ES256 } }
 
-describe('signed introspection (RFC 9701)', () => {
+describe('Signed introspection (RFC 9701)', () => {
   let server: TestServer
   let token: string
   before(async () => {
@@ -41,7 +41,7 @@ describe('signed introspection (RFC 9701)', () => {
   }
 
   // Covers later standards: signed introspection
-  it('puts the response into a JWT for the caller, with no other claim (§5)', async () => {
+  it('returns the response in a JWT for the caller without other claims (§5)', async () => {
     const { payload, protectedHeader } = await read(await send(), 'resource')
     const plain = await send({ headers: {} })
     assert.match(String(plain.headers['content-type']), /^application\/json/)
@@ -51,10 +51,10 @@ describe('signed introspection (RFC 9701)', () => {
       iat: server.clock.now().getTime() / 1000,
       token_introspection: plain.json(),
     })
-    assert.equal(protectedHeader.alg, 'RS256', 'the default of §6, although another key is active')
+    assert.equal(protectedHeader.alg, 'RS256', 'the default of §6, even if another key is active')
   })
 
-  it('uses the algorithm that the caller registered, also of a caller with a token', async () => {
+  it('uses the registered algorithm of the caller, also with a bearer token', async () => {
     const { access_token: bearer } = tokensOf(
       await server.token({ grant_type: 'client_credentials' }, { basic: ['es', 'secret'] }),
     )
@@ -68,21 +68,21 @@ describe('signed introspection (RFC 9701)', () => {
     ])
   })
 
-  it('says of an invalid token only that it is not active (§5)', async () => {
+  it('returns only active=false for an invalid token (§5)', async () => {
     const { payload } = await read(await send({ form: { token: 'nonsense' } }), 'resource')
     assert.deepEqual(payload['token_introspection'], { active: false })
   })
 
   for (const accept of ['application/json', '*/*', `${TYPE};q=0`, 'application/jwt']) {
-    it(`answers in JSON to ${accept}`, async () => {
+    it(`returns JSON for Accept: ${accept}`, async () => {
       assert.match(String((await send({ headers: { accept } })).headers['content-type']), /^application\/json/)
     })
   }
-  it(`is chosen by a list that names it, in any case`, async () => {
+  it('accepts the media type in a list and in any case', async () => {
     await read(await send({ headers: { accept: `application/json;q=0.5, ${TYPE.toUpperCase()}` } }), 'resource')
   })
 
-  it('is refused with 400 to a caller who does not authenticate (§5), and with JSON as ever to others', async () => {
+  it('answers 400 to unauthenticated callers (§5), and JSON errors to others', async () => {
     const unknown = await server.send('/introspect', { form: { token }, headers: { accept: TYPE } })
     assert.deepEqual([unknown.status, unknown.json()['error']], [400, 'invalid_request'])
     const wrong = await send({ basic: ['resource', 'wrong'] })
@@ -98,7 +98,7 @@ describe('signed introspection (RFC 9701)', () => {
     assert.deepEqual([empty.status, empty.json()['error']], [400, 'invalid_request'])
   })
 
-  it('is no token', async () => {
+  it('returns a JWT that is not accepted as a token', async () => {
     const { text: jwt } = await send()
     assert.equal((await server.send('/userinfo', { bearer: jwt })).status, 401)
     assert.deepEqual((await send({ form: { token: jwt }, headers: {} })).json(), { active: false })
@@ -106,7 +106,7 @@ describe('signed introspection (RFC 9701)', () => {
     assert.equal(hint.status, 400)
   })
 
-  it('needs a key of the zone for the algorithm of a client', async () => {
+  it('requires a key of the zone for the algorithm of a client', async () => {
     const { access_token: bearer } = tokensOf(
       await server.token({ grant_type: 'client_credentials' }, { basic: ['es', 'secret'] }),
     )
@@ -117,7 +117,7 @@ describe('signed introspection (RFC 9701)', () => {
   })
 
   for (const mode of MODES) {
-    it(`is an error of the server where the zone has no key that others can verify, ${mode}`, async () => {
+    it(`answers server_error if the zone has only a symmetric key, in ${mode}`, async () => {
       const secret = { alg: 'HS256', secret: 's'.repeat(40) }
       const signing = { active: 'hs', keys: { hs: secret } }
       const zone_config = { protocols: { signedIntrospection: true } }
@@ -130,7 +130,7 @@ describe('signed introspection (RFC 9701)', () => {
     })
   }
 
-  it('can be turned off, and is off in uaa unless turned on', async () => {
+  it('can be disabled in standard, and enabled in uaa', async () => {
     const off = await startServer({ config: { zone_config: { protocols: { signedIntrospection: false } } } })
     assert.match(String((await send({}, off)).headers['content-type']), /^application\/json/)
     const listed = (await off.send('/.well-known/openid-configuration')).json()
@@ -147,7 +147,7 @@ describe('signed introspection (RFC 9701)', () => {
     assert.equal(answer.headers['content-type'], TYPE)
     const [, claims = ''] = answer.text.split('.')
     const { token_introspection } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>
-    assert.deepEqual(token_introspection, { active: false }, 'nothing else (§5)')
+    assert.deepEqual(token_introspection, { active: false }, 'only active (§5)')
     await on.stop()
   })
 })

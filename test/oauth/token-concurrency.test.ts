@@ -10,7 +10,7 @@ const COUNT = 20
 const together = (send: () => Promise<TestAnswer>): Promise<readonly TestAnswer[]> =>
   Promise.all(Array.from({ length: COUNT }, send))
 
-/** The one success among them; all others are refused as `invalid_grant`. */
+/** Returns the only success; all others must be `invalid_grant`. */
 function onlyWinner(answers: readonly TestAnswer[]): TestAnswer {
   const outcomes = answers.map(answer =>
     answer.status === 200 ? '200' : `${answer.status} ${String(answer.json()['error'])}`,
@@ -22,9 +22,9 @@ function onlyWinner(answers: readonly TestAnswer[]): TestAnswer {
 const config = { zone_config: { tokenPolicy: { refreshTokenRotate: true } } }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`requests at the same moment, ${kind}`, () => {
+  describe(`Concurrent requests on ${kind}`, () => {
     let database: TestDatabase
-    /** Two processes' worth of servers over one database: what one remembers, the other cannot know. */
+    /** Two servers on one database, without shared memory. */
     let servers: readonly TestServer[]
     let server: TestServer
     before(async () => {
@@ -59,7 +59,7 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('are all answered where nothing is used up, each with its own token', async () => {
+    it('each receive their own token for client_credentials', async () => {
       let index = 0
       const form = { grant_type: 'client_credentials', token_format: 'opaque' }
       const answers = await together(() => next(index++).token(form, { basic: SERVICE }))
@@ -68,7 +68,7 @@ for (const kind of DATABASE_KINDS) {
       for (const token of tokens) assert.ok(await isAlive(server, token))
     })
 
-    it('logged no fault in all this', () => {
+    it('cause no faults', () => {
       for (const { faults } of servers) assert.deepEqual(faults, [])
     })
   })

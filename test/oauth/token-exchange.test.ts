@@ -49,7 +49,7 @@ const bootstrap = {
       redirect_uri: ['https://front.example/cb'],
       scope: ['openid', 'cloud.read', 'cloud.write'],
     },
-    // A resource server of the scopes cloud.*, which is why tokens with them are meant for it.
+    // A resource server of the scopes cloud.*, so it is in the audience of tokens with them.
     service('cloud', {
       tokenExchange: [
         rule('stock'),
@@ -90,7 +90,7 @@ const bootstrap = {
 const zone_config = { protocols: { tokenExchange: true } }
 
 for (const mode of MODES) {
-  describe(`token exchange in ${mode}`, () => {
+  describe(`Token exchange in ${mode}`, () => {
     let server: TestServer
     let subject: string
     before(async () => {
@@ -115,7 +115,7 @@ for (const mode of MODES) {
     })
 
     // Covers later standards: token exchange
-    it('gives a token for another service, which reports who acts for whom', async () => {
+    it('returns a token for another service with the actor in act', async () => {
       const answer = await exchange({ audience: 'stock' })
       assert.equal(answer.status, 200, answer.text)
       const body = answer.json()
@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.match(String(reported?.data), /"from":"front","for":"stock","mode":"delegation"/)
     })
 
-    it('gives an access token also for the scope openid and the client itself, as ID tokens of UAA have them', async () => {
+    it('returns an access token with scope openid for the client itself, which UAA treats as an ID token', async () => {
       const own = await passwordTokens(server, {}, ['itself', 'secret'])
       const { access_token: token } = tokensOf(
         await exchange({ subject_token: own.access_token }, ['itself', 'secret']),
@@ -144,7 +144,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['active'], true, answer.text)
     })
 
-    it('keeps the chain of actors, and shows it to who asks about the token', async () => {
+    it('returns the chain of actors from the token and introspection', async () => {
       const { access_token: first } = tokensOf(await exchange({ audience: 'stock' }))
       const second = tokensOf(await exchange({ subject_token: first, audience: 'archive' }, ['stock', 'secret']))
       const act = { sub: 'stock', act: { sub: 'cloud' } }
@@ -153,13 +153,13 @@ for (const mode of MODES) {
       assert.deepEqual((await server.send('/introspect', asked)).json()['act'], act)
     })
 
-    it('names another actor where one is presented', async () => {
+    it('accepts an actor token', async () => {
       const actor = await own('cloud')
       const form = { audience: 'stock', actor_token: actor, actor_token_type: ACCESS_TOKEN }
       assert.deepEqual(decodeJwt(tokensOf(await exchange(form)).access_token)['act'], { sub: 'cloud' })
     })
 
-    it('hides who acts only by a rule for that', async () => {
+    it('omits act only with a rule of mode impersonation', async () => {
       const { access_token: token } = tokensOf(await exchange({ resource: 'https://bank.example/' }))
       assert.equal(decodeJwt(token)['act'], undefined)
       assert.deepEqual(decodeJwt(token).aud, ['https://bank.example/'])
@@ -168,10 +168,10 @@ for (const mode of MODES) {
       assert.equal(refused.json()['error'], 'invalid_request')
     })
 
-    it('takes a bare host with and without the slash after it for the same audience, as resources are', async () => {
+    it('compares audiences regardless of a trailing slash after the host', async () => {
       for (const name of ['audience', 'resource']) {
         const { access_token: token } = tokensOf(await exchange({ [name]: 'https://bank.example' }))
-        assert.deepEqual(decodeJwt(token).aud, ['https://bank.example/'], 'the spelling of the record')
+        assert.deepEqual(decodeJwt(token).aud, ['https://bank.example/'], 'as in the client record')
       }
       const both = await exchange({ audience: 'https://bank.example', resource: 'https://bank.example/' })
       assert.equal(both.status, 200, both.text)
@@ -180,16 +180,16 @@ for (const mode of MODES) {
       }
     })
 
-    it('takes the only rule where the request names no audience, and none of several', async () => {
+    it('requires an audience unless there is one rule, and refuses client tokens', async () => {
       const mine = await server.token(
         { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: await own('single') },
         { basic: ['single', 'secret'] },
       )
-      assert.equal(mine.json()['error'], 'invalid_request') // its own token belongs to no user
+      assert.equal(mine.json()['error'], 'invalid_request') // a client token has no user
       assert.equal((await exchange({})).json()['error'], 'invalid_target')
     })
 
-    it('gives no further scope, and those that are asked for only', async () => {
+    it('returns only requested scopes of the subject token and the rule', async () => {
       subject = await tokenOf('openid cloud.read')
       assert.equal(
         (await exchange({ audience: 'stock', scope: 'cloud.read cloud.write' })).json()['error'],
@@ -200,7 +200,7 @@ for (const mode of MODES) {
       assert.equal(tokensOf(await exchange({ audience: 'stock', scope: 'cloud.read' })).scope, 'cloud.read')
     })
 
-    it('gives a token that expires no later than the one it was given for', async () => {
+    it('returns a token that expires no later than the subject token', async () => {
       const seconds = Number(decodeJwt(subject).exp) - Math.floor(server.clock.now().getTime() / 1000)
       server.clock.advance(seconds - 100)
       const issued = tokensOf(await exchange({ audience: 'stock' }))
@@ -213,32 +213,32 @@ for (const mode of MODES) {
 
     const refusals: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
       ['another audience', { audience: 'elsewhere' }, 'invalid_target'],
-      ['no token', { subject_token: '' }, 'invalid_request'],
-      ['no type', { subject_token_type: '' }, 'invalid_request'],
+      ['no subject_token', { subject_token: '' }, 'invalid_request'],
+      ['no subject_token_type', { subject_token_type: '' }, 'invalid_request'],
       [
-        'the type of a refresh token',
+        'a refresh token type',
         { subject_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
         'invalid_request',
       ],
+      ['an ID token type', { subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' }, 'invalid_request'],
+      ['a malformed token', { subject_token: 'a.b.c' }, 'invalid_request'],
       [
-        'the type of an ID token',
-        { subject_token_type: 'urn:ietf:params:oauth:token-type:id_token' },
-        'invalid_request',
-      ],
-      ['what is not a token', { subject_token: 'a.b.c' }, 'invalid_request'],
-      [
-        'a wish for a refresh token',
+        'a refresh token as requested_token_type',
         { requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token' },
         'invalid_request',
       ],
       [
-        'a wish for a JWT that is opaque',
+        'a JWT as requested_token_type with token_format=opaque',
         { audience: 'stock', requested_token_type: JWT, token_format: 'opaque' },
         'invalid_request',
       ],
-      ['the type of an actor without one', { audience: 'stock', actor_token_type: ACCESS_TOKEN }, 'invalid_request'],
       [
-        'an actor that is not a token',
+        'actor_token_type without actor_token',
+        { audience: 'stock', actor_token_type: ACCESS_TOKEN },
+        'invalid_request',
+      ],
+      [
+        'a malformed actor_token',
         { audience: 'stock', actor_token: 'x', actor_token_type: ACCESS_TOKEN },
         'invalid_request',
       ],
@@ -250,7 +250,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('takes and gives a JWT by that type, and takes no opaque token by it (RFC 8693 §3)', async () => {
+    it('accepts and returns JWTs by the JWT type, and refuses opaque tokens with it (RFC 8693 §3)', async () => {
       const issued = (await exchange({ audience: 'stock', subject_token_type: JWT, requested_token_type: JWT })).json()
       assert.equal(issued['issued_token_type'], JWT)
       assert.deepEqual(decodeJwt(String(issued['access_token'])).aud, ['stock'])
@@ -261,8 +261,8 @@ for (const mode of MODES) {
       assert.match((await exchange({ ...sent, subject_token_type: JWT })).text, /"invalid_request".*is not a JWT/)
     })
 
-    it('refuses a token that was not meant for the client, and a client without a rule, a credential or the grant', async () => {
-      // Its audience has neither the id of the client nor a scope of it.
+    it('refuses a subject token of another audience, and a client without rule, credential or grant type', async () => {
+      // The audience contains neither the client id nor one of its scopes.
       assert.match((await exchange({ audience: 'archive' }, ['stock', 'secret'])).text, /not meant for this client/)
       assert.equal((await exchange({ audience: 'stock' }, ['nothing', 'secret'])).status, 400)
       const anonymous = {
@@ -280,7 +280,7 @@ for (const mode of MODES) {
       assert.match(wrong.json<{ error: string }>().error, /^(?:unauthorized_client|invalid_client)$/)
     })
 
-    it('refuses several audiences as such (RFC 8693 §2.1, §2.2.2), and a token without a scope of the rule', async () => {
+    it('refuses several audiences (RFC 8693 §2.1, §2.2.2), and a subject token without a scope of the rule', async () => {
       const fields = { grant_type: GRANT, subject_token_type: ACCESS_TOKEN, subject_token: subject, audience: 'stock' }
       const form = `${new URLSearchParams(fields).toString()}&audience=archive`
       const several = await server.send('/oauth/token', { form, basic: ['cloud', 'secret'] })
@@ -288,14 +288,14 @@ for (const mode of MODES) {
       assert.match((await exchange({ audience: 'jobs' })).text, /"invalid_scope".*no scope of the rule: jobs\.run/)
     })
 
-    it('refuses refresh tokens and ID tokens, whatever they are called', async () => {
+    it('refuses refresh tokens and ID tokens of any declared type', async () => {
       const { refresh_token: refreshToken, id_token: idToken } = await passwordTokens(server, {}, ['front', 'secret'])
       for (const token of [refreshToken, idToken]) {
         assert.equal((await exchange({ audience: 'stock', subject_token: token })).json()['error'], 'invalid_request')
       }
     })
 
-    it('ends with what it came from', async () => {
+    it('revokes the token with its subject token', async () => {
       const { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
       assert.equal(await isAlive(server, token), true)
       await changeUser(server, 'marissa', { salt: 'another' })
@@ -304,7 +304,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
-    it('is in the list of tokens as long as what it came from is valid', async () => {
+    it('lists the token while its subject token is valid', async () => {
       const given = { audience: 'stock', token_format: 'opaque', subject_token: await tokenOf() }
       assert.equal((await exchange(given)).status, 200)
       const bearer = await own('admin')
@@ -316,7 +316,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
-    it('ends with the clients that it came through: with all of their tokens, and with their record', async () => {
+    it('revokes the token if a client of the chain changes or is deleted', async () => {
       const chain = async (): Promise<readonly [string, string]> => {
         const { access_token: first } = tokensOf(await exchange({ audience: 'stock', subject_token: await tokenOf() }))
         const second = await exchange({ subject_token: first, audience: 'archive' }, ['stock', 'secret'])
@@ -339,7 +339,7 @@ for (const mode of MODES) {
       subject = await tokenOf()
     })
 
-    describe('what is withdrawn from the first token', () => {
+    describe('after the first token lost a scope', () => {
       const SCOPES = ['openid', 'cloud.read', 'cloud.write']
       const membership = async () => {
         const [group = assert.fail()] = await server.store.groups.findByNames('svc', ['cloud.write'])
@@ -364,7 +364,7 @@ for (const mode of MODES) {
           scopes.map(scope => ({ ...decided, scope })),
         )
       }
-      /** The token of the code flow, and those of two exchanges one after the other. */
+      /** The token of the code flow, and those of two consecutive exchanges. */
       async function chain(): Promise<readonly [first: string, second: string, third: string]> {
         await decide('APPROVED', SCOPES)
         const redirectUri = 'https://front.example/cb'
@@ -388,7 +388,7 @@ for (const mode of MODES) {
           restore: () => decide('APPROVED', ['cloud.write']),
         },
         {
-          name: 'the approval of a scope, as if it had never been asked for',
+          name: 'an approval that is removed',
           async withdraw() {
             const { id: userId } = await userNamed(server, 'marissa')
             await server.store.approvals.replace('svc', { userId, clientId: 'front' }, [])
@@ -403,7 +403,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, withdraw, restore } of withdrawals) {
-        it(`is withdrawn from all that it was exchanged for: ${name}`, async () => {
+        it(`invalidates all tokens of the chain: ${name}`, async () => {
           const tokens = await chain()
           const alive = () => Promise.all(tokens.map(token => isAlive(server, token)))
           assert.deepEqual(await alive(), [true, true, true])
@@ -415,7 +415,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('leaves tokens that have other scopes only', async () => {
+      it('keeps tokens without that scope', async () => {
         const [first] = await chain()
         const form = { audience: 'stock', subject_token: first, scope: 'cloud.read' }
         const { access_token: second } = tokensOf(await exchange(form))
@@ -424,7 +424,7 @@ for (const mode of MODES) {
         assert.equal((await again(second)).status, 200)
       })
 
-      it('is no approval where the user gave the client the password', async () => {
+      it('requires no approval after the password grant', async () => {
         const { access_token: second } = tokensOf(
           await exchange({ audience: 'stock', subject_token: await tokenOf('cloud.read cloud.write') }),
         )
@@ -434,14 +434,14 @@ for (const mode of MODES) {
       })
     })
 
-    it('gives nothing when the user lost the scope, or the client may not have it any more', async () => {
+    it('refuses scopes that the client lost', async () => {
       await changeClient(server, 'cloud', { scope: ['cloud.write'] })
       assert.equal((await exchange({ audience: 'stock' })).json()['error'], 'invalid_scope')
       await changeClient(server, 'cloud', { scope: ['cloud.read', 'cloud.write'] })
       assert.equal((await exchange({ audience: 'stock' })).status, 200)
     })
 
-    it('is refused without the groups that the client requires, and while the provider of the user is off', async () => {
+    it('requires the groups and provider of the client', async () => {
       const errorOf = async (): Promise<unknown> => (await exchange({ audience: 'stock' })).json()['error']
       const client = await clientNamed(server, 'cloud')
       await changeClient(server, 'cloud', { requiredUserGroups: ['cloud.admin'] })
@@ -455,7 +455,7 @@ for (const mode of MODES) {
       assert.equal(await errorOf(), undefined)
     })
 
-    it('is refused to a user who needs a second factor by now', async () => {
+    it('answers mfa_required if the policy requires a second factor by now', async () => {
       await setPolicy(server, { requirement: 'required' })
       const answer = await exchange({ audience: 'stock' })
       await setPolicy(server, { requirement: 'off' })
@@ -463,12 +463,12 @@ for (const mode of MODES) {
       assert.equal((await exchange({ audience: 'stock' })).status, 200)
     })
 
-    it('cannot be refreshed', async () => {
+    it('returns no refreshable token', async () => {
       const { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
       assert.notEqual((await refresh(server, token, {}, ['cloud', 'secret'])).status, 200)
     })
 
-    it('ends its chains', async () => {
+    it('limits the length of chains', async () => {
       await changeClient(server, 'stock', { tokenExchange: [rule('stock', { subjects: ['cloud', 'stock'] })] as never })
       let { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
       const lengths: number[] = []
@@ -481,7 +481,7 @@ for (const mode of MODES) {
       assert.deepEqual(lengths, [200, 200, 200, 200, 400])
     })
 
-    it('is allowed by administrators only', async () => {
+    it('can be configured only by administrators', async () => {
       const record = {
         ...service('new'),
         tokenExchange: [rule('stock')],
@@ -510,8 +510,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('token exchange where the zone has none', () => {
-  it('is an unknown grant', async () => {
+describe('Token exchange disabled in the zone', () => {
+  it('answers unsupported_grant_type', async () => {
     const server = await startServer({ config: { bootstrap, zone_config: { protocols: { tokenExchange: false } } } })
     const form = { grant_type: GRANT, subject_token: 'x', subject_token_type: ACCESS_TOKEN }
     const answer = await server.token(form, { basic: ['cloud', 'secret'] })

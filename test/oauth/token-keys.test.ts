@@ -21,7 +21,7 @@ const withActive = (active: keyof typeof signingKeys.keys) => ({ signing_keys: {
 
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** The keys that a caller gets. */
+/** The keys in the response to this caller. */
 async function reported(server: TestServer, basic?: readonly [string, string]): Promise<readonly Jwk[]> {
   return (await server.send('/token_keys', basic ? { basic } : {})).json<{ keys: readonly Jwk[] }>().keys
 }
@@ -31,7 +31,7 @@ const kidsOf = (keys: readonly Jwk[]): readonly string[] => keys.map(({ kid = ''
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`GET /token_keys and /token_key, ${mode}`, () => {
+  describe(`GET /token_keys and /token_key in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: withActive('rsa') })))
     after(async () => {
@@ -40,7 +40,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /token_keys: response: keys; kid; alg; use; kty; rule: every public key for everyone
-    it('publishes every public key without authentication; in uaa RSA keys only (M6)', async () => {
+    it('publishes all public keys without authentication, in uaa only RSA keys (M6)', async () => {
       const keys = await reported(server)
       assert.deepEqual(kidsOf(keys).slice(0, 1), ['rsa'])
       assert.deepEqual(
@@ -52,7 +52,7 @@ for (const mode of MODES) {
     // Covers GET /token_keys: response: n; e; crv; x; y
     // Covers every answer in standard: keys: distinct kid, nothing private
     // Covers unsafe behaviour: private key members are never served
-    it('gives each kind its public members and no private one', async () => {
+    it('returns the public members of each key type, and no private ones', async () => {
       const keys = await reported(server, RESOURCE)
       const members = Object.fromEntries(keys.map(key => [key['kid'], Object.keys(key).toSorted()]))
       assert.deepEqual(members, {
@@ -64,7 +64,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /token_keys: response: value
-    it('gives the same key as PEM', async () => {
+    it('returns each key as PEM, too', async () => {
       for (const { value = '', kid = '', ...jwk } of await reported(server, RESOURCE)) {
         if (kid === 'mac') continue
         assert.match(value, /^-----BEGIN PUBLIC KEY-----\n[^]*-----END PUBLIC KEY-----$/)
@@ -74,7 +74,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /token_key: response: active key
-    it('shows only the active key at /token_key', async () => {
+    it('returns only the active key at /token_key', async () => {
       assert.deepEqual((await server.send('/token_key')).json(), (await reported(server))[0])
     })
 
@@ -82,7 +82,7 @@ for (const mode of MODES) {
       // Covers GET /token_keys: If-None-Match; header: ETag
       // Covers GET /token_key: If-None-Match; header: ETag
       // Covers compatibility: metadata: M6 keys
-      it(`answers 304 to the tag of ${path}, which is a number in uaa (M6)`, async () => {
+      it(`answers 304 to the ETag of ${path}, which is a number in uaa (M6)`, async () => {
         const tag = String((await server.send(path)).headers['etag'])
         assert.match(tag, isStandard ? /^"[\w-]{22}"$/ : /^"\d+"$/)
         const again = await server.send(path, { headers: { 'if-none-match': tag } })
@@ -90,17 +90,17 @@ for (const mode of MODES) {
       })
 
       const conditions: readonly { name: string; of: (tag: string) => string; standard: number; uaa: number }[] = [
-        { name: 'another tag', of: () => '"other"', standard: 200, uaa: 200 },
+        { name: 'another ETag', of: () => '"other"', standard: 200, uaa: 200 },
         { name: 'another number', of: () => '1', standard: 200, uaa: 200 },
-        { name: 'nothing', of: () => '', standard: 200, uaa: 200 },
-        { name: 'a list without it', of: () => 'W/"other", "x"', standard: 200, uaa: 200 },
-        { name: 'a list with it', of: tag => `"a,b", ${tag} ,"c"`, standard: 304, uaa: 304 },
+        { name: 'an empty value', of: () => '', standard: 200, uaa: 200 },
+        { name: 'a list without the ETag', of: () => 'W/"other", "x"', standard: 200, uaa: 200 },
+        { name: 'a list with the ETag', of: tag => `"a,b", ${tag} ,"c"`, standard: 304, uaa: 304 },
         { name: 'its weak form', of: tag => `W/${tag}`, standard: 304, uaa: 304 },
-        { name: 'any tag at all', of: () => '*', standard: 304, uaa: 304 },
-        { name: 'a part of it', of: tag => tag.slice(0, -2), standard: 200, uaa: 200 },
-        { name: 'its text in other quotes', of: tag => `'${tag.replaceAll('"', '')}'`, standard: 200, uaa: 200 },
-        { name: 'it and more digits', of: tag => `${tag}0`, standard: 200, uaa: 200 },
-        { name: 'a very long list', of: tag => `${'"x",'.repeat(2000)}${tag}`, standard: 304, uaa: 304 },
+        { name: 'an asterisk', of: () => '*', standard: 304, uaa: 304 },
+        { name: 'a prefix of the ETag', of: tag => tag.slice(0, -2), standard: 200, uaa: 200 },
+        { name: 'the ETag in single quotes', of: tag => `'${tag.replaceAll('"', '')}'`, standard: 200, uaa: 200 },
+        { name: 'the ETag with a suffix', of: tag => `${tag}0`, standard: 200, uaa: 200 },
+        { name: 'a long list', of: tag => `${'"x",'.repeat(2000)}${tag}`, standard: 304, uaa: 304 },
       ]
       for (const { name, of, ...want } of conditions) {
         it(`answers ${want[mode]} at ${path} to If-None-Match with ${name}`, async () => {
@@ -111,7 +111,7 @@ for (const mode of MODES) {
       }
 
       // Covers GET /token_keys: header: Cache-Control
-      it(`may be cached for five minutes where it is public, at ${path} in standard`, async () => {
+      it(`allows caching of ${path} for five minutes in standard`, async () => {
         const { headers } = await server.send(path)
         assert.equal(headers['cache-control'], isStandard ? 'public, max-age=300, must-revalidate' : NEVER_CACHED)
         const vary = String(headers['vary'] ?? '').split(', ')
@@ -129,13 +129,13 @@ for (const mode of MODES) {
     }
   })
 
-  describe(`the tag of /token_keys, ${mode}`, () => {
-    it('changes when a key is added, becomes active or is retired, although the zone does not', async () => {
+  describe(`ETag of /token_keys in ${mode}`, () => {
+    it('changes if a key is added, activated or retired', async () => {
       const server = await startServer({ mode, config: withActive('rsa') })
       try {
         const record = (await server.store.keys.list('svc')).find(({ keyId }) => keyId === 'rsa')
         assert.ok(record)
-        // The same key under another id: a copy of the sealed half would not open.
+        // The same key under another id without its private key, because the sealed one could not be opened.
         const { sealedPrivateKey: _, ...verifying } = record
         const now = server.clock.now()
         const changes: readonly (() => Promise<unknown>)[] = [
@@ -161,7 +161,7 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`a zone that never signed, ${mode}`, () => {
+  describe(`Zone without signing keys in ${mode}`, () => {
     it('generates one RS256 key on the first request, and keeps it', async () => {
       const server = await startServer({ mode })
       try {
@@ -178,14 +178,14 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`certificates of a key, ${mode}`, () => {
+  describe(`Certificates of a key in ${mode}`, () => {
     const day = 86_400_000
     const start = createTestClock().now().getTime()
     const cert = certificateOf(textOf(KEYS.RS256), { name: 'valid', to: new Date(start + 2 * day) })
     const chain = `${cert}${certificateOf(textOf(KEYS.ES256), { name: 'above' })}`
 
     // Covers GET /token_keys: response: x5c; x5t; x5t#S256
-    it('stand beside the key while they are valid, its own first', async () => {
+    it('are published with the key while they are valid', async () => {
       const keys = { plain: KEYS.RS256, certified: { ...KEYS.RS256, cert: chain } }
       const server = await startServer({ mode, config: { signing_keys: { active: 'certified', keys } } })
       try {
@@ -212,7 +212,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('protected keys, uaa', () => {
+describe('Protected keys in uaa', () => {
   for (const active of ['ec', 'ed', 'mac'] as const) {
     describe(`with ${active} active`, () => {
       let server: TestServer
@@ -223,7 +223,7 @@ describe('protected keys, uaa', () => {
       })
 
       // Covers GET /token_keys: rule: EC keys need the resource authority (uaa)
-      it('are left out of /token_keys unless the client has the resource authority', async () => {
+      it('are omitted from /token_keys unless the client has the authority svc.resource', async () => {
         assert.deepEqual(kidsOf(await reported(server)), ['rsa'])
         assert.deepEqual(kidsOf(await reported(server, SERVICE)), ['rsa'])
         const all = kidsOf(await reported(server, RESOURCE))
@@ -231,7 +231,7 @@ describe('protected keys, uaa', () => {
         assert.deepEqual(all.toSorted(), ['ec', 'ed', 'mac', 'rsa'])
       })
 
-      it('are shown at /token_key to a client with the resource authority, and not cacheable', async () => {
+      it('are returned at /token_key to a client with the authority, without caching', async () => {
         const answer = await server.send('/token_key', { basic: RESOURCE })
         assert.deepEqual([answer.status, answer.json()['kid']], [200, active])
         assert.equal(answer.headers['cache-control'], NEVER_CACHED)
@@ -242,7 +242,7 @@ describe('protected keys, uaa', () => {
       const refusals = [
         // Covers GET /token_key: error: protected key anonymous (uaa)
         { name: 'an anonymous caller', request: {}, want: '401 unauthorized', description, challenge },
-        { name: 'a bearer', request: { bearer: 'x' }, want: '401 unauthorized', description, challenge },
+        { name: 'a bearer token', request: { bearer: 'x' }, want: '401 unauthorized', description, challenge },
         // Covers GET /token_key: error: protected key without authority (uaa)
         {
           name: 'a client without the authority',
@@ -251,7 +251,7 @@ describe('protected keys, uaa', () => {
           description: 'You need to authenticate to see a shared key',
         },
         {
-          name: 'a secret in the query',
+          name: 'credentials in the query',
           request: { query: { client_id: 'resource', client_secret: 'resource-secret' } },
           want: '401 unauthorized',
           description,
@@ -264,7 +264,7 @@ describe('protected keys, uaa', () => {
         })
       }
 
-      it('have one ETag for all callers, compared before access is checked', async () => {
+      it('have one ETag for all callers, compared before authorization', async () => {
         const tags = await Promise.all(
           [{ basic: RESOURCE }, {}].map(async request => (await server.send('/token_keys', request)).headers['etag']),
         )
@@ -275,7 +275,7 @@ describe('protected keys, uaa', () => {
     })
   }
 
-  describe('wrong credentials', () => {
+  describe('with wrong credentials', () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode: 'uaa', config: withActive('rsa') })))
     after(() => server.stop())
@@ -285,14 +285,14 @@ describe('protected keys, uaa', () => {
       { name: 'an empty secret', request: { basic: ['resource', ''] as const } },
       { name: 'an unknown client', request: { basic: ['nobody', 'resource-secret'] as const } },
       { name: 'a public client without a secret', request: { basic: ['spa', ''] as const } },
-      { name: 'no base64', request: header('Basic *') },
-      { name: 'no colon', request: header(`Basic ${btoa('resource')}`) },
-      { name: 'a huge secret', request: { basic: ['resource', 'x'.repeat(8000)] as const } },
+      { name: 'invalid base64', request: header('Basic *') },
+      { name: 'credentials without a colon', request: header(`Basic ${btoa('resource')}`) },
+      { name: 'a secret that is too long', request: { basic: ['resource', 'x'.repeat(8000)] as const } },
     ]
     for (const path of ['/token_key', '/token_keys']) {
       for (const { name, request } of wrong) {
         // Covers GET /token_keys: error: wrong Basic credentials
-        it(`are refused at ${path}, although the key is public: ${name}`, async () => {
+        it(`are refused at ${path}, even if the key is public: ${name}`, async () => {
           await refused(server, 'uaa', () => server.send(path, request), {
             want: '401 invalid_client',
             challenge: 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"',
@@ -303,7 +303,7 @@ describe('protected keys, uaa', () => {
   })
 
   // Covers GET /token_keys: rule: symmetric keys as MAC for the resource authority (uaa)
-  it('have the shared secret as value', async () => {
+  it('contain the shared secret as value', async () => {
     const server = await startServer({ mode: 'uaa', config: withActive('mac') })
     try {
       assert.deepEqual((await server.send('/token_key', { basic: RESOURCE })).json(), {
@@ -319,7 +319,7 @@ describe('protected keys, uaa', () => {
   })
 })
 
-describe('a shared secret that signs, standard', () => {
+describe('Active shared secret in standard', () => {
   let server: TestServer
   before(async () => (server = await startServer({ config: withActive('mac') })))
   after(async () => {
@@ -327,7 +327,7 @@ describe('a shared secret that signs, standard', () => {
     await server.stop()
   })
 
-  it('is in no key document, for any caller', async () => {
+  it('is not published to any caller', async () => {
     for (const basic of [undefined, SERVICE, RESOURCE, ['resource', 'wrong'] as const]) {
       assert.deepEqual(kidsOf(await reported(server, basic)).toSorted(), ['ec', 'ed', 'rsa'])
     }
@@ -363,7 +363,7 @@ describe('a shared secret that signs, standard', () => {
 })
 
 // Covers GET /token_keys: rule: nothing private leaves
-describe('nothing private leaves', () => {
+describe('Private keys', () => {
   const places = [
     '/token_keys',
     '/token_key',
@@ -372,9 +372,9 @@ describe('nothing private leaves', () => {
     '/.well-known/oauth-authorization-server',
     '/info',
   ]
-  const callers = { nobody: undefined, 'a client': SERVICE, 'a resource server': RESOURCE }
+  const callers = { 'an anonymous caller': undefined, 'a client': SERVICE, 'a resource server': RESOURCE }
 
-  /** Every object inside, however deep. */
+  /** All objects in the value, recursively. */
   function* objectsIn(value: unknown): Generator<object> {
     if (typeof value !== 'object' || value === null) return
     yield value
@@ -383,7 +383,7 @@ describe('nothing private leaves', () => {
 
   for (const mode of MODES) {
     for (const alg of SIGNING_ALGORITHMS) {
-      it(`of ${alg}, at any place that shows keys, ${mode}`, async () => {
+      it(`of ${alg} are not exposed by any endpoint in ${mode}`, async () => {
         const server = await startServer({ mode, config: keysConfig(alg) })
         try {
           const jwk = signerOf(KEYS[alg]).export({ format: 'jwk' })
@@ -397,9 +397,9 @@ describe('nothing private leaves', () => {
           for (const path of places) {
             for (const [who, basic] of Object.entries(callers)) {
               const answer = await server.send(path, basic ? { basic } : {})
-              const isToldSecret = mode === 'uaa' && basic === RESOURCE && alg.startsWith('HS') && /key/.test(path)
-              assert.equal(answer.text.includes(text), isToldSecret, `${path} to ${who}`)
-              if (isToldSecret) continue
+              const isSharedSecret = mode === 'uaa' && basic === RESOURCE && alg.startsWith('HS') && /key/.test(path)
+              assert.equal(answer.text.includes(text), isSharedSecret, `${path} to ${who}`)
+              if (isSharedSecret) continue
               for (const value of hidden) assert.ok(!answer.text.includes(value), `${path} to ${who}`)
               for (const object of objectsIn(answer.json<unknown>())) {
                 for (const name of PRIVATE) assert.ok(!Object.hasOwn(object, name), `${name} at ${path} to ${who}`)

@@ -44,7 +44,7 @@ const denied: Refusal = {
   challenge: `${REALM}, error="access_denied", error_description="Access is denied"`,
 }
 
-/** An entry of a list, in the order of its members. */
+/** An entry of a list, with its members in order. */
 interface Listed {
   readonly tokenId: string
   readonly clientId: string
@@ -59,7 +59,7 @@ interface Listed {
 }
 
 for (const mode of MODES) {
-  describe(`/oauth/token/list, ${mode}`, () => {
+  describe(`/oauth/token/list in ${mode}`, () => {
     let server: TestServer
     let admin: string
     let marissa: string
@@ -81,7 +81,7 @@ for (const mode of MODES) {
     }
     const idsOf = async (path: string): Promise<readonly string[]> =>
       (await list(path)).map(({ tokenId }) => tokenId).toSorted()
-    /** Leaves the user and the client without a stored token. */
+    /** Deletes all stored tokens of the clients. */
     async function clear(): Promise<void> {
       for (const client of ['target', 'other']) {
         while ((await server.store.tokens.deleteSomeOfClient('svc', client)) > 0);
@@ -91,7 +91,7 @@ for (const mode of MODES) {
     // Covers GET /oauth/token/list/user/{userId}: response: tokenId; clientId; zoneId; userId; format; responseType
     // Covers GET /oauth/token/list/user/{userId}: response: issuedAt; expiresAt; scope; value
     // Covers GET /oauth/token/list/client/{clientId}: response: array as for a user
-    it('shows everything of a stored token but its value', async () => {
+    it('returns all members of a stored token, with null as value', async () => {
       await clear()
       const tokens = await userTokens(server, 'marissa', { token_format: 'opaque', scope: 'cloud.read openid' })
       const own = await clientToken(server, TARGET, { token_format: 'opaque' })
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       for (const secret of [tokens.access_token, tokens.refresh_token, own]) assert.ok(!text.includes(secret))
     })
 
-    it('names each token by an id that revokes it, and that cannot be used as the token', async () => {
+    it('returns ids that revoke tokens but cannot be used as tokens', async () => {
       await clear()
       await userTokens(server, 'marissa', { token_format: 'opaque' })
       for (const id of await idsOf(`/user/${marissa}`)) {
@@ -144,7 +144,7 @@ for (const mode of MODES) {
       assert.deepEqual(await list(`/user/${marissa}`), [])
     })
 
-    it('has no plain JWT', async () => {
+    it('omits unstored JWTs', async () => {
       await clear()
       await clientToken(server, TARGET)
       assert.deepEqual(await list('/client/target'), [])
@@ -152,7 +152,7 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/token/list/user/{userId}: userId
     // Covers GET /oauth/token/list/client/{clientId}: clientId
-    it('keeps users, clients and zones apart', async () => {
+    it('separates users, clients and zones', async () => {
       await clear()
       const issue = async (userName: string, basic: readonly [string, string], host?: string): Promise<string> => {
         const form = { token_format: 'opaque', scope: 'openid', basic, ...(host !== undefined && { host }) }
@@ -179,29 +179,32 @@ for (const mode of MODES) {
       assert.deepEqual([reported.length, reported[0]?.tokenId, reported[0]?.zoneId], [1, there, 'z1'])
       const headers = { 'x-identity-zone-id': 'z1' }
       const named = (await send(`/user/${theirs}`, { headers })).json<readonly Listed[]>()
-      assert.deepEqual(named, reported, 'for the administrator of the server, who names the zone')
+      assert.deepEqual(named, reported, 'for the server administrator with X-Identity-Zone-Id')
       assert.deepEqual((await send(`/user/${marissa}`, { headers })).json(), [])
     })
 
-    describe('shows no token that is no longer valid', () => {
+    describe('omits tokens if', () => {
       const deaths: readonly {
         readonly name: string
         readonly die: () => Promise<unknown>
         readonly undo?: () => Promise<unknown>
       }[] = [
-        { name: 'the salt of the user changed', die: () => server.store.users.setSalt('svc', marissa, 'another') },
         {
-          name: 'the salt of the client changed',
+          name: 'the token salt of the user changed',
+          die: () => server.store.users.setSalt('svc', marissa, 'another'),
+        },
+        {
+          name: 'the token salt of the client changed',
           die: () => server.store.clients.setTokenSalt('svc', 'target', 'another'),
         },
         { name: 'the password changed', die: () => changeUser(server, 'marissa', { passwordRevision: 'another' }) },
         {
-          name: 'the account is deactivated',
+          name: 'the account was deactivated',
           die: () => changeUser(server, 'marissa', { active: false }),
           undo: () => changeUser(server, 'marissa', { active: true }),
         },
         {
-          name: 'the account is gone',
+          name: 'the account was deleted',
           die: async () => {
             const now = server.clock.now()
             await server.store.tokens.insert('svc', {
@@ -231,7 +234,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('the client is gone', async () => {
+      it('the client was deleted', async () => {
         await clear()
         await userTokens(server, 'marissa', { token_format: 'opaque' })
         const [token] = await server.store.tokens.listOfUser('svc', marissa, server.clock.now())
@@ -241,7 +244,7 @@ for (const mode of MODES) {
         assert.equal((await list(`/user/${marissa}`)).length, 2)
       })
 
-      it('the token expired, to the millisecond', async () => {
+      it('the token expired', async () => {
         await clear()
         await userTokens(server, 'marissa', { token_format: 'opaque' })
         server.clock.advance((mode === 'standard' ? 3600 : 43_200) - 0.001)
@@ -255,9 +258,9 @@ for (const mode of MODES) {
         )
       })
 
-      it('a refresh token was exchanged for another', async () => {
+      it('the refresh token was rotated', async () => {
         await clear()
-        await changeClient(server, 'target', { allowPublic: true }) // which rotates
+        await changeClient(server, 'target', { allowPublic: true }) // enables rotation
         const first = await userTokens(server, 'marissa')
         const second = tokensOf(await refresh(server, first.refresh_token, {}, TARGET))
         const refreshIds = (await list(`/user/${marissa}`)).filter(
@@ -270,7 +273,7 @@ for (const mode of MODES) {
         await changeClient(server, 'target', { allowPublic: false })
       })
 
-      it('but a token from before the last of two secrets is alive', async () => {
+      it('but not if an older one of two client secrets is still valid', async () => {
         await clear()
         const { secrets } = await clientNamed(server, 'target')
         const opaque = await clientToken(server, TARGET, { token_format: 'opaque' })
@@ -282,7 +285,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('looks up each of many users, and reports all of them', async () => {
+    it('returns the tokens of all of many users', async () => {
       await clear()
       const { access_token: token } = await userTokens(server, 'marissa', { token_format: 'opaque' })
       const row = await server.store.tokens.find('svc', digest(token))
@@ -297,15 +300,15 @@ for (const mode of MODES) {
       assert.deepEqual(reported, ['copy 0', 'copy 100', 'copy 200'])
     })
 
-    // In uaa a trailing slash says nothing, and a path without an id is no list.
+    // In uaa a trailing slash is ignored, and a path without an id is not a list.
     const none = mode === 'standard' ? [''] : []
     for (const id of ['nemo', ...none, 'x'.repeat(300), '%00', 'a%2Fb', 'a/b', '%F0%9F%94%91']) {
-      it(`has nothing for "${id.slice(0, 20)}" (${id.length} characters)`, async () => {
+      it(`returns an empty list for "${id.slice(0, 20)}" (${id.length} characters)`, async () => {
         for (const path of [`/user/${id}`, `/client/${id}`]) assert.deepEqual(await list(path), [])
       })
     }
 
-    describe('is open', () => {
+    describe('allows', () => {
       const allowed: Readonly<Record<string, () => Promise<string>>> = {
         'an admin client': async () => admin,
         'an admin user': async () => (await userTokens(server, 'root', { basic: CONSOLE })).access_token,
@@ -315,7 +318,7 @@ for (const mode of MODES) {
         'a user with tokens.list': async () => (await userTokens(server, 'auditor', { basic: CONSOLE })).access_token,
       }
       for (const [name, bearerOf] of Object.entries(allowed)) {
-        it(`to ${name}`, async () => {
+        it(`${name}`, async () => {
           const bearer = await bearerOf()
           for (const path of [`/user/${marissa}`, '/client/target']) {
             assert.equal((await send(path, { bearer })).status, 200)
@@ -357,7 +360,7 @@ for (const mode of MODES) {
           description: /^Invalid access token: expired at /,
         },
         {
-          name: 'nobody',
+          name: 'an anonymous caller',
           bearer: async () => undefined,
           want: '401 unauthorized',
           description: 'Full authentication is required to access this resource',
@@ -368,7 +371,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, bearer: bearerOf, ...refusal } of refusals) {
-        it(`not to ${name}`, async () => {
+        it(`but not ${name}`, async () => {
           const bearer = await bearerOf()
           for (const path of [`/user/${marissa}`, '/client/target', '/user/nemo']) {
             const sending = () => server.send(`/oauth/token/list${path}`, bearer === undefined ? {} : { bearer })
@@ -381,7 +384,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/token/list: rule: denied to everybody
-    it('denies the list of all tokens to every caller', async () => {
+    it('refuses to list all tokens', async () => {
       const lister = await clientToken(server, ['lister', 'secret'])
       for (const bearer of [admin, lister]) {
         for (const path of ['', '/', '/user', '/client', '/zone/svc']) {
@@ -393,7 +396,7 @@ for (const mode of MODES) {
     })
 
     for (const method of METHODS) {
-      it(`denies ${method}, to an admin as well`, async () => {
+      it(`refuses ${method} even to an administrator`, async () => {
         for (const path of [`/user/${marissa}`, '/client/target']) {
           await refused(server, mode, () => send(path, { method }), denied)
           await refused(server, mode, () => server.send(`/oauth/token/list${path}`, { method }), {
@@ -403,10 +406,10 @@ for (const mode of MODES) {
       })
     }
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`/oauth/token/list where every token is stored, ${mode}`, () => {
+  describe(`/oauth/token/list with all tokens stored in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       const tokenPolicy = { jwtRevocable: true, refreshTokenFormat: 'jwt' }
@@ -414,7 +417,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    it('names a JWT by its jti', async () => {
+    it('identifies a JWT by its jti', async () => {
       const tokens = await userTokens(server, 'marissa', { scope: 'openid' })
       const bearer = await clientToken(server, ADMIN)
       const reported = (await server.send('/oauth/token/list/client/target', { bearer })).json<readonly Listed[]>()

@@ -25,7 +25,7 @@ const ZONES = [
 type TestZone = (typeof ZONES)[number]
 const [one, two] = ZONES
 
-/** Each zone has the same clients and the same user names; only the password of the user differs. */
+/** Each zone has the same clients and user names; only the password differs. */
 const zoneRecord = (id: string, password: string, config: object) => ({
   id,
   subdomain: id,
@@ -50,15 +50,15 @@ const keyNamed = (id: string, signingKey: string) => ({
 })
 const sharedKey = keyNamed('same', pem)
 const settings = [
-  { name: 'with keys of their own', keys: (zone: string) => keyNamed(zone, privatePem('rsa', 2048)) },
+  { name: 'with their own keys', keys: (zone: string) => keyNamed(zone, privatePem('rsa', 2048)) },
   { name: 'with the key of the default zone', keys: () => ({}) },
   // Covers signing keys: activeKeyId
-  { name: 'with one and the same key', keys: () => sharedKey },
+  { name: 'with the same key', keys: () => sharedKey },
 ]
 
 for (const mode of MODES) {
   for (const { name, keys } of settings) {
-    describe(`two zones ${name}, ${mode}`, () => {
+    describe(`Two zones ${name} in ${mode}`, () => {
       let server: TestServer
       before(async () => (server = await startServer({ mode, config: configWith(keys) })))
       after(() => server.stop())
@@ -84,7 +84,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('have users of their own under the same name', async () => {
+      it('have separate users of the same name', async () => {
         const [first, second] = await Promise.all(ZONES.map(zone => signIn(zone)))
         assert.notEqual(decodeJwt(first?.access_token ?? '').sub, decodeJwt(second?.access_token ?? '').sub)
         const foreign = { grant_type: 'password', username: 'marissa', password: two.password }
@@ -93,7 +93,7 @@ for (const mode of MODES) {
         })
       })
 
-      it('have clients of their own under the same id', async () => {
+      it('have separate clients of the same id', async () => {
         const client = await server.store.clients.find('z1', 'service')
         assert.ok(client)
         await server.store.clients.update('z1', { ...client, secrets: [], authorities: ['jobs.run'] })
@@ -104,7 +104,7 @@ for (const mode of MODES) {
 
       for (const format of ['jwt', 'opaque']) {
         // Covers every endpoint: rule: tokens of one zone are refused by another
-        it(`do not take each other's access tokens (${format}), and neither does the default zone`, async () => {
+        it(`refuse ${format} access tokens of another zone, as does the default zone`, async () => {
           const { access_token: value } = await signIn(one, { token_format: format })
           assert.equal(await introspect(one, value), true)
           for (const { host } of [two, { host: 'localhost:8080' }]) {
@@ -115,7 +115,7 @@ for (const mode of MODES) {
         })
       }
 
-      it("do not take each other's refresh tokens", async () => {
+      it('refuse refresh tokens of another zone', async () => {
         const { refresh_token: value } = await signIn(one)
         const form = { grant_type: 'refresh_token', refresh_token: value }
         const want = { standard: '400 invalid_grant', uaa: '401 invalid_token' }
@@ -123,14 +123,14 @@ for (const mode of MODES) {
         tokensOf(await token(one, form))
       })
 
-      it("do not take each other's codes, and do not burn them", async () => {
+      it('refuse codes of another zone without consuming them', async () => {
         const code = await insertCode(server, { zoneId: 'z1' })
         const form = { grant_type: 'authorization_code', code }
         await refused(server, mode, () => token(two, form, AUTO), { want: '400 invalid_grant' })
         tokensOf(await token(one, form, AUTO))
       })
 
-      it("do not count each other's failed sign-ins", async () => {
+      it('count failed sign-ins separately', async () => {
         for (let attempt = 0; attempt < 6; attempt += 1) {
           await token(one, { grant_type: 'password', username: 'marissa', password: 'wrong' })
         }
@@ -149,15 +149,15 @@ for (const mode of MODES) {
         const documents = await Promise.all(
           ZONES.map(async ({ host }) => (await server.send('/token_keys', { host })).text),
         )
-        assert.equal(new Set(documents).size, name === 'with keys of their own' ? 2 : 1)
+        assert.equal(new Set(documents).size, name === 'with their own keys' ? 2 : 1)
       })
 
-      it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+      it('log no faults', () => assert.deepEqual(server.faults, []))
     })
   }
 }
 
-describe('a zone by its host name', () => {
+describe('Zone by host name', () => {
   let server: TestServer
   before(async () => (server = await startServer({ config: configWith(() => ({})) })))
   after(() => server.stop())
@@ -165,7 +165,7 @@ describe('a zone by its host name', () => {
 
   const hosts = [
     // Covers zone by host name: rule: lower case
-    { name: 'in any case', host: 'Z1.LocalHost:8080', want: 'z1' },
+    { name: 'with a trailing dot', host: 'Z1.LocalHost:8080', want: 'z1' },
     { name: 'with another port', host: 'z1.localhost:1', want: 'z1' },
     // Covers zone by host name: rule: subdomain before a root host name
     { name: 'without a port', host: 'z1.localhost', want: 'z1' },
@@ -180,12 +180,12 @@ describe('a zone by its host name', () => {
     })
   }
 
-  const strangers = [
+  const unknownHosts = [
     { name: 'an unknown subdomain', host: 'z9.localhost:8080' },
     { name: 'an inactive zone', host: 'off.localhost:8080' },
     { name: 'a subdomain below a zone', host: 'x.z1.localhost:8080' },
   ]
-  for (const { name, host } of strangers) {
+  for (const { name, host } of unknownHosts) {
     for (const path of [
       '/oauth/token',
       '/introspect',
@@ -194,7 +194,7 @@ describe('a zone by its host name', () => {
       '/.well-known/openid-configuration',
     ]) {
       // Covers every endpoint: rule: unknown or inactive zone is 404
-      it(`is not there for ${name}: ${path}`, async () => {
+      it(`answers 404 for ${name}: ${path}`, async () => {
         const method = /token$|introspect/.test(path) ? 'POST' : 'GET'
         const request = { host, basic: SERVICE, ...(method === 'POST' && { form }) }
         assert.equal((await server.send(path, { method, ...request })).status, 404)
@@ -202,7 +202,7 @@ describe('a zone by its host name', () => {
     }
   }
 
-  it('is never chosen by a forwarded host', async () => {
+  it('ignores forwarded hosts', async () => {
     const headers = { 'x-forwarded-host': 'z1.localhost', forwarded: 'host=z1.localhost' }
     const { access_token: token } = tokensOf(await server.token(form, { headers, basic: SERVICE }))
     assert.equal(decodeJwt(token)['zid'], 'svc')

@@ -18,7 +18,7 @@ interface Case extends Refusal {
 const malformed: readonly Case[] = [
   // Covers POST /oauth/token: rule: POST form only
   {
-    name: 'a body of JSON',
+    name: 'a JSON body',
     request: { body: '{"grant_type":"client_credentials"}', headers: { 'content-type': 'application/json' } },
     want: '400 invalid_request',
     description: /^(?:The content type must be application\/x-www-form-urlencoded|Missing grant type)$/,
@@ -29,7 +29,7 @@ const malformed: readonly Case[] = [
     want: '400 invalid_request',
   },
   {
-    name: 'a content type that only begins like the right one',
+    name: 'a content type with the correct one as prefix',
     request: { body: CREDENTIALS, headers: { 'content-type': 'application/x-www-form-urlencodedx' } },
     want: '400 invalid_request',
   },
@@ -51,23 +51,31 @@ const malformed: readonly Case[] = [
     description: 'The request body is not UTF-8',
   },
   {
-    name: 'percent-codes that are not UTF-8',
+    name: 'percent-encoding that is not UTF-8',
     request: { form: `${CREDENTIALS}&x=%ff` },
     want: '400 invalid_request',
     description: 'A parameter is not properly percent-encoded UTF-8',
   },
-  { name: 'half a percent-code', request: { form: `${CREDENTIALS}&x=%4` }, want: '400 invalid_request' },
-  { name: 'a percent sign alone', request: { form: `${CREDENTIALS}&x=100%` }, want: '400 invalid_request' },
-  { name: 'an overlong percent-code', request: { form: `${CREDENTIALS}&x=%c0%80` }, want: '400 invalid_request' },
+  { name: 'incomplete percent-encoding', request: { form: `${CREDENTIALS}&x=%4` }, want: '400 invalid_request' },
+  { name: 'a percent sign', request: { form: `${CREDENTIALS}&x=100%` }, want: '400 invalid_request' },
+  { name: 'overlong percent-encoding', request: { form: `${CREDENTIALS}&x=%c0%80` }, want: '400 invalid_request' },
   {
-    name: 'a raw NUL in a value',
+    name: 'a NUL character in a value',
     request: { form: `${CREDENTIALS}&scope=jobs.run\0` },
     want: '400 invalid_request',
     description: 'NUL characters are not allowed in parameters',
   },
   // Covers every endpoint: rule: NUL in a parameter is refused
-  { name: 'a percent-encoded NUL in a value', request: { form: `${CREDENTIALS}&x=%00` }, want: '400 invalid_request' },
-  { name: 'a NUL in a name', request: { form: `${CREDENTIALS}&x%00y=1` }, want: '400 invalid_request' },
+  {
+    name: 'a percent-encoded NUL character in a value',
+    request: { form: `${CREDENTIALS}&x=%00` },
+    want: '400 invalid_request',
+  },
+  {
+    name: 'a percent-encoded NUL character in a name',
+    request: { form: `${CREDENTIALS}&x%00y=1` },
+    want: '400 invalid_request',
+  },
   {
     name: 'a body of more than 64 KiB',
     request: { form: `${CREDENTIALS}&x=${'a'.repeat(64 * 1024)}` },
@@ -75,7 +83,7 @@ const malformed: readonly Case[] = [
     description: 'The request body is too large',
   },
   {
-    name: 'more than a thousand parameters',
+    name: 'more than 1,000 parameters',
     request: { form: `${CREDENTIALS}${Array.from({ length: 1000 }, (_, index) => `&p${index}=`).join('')}` },
     want: '400 invalid_request',
     description: 'Too many parameters',
@@ -91,7 +99,7 @@ const malformed: readonly Case[] = [
   },
   // Covers unsafe behaviour: credentials and tokens in the query are off
   {
-    name: 'everything in the query and nothing in the body',
+    name: 'all parameters in the query',
     path: `/oauth/token?${CREDENTIALS}&client_id=service&client_secret=service-secret`,
     request: { method: 'POST', form: '' },
     want: '406 query_string_not_allowed',
@@ -130,12 +138,12 @@ const common: readonly Case[] = [
     description: 'Unsupported grant type',
   },
   {
-    name: 'a grant type in capitals',
+    name: 'an upper-case grant type',
     request: { form: 'grant_type=CLIENT_CREDENTIALS' },
     want: '400 unsupported_grant_type',
   },
   {
-    name: 'a grant type that is a property of every object',
+    name: 'an object property as grant type',
     request: { form: 'grant_type=constructor' },
     want: '400 unsupported_grant_type',
   },
@@ -149,13 +157,13 @@ const common: readonly Case[] = [
   },
   // Covers POST /oauth/token: error: client lacks the grant
   {
-    name: 'a grant that the client lacks (C11)',
+    name: 'a grant type that the client does not have (C11)',
     request: { form: 'grant_type=authorization_code&code=x' },
     want: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
     description: 'Unauthorized grant type',
   },
   {
-    name: 'a token format that does not exist',
+    name: 'an unknown token_format',
     request: { form: `${CREDENTIALS}&token_format=saml` },
     want: '400 invalid_request',
     description: 'The token_format must be jwt or opaque',
@@ -166,7 +174,7 @@ const METHODS = ['GET', 'PUT', 'DELETE', 'PATCH'] as const
 
 for (const mode of MODES) {
   // Covers error body: header: Cache-Control no-store; Pragma no-cache; Content-Type
-  describe(`POST /oauth/token, ${mode}`, () => {
+  describe(`POST /oauth/token in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode })))
     after(() => server.stop())
@@ -176,7 +184,7 @@ for (const mode of MODES) {
     // Covers POST /oauth/token: response: access_token; token_type; expires_in; scope; jti; header: Content-Type
     // Covers POST /oauth/token: header: Cache-Control; Pragma
     // Covers every answer in standard: token response: no-store, positive `expires_in`
-    it('answers with the members, content type and cache headers of RFC 6749 §5.1', async () => {
+    it('returns the members, content type and cache headers of RFC 6749 §5.1', async () => {
       const answer = await send('/oauth/token', { form: CREDENTIALS })
       assert.equal(answer.status, 200)
       assert.equal(answer.headers['content-type'], 'application/json;charset=UTF-8')
@@ -185,7 +193,7 @@ for (const mode of MODES) {
       const { access_token: token, jti, ...rest } = answer.json()
       assert.equal(String(token).split('.').length, 3)
       assert.match(String(jti), /^[0-9a-f]{32}$/)
-      const seconds = mode === 'standard' ? 3600 : 43_199 // the whole seconds that are left (T9)
+      const seconds = mode === 'standard' ? 3600 : 43_199 // remaining whole seconds (T9)
       assert.deepEqual(rest, { token_type: 'bearer', expires_in: seconds, scope: 'jobs.run jobs.read' })
     })
 
@@ -213,7 +221,7 @@ for (const mode of MODES) {
       assert.deepEqual([answer.status, answer.text], [405, ''])
     })
 
-    it('ignores the id for logs that MSAL puts into the query, and nothing beside it', async () => {
+    it('ignores client-request-id of MSAL in the query, but no other parameter', async () => {
       const path = '/oauth/token?client-request-id=0b9f-1'
       assert.equal(tokensOf(await send(path, { form: CREDENTIALS })).scope, 'jobs.run jobs.read')
       const more = () => send(`${path}&code=x`, { form: CREDENTIALS })
@@ -226,18 +234,18 @@ for (const mode of MODES) {
     })
 
     const accepted = [
-      { name: 'a content type in any case', headers: { 'content-type': 'Application/X-WWW-Form-URLEncoded' } },
-      { name: 'the charset UTF-8', headers: { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' } },
-      { name: 'a charset in quotes', headers: { 'content-type': 'application/x-www-form-urlencoded;charset="utf-8"' } },
+      { name: 'a content type in another case', headers: { 'content-type': 'Application/X-WWW-Form-URLEncoded' } },
+      { name: 'charset UTF-8', headers: { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' } },
+      { name: 'a quoted charset', headers: { 'content-type': 'application/x-www-form-urlencoded;charset="utf-8"' } },
       { name: 'any Accept header', headers: { ...FORM, accept: 'text/html' } },
     ]
     for (const { name, headers } of accepted) {
-      it(`takes ${name}`, async () => {
+      it(`accepts ${name}`, async () => {
         tokensOf(await send('/oauth/token', { body: CREDENTIALS, headers }))
       })
     }
 
-    it('ignores parameters that it does not know, and empty ones', async () => {
+    it('ignores unknown and empty parameters', async () => {
       const { scope } = tokensOf(
         await send('/oauth/token', { form: `${CREDENTIALS}&scope=&nonce=n&x=y&token_format=` }),
       )
@@ -245,7 +253,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/token: error: repeated parameter
-    it('lets the first of two values win, or refuses both (A3)', async () => {
+    it('refuses a repeated parameter, in uaa the first one counts (A3)', async () => {
       const sending = () => send('/oauth/token', { form: `${CREDENTIALS}&scope=jobs.run&scope=jobs.read` })
       if (mode === 'uaa') return assert.equal(tokensOf(await sending()).scope, 'jobs.run')
       await refused(server, mode, sending, {
@@ -254,7 +262,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('answers ten thousand scopes at once, with a refusal', async () => {
+    it('refuses 10,000 scopes quickly', async () => {
       const scope = Array.from({ length: 10_000 }, (_, index) => `s${index}`).join('+')
       await refused(server, mode, () => send('/oauth/token', { form: `${CREDENTIALS}&scope=${scope}` }), {
         want: '400 invalid_scope',
@@ -262,29 +270,29 @@ for (const mode of MODES) {
       })
     })
 
-    it('answers ten thousand wildcards for a user, with a refusal', async () => {
+    it('refuses 10,000 wildcards of a user quickly', async () => {
       const scope = Array.from({ length: 10_000 }, () => '*').join('.')
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope }
       await refused(server, mode, () => server.token(form, { basic: APP }), { want: '400 invalid_scope' })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }
 
-describe('the error_description', () => {
+describe('error_description', () => {
   const cases = [
     // Covers error body: error_description
     // Covers compatibility: authorization response: R8 `error_description`
     {
       mode: 'standard',
-      name: 'repeats what was sent only in the characters of RFC 6749 A.8 (R8)',
+      name: 'replaces characters outside RFC 6749 A.8 (R8)',
       want: 'Invalid scope: ?q??u?',
     },
-    { mode: 'uaa', name: 'repeats what was sent as it is, escaped for JSON', want: 'Invalid scope: \u00e9q"\\u\u007f' },
+    { mode: 'uaa', name: 'returns characters unchanged, escaped for JSON', want: 'Invalid scope: \u00e9q"\\u\u007f' },
   ] as const
   for (const { mode, name, want } of cases) {
-    it(`${name}, ${mode}`, async () => {
+    it(`${name}, in ${mode}`, async () => {
       const server = await startServer({ mode })
       try {
         const form = { grant_type: 'client_credentials', scope: '\u00e9q"\\u\u007f' }

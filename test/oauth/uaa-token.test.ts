@@ -1,4 +1,4 @@
-// Requests and refusals of the token endpoint that differ from the standard: rows C5, C11 and T9 of docs/compatibility.md.
+// Differences of the token endpoint from the standard: rows C5, C11 and T9 of docs/compatibility.md.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { APP, MODES, NO_CREDENTIALS, SERVICE, refused, tokensOf } from '../support/oauth.ts'
@@ -7,7 +7,7 @@ import type { TestRequest, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const GRANT = { grant_type: 'client_credentials' }
-const PERSON = { grant_type: 'password', username: 'marissa', password: 'koala' }
+const PASSWORD_GRANT = { grant_type: 'password', username: 'marissa', password: 'koala' }
 const BASIC_BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
 
 interface Case extends Refusal {
@@ -18,12 +18,12 @@ interface Case extends Refusal {
 
 const refusals: readonly Case[] = [
   ...[
-    { name: 'a grant', form: GRANT },
-    { name: 'nothing', form: {} },
-    { name: 'no grant', form: { grant_type: 'x' } },
+    { name: 'a grant type', form: GRANT },
+    { name: 'no parameters', form: {} },
+    { name: 'an unknown grant type', form: { grant_type: 'x' } },
   ].map(
     ({ name, form }): Case => ({
-      name: `no client, ${name}`,
+      name: `missing client credentials with ${name}`,
       request: { form },
       want: '401 invalid_client',
       description: 'Bad credentials',
@@ -31,32 +31,32 @@ const refusals: readonly Case[] = [
     }),
   ),
   {
-    name: 'a bearer token instead of a client',
+    name: 'a bearer token instead of client credentials',
     request: { form: GRANT, bearer: 'x' },
     want: '401 unauthorized',
     description: NO_CREDENTIALS.uaa,
   },
   {
-    name: 'no client elsewhere',
+    name: 'missing client credentials at another endpoint',
     path: '/check_token',
     request: { form: { token: 'x' } },
     want: '401 unauthorized',
     description: NO_CREDENTIALS.uaa,
   },
   {
-    name: 'a wrong secret without a grant',
+    name: 'a wrong client secret without grant_type',
     request: { form: {}, basic: ['service', 'wrong'] },
     want: '401 invalid_client',
     challenge: BASIC_BAD,
   },
   {
-    name: 'a good client without a grant',
+    name: 'valid client credentials without grant_type',
     request: { form: {}, basic: SERVICE },
     want: '400 invalid_request',
     description: 'Missing grant type',
   },
   {
-    name: 'a body of JSON',
+    name: 'a JSON body',
     request: {
       body: JSON.stringify(GRANT),
       headers: { 'content-type': 'application/json' },
@@ -67,15 +67,15 @@ const refusals: readonly Case[] = [
     description: 'Missing grant type',
   },
   {
-    name: 'the id of another client',
+    name: 'the client_id of another client',
     request: { form: { ...GRANT, client_id: 'app' }, basic: SERVICE },
     want: '401 invalid_client',
     challenge: 'Bearer error="invalid_client", error_description="Given client ID does not match authenticated client"',
   },
   ...['koala', 'wrong'].map(
     (password): Case => ({
-      name: `a client without scopes and a user’s password, ${password}`,
-      request: { form: { ...PERSON, password }, basic: SERVICE },
+      name: `a client without scopes with user password ${password}`,
+      request: { form: { ...PASSWORD_GRANT, password }, basic: SERVICE },
       want: '400 invalid_scope',
       description: '[svc.none] is invalid. This user is not allowed any of the requested scopes',
       challenge: 'Basic realm="SVC/client"',
@@ -105,7 +105,7 @@ const refusals: readonly Case[] = [
   },
 ]
 
-describe('the token endpoint in uaa', () => {
+describe('Token endpoint in uaa', () => {
   let server: TestServer
   before(async () => (server = await startServer({ mode: 'uaa' })))
   after(async () => {
@@ -119,10 +119,10 @@ describe('the token endpoint in uaa', () => {
     })
   }
 
-  it('does not reveal through a client without scopes whether a password is correct', async () => {
+  it('checks no password for a client without scopes', async () => {
     const failures = () => server.events.filter(({ type }) => /Failure/.test(type)).length
     const before = failures()
-    for (const password of ['koala', 'wrong']) await server.token({ ...PERSON, password }, { basic: SERVICE })
+    for (const password of ['koala', 'wrong']) await server.token({ ...PASSWORD_GRANT, password }, { basic: SERVICE })
     assert.equal(failures(), before)
   })
 
@@ -132,26 +132,26 @@ describe('the token endpoint in uaa', () => {
     'token_format=jwt&client_id=service',
   ]
   for (const query of queries) {
-    it(`takes parameters that are not secret from the query: ${query}`, async () => {
+    it(`accepts non-secret parameters in the query: ${query}`, async () => {
       const form = query.includes('grant_type') ? {} : GRANT
       const { scope } = tokensOf(await server.send(`/oauth/token?${query}`, { form, basic: SERVICE }))
       assert.equal(scope, query.includes('scope') ? 'jobs.run' : 'jobs.run jobs.read')
     })
   }
 
-  it('accepts the refresh of uaa-cli', async () => {
-    const { refresh_token } = tokensOf(await server.token(PERSON, { basic: APP }))
+  it('accepts the refresh request of uaa-cli', async () => {
+    const { refresh_token } = tokensOf(await server.token(PASSWORD_GRANT, { basic: APP }))
     const form = { grant_type: 'refresh_token', refresh_token }
     tokensOf(await server.send('/oauth/token?token_format=jwt', { form, basic: APP }))
   })
 
-  it('rounds the remaining seconds of a token down', async () => {
+  it('rounds expires_in down', async () => {
     assert.equal(tokensOf(await server.token(GRANT, { basic: SERVICE })).expires_in, 43_199)
   })
 })
 
 for (const mode of MODES) {
-  it(`refuses GET, whatever its query, in ${mode}`, async () => {
+  it(`refuses GET with any query in ${mode}`, async () => {
     const server = await startServer({ mode })
     try {
       const answer = await server.send('/oauth/token', { query: GRANT, basic: SERVICE })
@@ -162,7 +162,7 @@ for (const mode of MODES) {
   })
 }
 
-it('refuses every query in standard', async () => {
+it('refuses a query in standard', async () => {
   const server = await startServer({})
   try {
     const answer = await server.send('/oauth/token?token_format=jwt', { form: GRANT, basic: SERVICE })
@@ -173,7 +173,7 @@ it('refuses every query in standard', async () => {
 })
 
 for (const mode of MODES) {
-  it(`reads a form in ISO-8859-1 in uaa only, ${mode}`, async () => {
+  it(`accepts forms in ISO-8859-1 in uaa only, in ${mode}`, async () => {
     const bootstrap = {
       ...defaultBootstrap,
       users: [{ userName: 'zoë', password: 'grüße und küsse', emails: [{ value: 'zoe@example.org' }] }],
@@ -181,7 +181,7 @@ for (const mode of MODES) {
     const server = await startServer({ mode, config: { bootstrap } })
     try {
       const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=ISO-8859-1' }
-      // Percent-codes, as Java's clients send them, and bytes.
+      // Percent-encoded, as Java clients do, and raw bytes.
       const body = Buffer.from('grant_type=password&username=zo%EB&password=gr\xfc%dfe+und+k%FCsse', 'latin1')
       const answer = await server.send('/oauth/token', { method: 'POST', body, headers, basic: APP })
       assert.equal(answer.status, mode === 'uaa' ? 200 : 400, answer.text)

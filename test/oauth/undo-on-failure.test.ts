@@ -1,4 +1,4 @@
-// What is left of a code when the tokens for it cannot be issued. Refresh tokens: refresh-token-rotation.test.ts.
+// Codes remain usable if tokens cannot be issued. For refresh tokens see refresh-token-rotation.test.ts.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it, mock } from 'node:test'
 import { addSeconds } from '../../src/base/clock.ts'
@@ -15,7 +15,7 @@ const { clock, corp, bootstrap: samlBootstrap } = samlWorld()
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 for (const mode of MODES) {
-  describe(`a code whose tokens cannot be issued, in ${mode}`, () => {
+  describe(`Code whose tokens cannot be issued in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       const tv = {
@@ -31,14 +31,14 @@ for (const mode of MODES) {
     after(() => server.stop())
     afterEach(() => mock.restoreAll())
 
-    const away = () => Promise.reject(new StoreUnavailable('gone'))
+    const unavailable = () => Promise.reject(new StoreUnavailable('gone'))
     const whileFailing = async (failing: () => void, work: () => Promise<TestAnswer>): Promise<void> => {
       failing()
       const answer = await work()
       mock.restoreAll()
       assert.equal(answer.status, 503, answer.text)
     }
-    const issuing = (): void => void mock.method(server.store.tokens, 'insert', away)
+    const issuing = (): void => void mock.method(server.store.tokens, 'insert', unavailable)
     const deciding = (): void => {
       const { codes, groups } = server.store
       const redeem = codes.redeem.bind(codes)
@@ -48,31 +48,31 @@ for (const mode of MODES) {
         const { groupNames: _, ...user } = redemption.user
         return { ...redemption, user }
       })
-      mock.method(groups, 'namesOfUser', away)
+      mock.method(groups, 'namesOfUser', unavailable)
     }
 
     for (const [name, failing] of [
-      ['while they are made', issuing],
-      ['while it is decided what they are for', deciding],
+      ['while storing tokens', issuing],
+      ['while determining scopes', deciding],
     ] as const) {
-      it(`is redeemed by the next attempt, and by that alone: ${name}`, async () => {
+      it(`can be retried once after a failure ${name}`, async () => {
         const code = await insertCode(server)
         const attempt = () => exchange(server, code)
         await whileFailing(failing, attempt)
         await whileFailing(failing, attempt)
         const { access_token: token } = tokensOf(await attempt())
         assert.equal((await attempt()).status, 400)
-        assert.equal(await isAlive(server, token), mode === 'uaa', 'a second redemption revokes the first')
+        assert.equal(await isAlive(server, token), mode === 'uaa', 'reuse revokes the tokens')
       })
     }
 
-    it('is used up by a refusal', async () => {
+    it('is consumed by a refusal', async () => {
       const code = await insertCode(server, { redirectUri: 'https://auto.example/cb' })
       assert.equal((await exchange(server, code, { redirect_uri: 'https://auto.example/other' })).status, 400)
       assert.equal((await exchange(server, code, { redirect_uri: 'https://auto.example/cb' })).status, 400)
     })
 
-    it('stays used if it is presented by someone else meanwhile', async () => {
+    it('remains used if it was reused during the failure', async () => {
       const code = await insertCode(server)
       let second: Promise<TestAnswer> | undefined
       const failing = (): void =>
@@ -87,10 +87,10 @@ for (const mode of MODES) {
     })
 
     for (const [name, failing] of [
-      ['while they are made', issuing],
-      ['while it is decided what they are for', () => void mock.method(server.store.groups, 'namesOfUser', away)],
+      ['while storing tokens', issuing],
+      ['while determining scopes', () => void mock.method(server.store.groups, 'namesOfUser', unavailable)],
     ] as const) {
-      it(`from /passcode is redeemed by the next attempt, and by that alone: ${name}`, async () => {
+      it(`of /passcode can be retried once after a failure ${name}`, async () => {
         const passcode = await (await signedIn(server)).send('/passcode', { headers: { accept: 'application/json' } })
         const form = { grant_type: 'password', passcode: passcode.json<string>() }
         const attempt = () => server.token(form, { basic: APP })
@@ -101,7 +101,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('of a device is redeemed by its next attempt, and by that alone', async () => {
+    it('of a device can be retried once', async () => {
       const user = await userNamed(server, 'marissa')
       const now = server.clock.now()
       const expiresAt = addSeconds(now, 600)
@@ -123,18 +123,18 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES) {
-  describe(`a SAML assertion for which no tokens can be issued, in ${mode}`, () => {
+  describe(`SAML assertion whose tokens cannot be issued in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap: samlBootstrap } })))
     after(() => server.stop())
     afterEach(() => mock.restoreAll())
 
     for (const part of ['tokens', 'accounts'] as const) {
-      it(`is used up by the next attempt: while ${part} are away`, async () => {
+      it(`can be retried once while ${part} are unavailable`, async () => {
         const xml = corp.signedAssertion()
-        const away = () => Promise.reject(new StoreUnavailable('gone'))
-        if (part === 'tokens') mock.method(server.store.tokens, 'insert', away)
-        else mock.method(server.store.users, 'recordLogon', away)
+        const unavailable = () => Promise.reject(new StoreUnavailable('gone'))
+        if (part === 'tokens') mock.method(server.store.tokens, 'insert', unavailable)
+        else mock.method(server.store.users, 'recordLogon', unavailable)
         for (const _ of [1, 2]) assert.equal((await present(server, xml)).status, 503)
         mock.restoreAll()
         tokensOf(await present(server, xml))

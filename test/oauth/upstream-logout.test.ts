@@ -1,4 +1,4 @@
-// Logout at the provider that a session came from (OpenID Connect RP-Initiated Logout), after the logout here.
+// RP-Initiated Logout at the provider of the session, after the local logout.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { digest } from '../../src/base/secrets.ts'
@@ -51,7 +51,7 @@ const bootstrapWith = (upstream: Upstream, github: Github) => {
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`/logout.do of a session that came from a provider, in ${mode}`, () => {
+  describe(`/logout.do of a session of an upstream provider in ${mode}`, () => {
     const clock = createTestClock()
     let upstream: Upstream
     let github: Github
@@ -60,7 +60,7 @@ for (const mode of MODES) {
       upstream = await startUpstream(clock)
       github = await startGithub()
       server = await startServer({ mode, clock, config: { bootstrap: bootstrapWith(upstream, github) } })
-      // No record may say it; the logout must not use it either.
+      // No record can contain this; the logout must not use it either.
       const provider = await server.store.providers.findByOrigin('svc', 'script')
       assert.ok(provider)
       const config = { ...provider.config, logoutUrl: 'javascript:alert(1)' }
@@ -82,11 +82,11 @@ for (const mode of MODES) {
 
     const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
-    /** The logout of our own page. */
+    /** The logout form of our pages. */
     const signOut = (browser: Browser): Promise<TestAnswer> =>
       browser.send('/logout.do', { method: 'POST', form: { 'X-Svc-Csrf': browser.csrf, 'X-Uaa-Csrf': browser.csrf } })
 
-    /** A logout that leads to a URI of the client, the way each mode has it. */
+    /** A logout that continues to a URI of the client, as each mode supports it. */
     async function signOutTo(browser: Browser, target = BYE): Promise<TestAnswer> {
       if (!isStandard) {
         return browser.send('/logout.do', { query: { redirect: AUTO_REQUEST.redirect_uri, client_id: 'auto' } })
@@ -105,7 +105,7 @@ for (const mode of MODES) {
 
     // Covers GET /logout.do: rule: logout at the OIDC provider
     // Covers GET /logout.do of an OIDC session: client_id
-    it('ends the session here, then leads to the logout of the provider with its ID token', async () => {
+    it('ends the session, then redirects to the provider with its ID token', async () => {
       const browser = await signIn()
       const answer = await signOut(browser)
       assert.equal(answer.status, 302, answer.text)
@@ -120,7 +120,7 @@ for (const mode of MODES) {
 
     // Covers GET /logout.do of an OIDC session: post_logout_redirect_uri
     // Covers compatibility: logout and sessions: L7 return from the logout at a provider
-    it('continues to the page or client that the logout named, on return', async () => {
+    it('continues to the requested page or client on return', async () => {
       const browser = await signIn()
       const { searchParams } = (await signOutTo(browser)).location()
       const back = new URL(searchParams.get('post_logout_redirect_uri') ?? '')
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       if (isStandard) assert.match((await browser.send(back.pathname + back.search)).text, /signed out/i)
     })
 
-    describe('for an application that registered itself', () => {
+    describe('of a self-registered client', () => {
       let app: Registered
       const cb = 'https://new.example/cb'
       const bye = 'https://new.example/bye'
@@ -154,8 +154,8 @@ for (const mode of MODES) {
         return (await server.token(grant, { basic: [client_id, client_secret] })).json<{ id_token: string }>().id_token
       }
 
-      /** Leaves for the logout of the provider, after a question if there is one, and comes back from it. */
-      async function leaveAndReturn(browser: Browser, query: Record<string, string>): Promise<TestAnswer> {
+      /** Redirects to the provider, after confirmation if required, and returns from it. */
+      async function logoutAndReturn(browser: Browser, query: Record<string, string>): Promise<TestAnswer> {
         const first = await browser.send('/logout.do', { query })
         const form = hiddenFields(first.text.split('<main')[1] ?? '')
         const left = first.status === 302 ? first : await browser.send('/logout.do', { method: 'POST', form })
@@ -167,17 +167,17 @@ for (const mode of MODES) {
         return browser.send(back.pathname + back.search)
       }
 
-      it('continues there on return, with an ID token of the user', async () => {
+      it('continues to the client on return with an ID token of the user', async () => {
         const browser = await signIn()
         const id_token_hint = await idTokenFor(browser)
-        const answer = await leaveAndReturn(browser, { id_token_hint, post_logout_redirect_uri: bye })
+        const answer = await logoutAndReturn(browser, { id_token_hint, post_logout_redirect_uri: bye })
         assert.equal(answer.headers['location'], bye)
       })
 
-      it('only offers the way on return, with an ID token of another user', async () => {
+      it('shows a link to the client on return with an ID token of another user', async () => {
         const id_token_hint = await idTokenFor(await signIn('corp', { sub: 'up-2' }))
         const query = { id_token_hint, post_logout_redirect_uri: bye, state: 's' }
-        const answer = await leaveAndReturn(await signIn(), query)
+        const answer = await logoutAndReturn(await signIn(), query)
         if (!isStandard) {
           assert.equal(answer.headers['location'], 'http://localhost:8080/login')
           return
@@ -190,7 +190,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['refresh'], undefined)
       })
 
-      it('does not say that a user who signed in meanwhile is signed out', { skip: !isStandard }, async () => {
+      it('does not report sign-out if the user signed in meanwhile', { skip: !isStandard }, async () => {
         const id_token_hint = await idTokenFor(await signIn('corp', { sub: 'up-2' }))
         const browser = await signIn()
         const asked = await browser.send('/logout.do', { query: { id_token_hint, post_logout_redirect_uri: bye } })
@@ -205,7 +205,7 @@ for (const mode of MODES) {
     })
 
     // Covers oidc and oauth provider config: logoutUrl
-    it('reads the address of the logout from the discovery document', async () => {
+    it('reads the logout URL from the discovery document', async () => {
       for (const origin of ['found', 'half']) {
         const browser = await signIn(origin)
         const { href } = (await signOut(browser)).location()
@@ -213,7 +213,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('leads to the logout of an OAuth 2.0 provider, which has no ID token', async () => {
+    it('redirects to the logout URL of an OAuth 2.0 provider without an ID token', async () => {
       const visit = async (origin: string): Promise<Browser> => {
         const browser = server.browser()
         const query = github.agree((await browser.send(`/login/external/${origin}`)).location())
@@ -229,13 +229,13 @@ for (const mode of MODES) {
     })
 
     for (const [origin, why] of [
-      ['none', 'without an address'],
-      ['lost', 'whose discovery document is not known'],
+      ['none', 'without logout URL'],
+      ['lost', 'without a discovery document'],
       // Covers oidc and oauth provider config: performRpInitiatedLogout
-      ['stays', 'whose record says not to (performRpInitiatedLogout)'],
-      ['script', 'whose address is a script'],
+      ['stays', 'with performRpInitiatedLogout disabled'],
+      ['script', 'with a javascript: logout URL'],
     ] as const) {
-      it(`stays here for a provider ${why}`, async () => {
+      it(`does not redirect to a provider ${why}`, async () => {
         const browser = await signIn(origin)
         const answer = await signOut(browser)
         assert.deepEqual([answer.status, answer.headers['location']], [302, 'http://localhost:8080/login'])
@@ -243,7 +243,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('stays here for a user with a password here, and without a session', async () => {
+    it('does not redirect internal users, or without a session', async () => {
       for (const browser of [await signedIn(server), server.browser()]) {
         const answer = await browser.send('/logout.do', { query: { redirect: 'http://localhost:8080/login?x=1' } })
         assert.equal(answer.headers['location'], 'http://localhost:8080/login?x=1')
@@ -251,14 +251,14 @@ for (const mode of MODES) {
     })
 
     // Covers GET /logout.do of an OIDC session: id_token_hint
-    it('leaves out an ID token that is too long to be kept', async () => {
+    it('omits an ID token that is too long', async () => {
       const browser = await signIn('corp', { padding: 'x'.repeat(4096) })
       const { searchParams } = (await signOut(browser)).location()
       assert.equal(searchParams.get('id_token_hint'), null)
       assert.equal(searchParams.get('client_id'), RELYING_PARTY)
     })
 
-    it('keeps the ID token sealed, and apart from what every request reads', async () => {
+    it('stores the ID token encrypted, and not in the session record', async () => {
       const browser = await signIn()
       const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
       const sealed = await server.store.sessions.sealedLogoutHint('svc', digest(cookie))
@@ -266,7 +266,7 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(await server.store.sessions.find('svc', digest(cookie))), /v2\.|eyJ/)
     })
 
-    it('ends the session, and leads to the provider, without an ID token that is damaged', async () => {
+    it('redirects to the provider without a damaged ID token', async () => {
       const browser = await signIn()
       const cookie = browser.cookies.get(isStandard ? 'svc-session' : 'JSESSIONID') ?? ''
       const session = (await server.store.sessions.find('svc', digest(cookie))) ?? assert.fail()
@@ -277,7 +277,7 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
-    it('goes back to the zone that it came from', async () => {
+    it('returns to the zone of the session', async () => {
       const browser = await signIn('corp', {}, server.browser(Z1_HOST))
       const { searchParams } = (await signOut(browser)).location()
       assert.equal(searchParams.get('post_logout_redirect_uri'), `http://${Z1_HOST}/logout.do`)
@@ -287,22 +287,22 @@ for (const mode of MODES) {
     else returnsByQuery()
 
     function returnsByState(): void {
-      it('follows no state of another browser, of another zone, or that is too old', async () => {
+      it('refuses a state of another browser or zone, and an expired one', async () => {
         const browser = await signIn()
         const state = (await signOutTo(browser)).location().searchParams.get('state') ?? ''
         const cookie = browser.cookies.get('svc-sign-out') ?? ''
         const follow = (who: Browser, given = state) => who.send('/logout.do', { query: { state: given } })
-        const stranger = server.browser()
-        assert.equal((await follow(stranger)).status, 200)
-        const abroad = server.browser(Z1_HOST)
-        abroad.cookies.set('svc-sign-out', cookie)
-        assert.equal((await follow(abroad)).status, 200)
+        const otherBrowser = server.browser()
+        assert.equal((await follow(otherBrowser)).status, 200)
+        const otherZone = server.browser(Z1_HOST)
+        otherZone.cookies.set('svc-sign-out', cookie)
+        assert.equal((await follow(otherZone)).status, 200)
         assert.equal((await follow(browser, `${state}x`)).status, 200)
         clock.advance(600)
         assert.equal((await follow(browser)).status, 200)
       })
 
-      it('ends no session that began while the user was at the provider', async () => {
+      it('keeps a session that began before the return', async () => {
         const browser = await signIn()
         const state = (await signOutTo(browser)).location().searchParams.get('state') ?? ''
         await signIn('corp', {}, browser)
@@ -311,7 +311,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), true)
       })
 
-      it('shows the page of those signed out after a target too long for a cookie', async () => {
+      it('shows the signed-out page if the target is too long for a cookie', async () => {
         const browser = await signIn()
         const answer = await signOutTo(browser, `${BYE}?long=${'x'.repeat(3900)}`)
         assert.equal(answer.location().origin, upstream.url)
@@ -319,7 +319,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/logout.do', { query: { state } })).text, /signed out/i)
       })
 
-      it('asks first, and then leads to the provider', async () => {
+      it('asks for confirmation before redirecting to the provider', async () => {
         const browser = await signIn()
         const question = await browser.send('/logout.do')
         assert.equal(question.status, 200)
@@ -334,7 +334,7 @@ for (const mode of MODES) {
     }
 
     function returnsByQuery(): void {
-      it('leads to the sign-in page after a target too long for the URL of the provider', async () => {
+      it('returns to the sign-in page if the target is too long for the URL', async () => {
         const browser = await signIn()
         const query = { redirect: `http://localhost:8080/home?long=${'x'.repeat(12_000)}`, client_id: 'auto' }
         const { searchParams, href } = (await browser.send('/logout.do', { query })).location()
@@ -343,7 +343,7 @@ for (const mode of MODES) {
         assert.equal(await isSignedIn(browser), false)
       })
 
-      it('sends the provider the client instead of the hint', async () => {
+      it('sends the client_id instead of the hint in the return URL', async () => {
         const browser = await signIn()
         const { code = '' } = responseOf(await authorize(browser, { ...AUTO_REQUEST, scope: 'openid' })).query
         const form = { grant_type: 'authorization_code', code, redirect_uri: AUTO_REQUEST.redirect_uri }

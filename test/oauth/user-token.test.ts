@@ -54,7 +54,7 @@ const clients = [
 const PORTAL = ['portal', 'portal-secret'] as const
 
 for (const mode of MODES) {
-  describe(`grant_type=user_token, ${mode}`, () => {
+  describe(`grant_type=user_token in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -67,7 +67,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/token grant_type=user_token: token_format; expires_in; response: `access_token` null
     // Covers POST /oauth/token grant_type=user_token: response: refresh_token; jti
-    it('answers an opaque refresh token and no access token', async () => {
+    it('returns an opaque refresh token and no access token', async () => {
       const answer = await ask({ token_format: 'jwt', expires_in: '99' })
       assert.equal(answer.status, 200, answer.text)
       const { access_token: accessToken, refresh_token: token, ...rest } = answer.json()
@@ -75,23 +75,23 @@ for (const mode of MODES) {
       assert.match(String(token), /^[0-9a-f]{32}-r$/)
       assert.deepEqual(rest, {
         token_type: 'bearer',
-        expires_in: mode === 'uaa' ? 43_199 : 3600, // the whole seconds that are left (T9)
+        expires_in: mode === 'uaa' ? 43_199 : 3600, // remaining whole seconds (T9)
         scope: 'cloud.read openid profile',
         jti: token,
       })
     })
 
-    it('takes the lifetime of the receiving client', async () => {
+    it('uses the access token validity of the target client', async () => {
       assert.equal(tokensOf(await ask({ client_id: 'cli' })).expires_in, mode === 'uaa' ? 1233 : 1234)
     })
 
     // Covers POST /oauth/token grant_type=user_token: scope
-    it('gives fewer scopes where fewer are asked for', async () => {
+    it('returns requested scopes only', async () => {
       assert.equal(tokensOf(await ask({ scope: 'openid' })).scope, 'openid')
     })
 
     // Covers POST /oauth/token grant_type=user_token: client_id
-    it('gives a token that only the receiving client can redeem', async () => {
+    it('returns a token that only the target client can use', async () => {
       const { refresh_token: token } = tokensOf(await ask())
       await refused(server, mode, () => refresh(server, token, {}, APP), {
         want: '400 invalid_grant',
@@ -115,12 +115,12 @@ for (const mode of MODES) {
       )
     })
 
-    it('gives a token that a client without a credential can redeem', async () => {
+    it('returns a token that a target client with an empty secret can use', async () => {
       const { refresh_token: token } = tokensOf(await ask({ client_id: 'cli' }))
       tokensOf(await refresh(server, token, {}, ['cli', '']))
     })
 
-    it('leaves the approval to the user', async () => {
+    it('requires approval by the user', async () => {
       const { refresh_token: token, scope } = tokensOf(await ask({ client_id: 'app' }))
       const want = { standard: '400 invalid_grant', uaa: '401 invalid_token' }
       await refused(server, mode, () => refresh(server, token), { want, description: /are not approved/ })
@@ -139,19 +139,19 @@ for (const mode of MODES) {
     })[] = [
       // Covers POST /oauth/token grant_type=user_token: error: grant types missing
       {
-        name: 'a client that may not be given refresh tokens',
+        name: 'a target client without the refresh_token grant',
         form: { client_id: 'no-refresh' },
         ...unauthorizedGrant,
       },
-      { name: 'an unknown client', form: { client_id: 'nobody' }, ...unauthorizedGrant },
+      { name: 'an unknown target client', form: { client_id: 'nobody' }, ...unauthorizedGrant },
       {
-        name: 'a bearer whose client may not ask',
+        name: 'a bearer token of a client without the grant',
         request: async () => ({ bearer: (await passwordTokens(server, {}, ['user-only', 's'])).access_token }),
         ...unauthorizedGrant,
       },
       // Covers POST /oauth/token grant_type=user_token: error: user scope missing
       {
-        name: 'a bearer without the scope for it',
+        name: 'a bearer token without the scope svc.user',
         request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
         want: '403 insufficient_scope',
         description: 'Insufficient scope for this resource',
@@ -159,7 +159,7 @@ for (const mode of MODES) {
       },
       // Covers POST /oauth/token grant_type=user_token: error: token without user
       {
-        name: "a client's own token",
+        name: 'a client token',
         request: async () => {
           const answer = await server.token({ grant_type: 'client_credentials' }, { basic: PORTAL })
           return { bearer: tokensOf(answer).access_token }
@@ -169,7 +169,7 @@ for (const mode of MODES) {
         challenge: /^Bearer realm="SVC\/oauth", error="unauthorized"/,
       },
       {
-        name: 'a client that authenticates by its secret',
+        name: 'client authentication with a secret',
         form: { client_id: 'portal' },
         request: () => Promise.resolve({ basic: PORTAL }),
         want: '401 unauthorized',
@@ -181,22 +181,26 @@ for (const mode of MODES) {
         want: '401 invalid_token',
       },
       // Covers POST /oauth/token grant_type=user_token: Authorization: Bearer
-      { name: 'nonsense as bearer', request: () => Promise.resolve({ bearer: 'x.y.z' }), want: '401 invalid_token' },
+      {
+        name: 'a malformed bearer token',
+        request: () => Promise.resolve({ bearer: 'x.y.z' }),
+        want: '401 invalid_token',
+      },
       // Covers POST /oauth/token grant_type=user_token: error: `client_id` missing
       {
-        name: 'a bearer without a client_id',
+        name: 'a missing client_id',
         form: { client_id: '' },
         want: { standard: '401 invalid_client', uaa: '401 unauthorized' },
         description: NO_CREDENTIALS,
       },
       {
-        name: 'a scope that the receiving client lacks',
+        name: 'a scope outside the target client',
         form: { scope: 'cloud.write' },
         want: '400 invalid_scope',
         description: 'cloud.write is invalid. Please use a valid scope name in the request',
       },
       {
-        name: 'a client that does not allow the provider of the user',
+        name: 'a target client that does not allow the provider of the user',
         form: { client_id: 'elsewhere' },
         want: { standard: '400 unauthorized_client', uaa: '401 unauthorized_client' },
         description: "Client is not authorized for specified user's identity provider.",
@@ -209,12 +213,12 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a bearer whose password changed', async () => {
+    it('refuses a bearer token from before a password change', async () => {
       const { access_token: old } = await passwordTokens(server, { username: 'joel', password: 'wombat' }, PORTAL)
       await changeUser(server, 'joel', { passwordRevision: 'another' })
       await refused(server, mode, () => ask({}, { bearer: old }), { want: '401 invalid_token' })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

@@ -56,7 +56,7 @@ const bootstrap = {
 }
 
 for (const mode of MODES) {
-  describe(`/userinfo, ${mode}`, () => {
+  describe(`/userinfo in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -87,7 +87,7 @@ for (const mode of MODES) {
       // Covers GET /userinfo: response: email_verified; preferred_username; updated_at
       // Partly covers compatibility: tokens and userinfo: T6 userinfo claims
       // Covers every answer in standard: userinfo: token works at once, same sub
-      it(`answers the claims of the mode for "${scope}" (T6)`, async () => {
+      it(`returns the claims for "${scope}" (T6)`, async () => {
         const answer = await send(await tokenFor(scope))
         const { id } = await userNamed(server, 'marissa')
         const { previous_logon_time: previous, ...reported } = answer.json()
@@ -105,7 +105,7 @@ for (const mode of MODES) {
     const decoded = (token: string): Record<string, unknown> =>
       JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
     const attributes = { costCenter: ['17'], teams: ['a', 'b'] }
-    /** By scope: what OpenID Connect Core §5.4 lists. */
+    /** Claims by scope (OpenID Connect Core §5.4). */
     const complete: Readonly<Record<string, object>> = {
       profile: {
         name: 'Dr. Ann B Lee',
@@ -140,7 +140,7 @@ for (const mode of MODES) {
 
     if (mode === 'standard') {
       for (const scopes of [...Object.keys(complete).map(scope => [scope]), Object.keys(complete)]) {
-        it(`reports every claim of ${scopes.join(', ')}, at userinfo and in the ID token`, async () => {
+        it(`returns all claims of ${scopes.join(', ')} at /userinfo and in the ID token`, async () => {
           const form = { scope: ['openid', ...scopes].join(' '), username: 'complete', password: 'secret' }
           const tokens = await passwordTokens(server, form, ALL)
           const want = Object.assign({}, ...scopes.map(scope => complete[scope])) as Record<string, unknown>
@@ -161,7 +161,7 @@ for (const mode of MODES) {
     } else {
       // Covers ID token: roles; user_attributes
       // Covers GET /userinfo: response: user_attributes; roles
-      it('reports the attributes of the account with their scope, and no claim that UAA does not have', async () => {
+      it('returns user_attributes and roles, and no claims unknown to UAA', async () => {
         const form = { scope: 'openid profile user_attributes roles', username: 'complete', password: 'secret' }
         const tokens = await passwordTokens(server, form, ALL)
         const reported = (await send(tokens.access_token)).json()
@@ -174,14 +174,14 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a scope below openid, which puts openid into the audience too', async () => {
+    it('refuses the scope openid.x, which also adds openid to the audience', async () => {
       const token = await tokenFor('openid.x', 'extra', 'secret')
       const answer = await send(token)
       assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
     })
 
     // Covers GET /userinfo: response: previous_logon_time
-    it('reports when the user signed in before, once that has happened', async () => {
+    it('returns the time of the previous logon', async () => {
       const first = (await send(await tokenFor('openid', 'nameless', 'secret'))).json()
       assert.equal(first['previous_logon_time'], mode === 'uaa' ? null : undefined)
       const time = server.clock.now().getTime()
@@ -190,7 +190,7 @@ for (const mode of MODES) {
       assert.equal(second['previous_logon_time'], time)
     })
 
-    it('leaves out a name that is blank', async () => {
+    it('omits a blank name', async () => {
       const reported = (await send(await tokenFor('openid profile', 'nameless', 'secret'))).json()
       for (const member of ['name', 'given_name', 'family_name', 'phone_number']) {
         assert.equal(Object.hasOwn(reported, member), false, member)
@@ -198,7 +198,7 @@ for (const mode of MODES) {
     })
 
     // Covers ID token: rule: null values are left out
-    it('says in the ID token nothing blank either', async () => {
+    it('omits blank claims from the ID token', async () => {
       const { id_token: token } = await passwordTokens(
         server,
         { scope: 'openid profile', username: 'nameless', password: 'secret' },
@@ -209,7 +209,7 @@ for (const mode of MODES) {
       assert.deepEqual(blank, [])
     })
 
-    it('follows a change of the account at once', async () => {
+    it('reflects account changes immediately', async () => {
       const token = await tokenFor('openid profile')
       await changeUser(server, 'marissa', { givenName: 'Mary' })
       assert.equal((await send(token)).json()['name'], 'Mary Bloggs')
@@ -222,7 +222,7 @@ for (const mode of MODES) {
     })
 
     // Covers every endpoint: rule: bearer scheme in any case
-    it('accepts the scheme in any case', async () => {
+    it('compares the scheme case-insensitively', async () => {
       const headers = { authorization: `bEaReR ${await tokenFor('openid')}` }
       assert.equal((await server.send('/userinfo', { headers })).status, 200)
     })
@@ -240,7 +240,7 @@ for (const mode of MODES) {
 
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       // Covers any /userinfo: rule: any method (uaa)
-      it(`${mode === 'uaa' ? 'takes' : 'refuses'} ${method} (T5)`, async () => {
+      it(`${mode === 'uaa' ? 'accepts' : 'refuses'} ${method} (T5)`, async () => {
         const token = await tokenFor('openid')
         const answer = await send(token, { method })
         assert.equal(answer.status, mode === 'uaa' ? 200 : 405)
@@ -278,13 +278,13 @@ for (const mode of MODES) {
       // Covers token validation: unknown opaque value
       // Covers GET /userinfo: error: bad token
       {
-        name: 'a token that was not issued',
+        name: 'an unknown token',
         request: async () => ({ bearer: 'nonsense' }),
         want: '401 invalid_token',
         challenge: `${REALM}, error="invalid_token", error_description="The token expired, was revoked, or the token ID is incorrect."`,
       },
       {
-        name: 'a token of a megabyte',
+        name: 'a token of 1 MB',
         request: async () => ({ bearer: `${'e'.repeat(1_000_000)}.e30.x` }),
         want: '401 invalid_token',
         description: 'The token is too long.',
@@ -303,7 +303,7 @@ for (const mode of MODES) {
       },
       // Covers GET /userinfo: error: client token
       {
-        name: 'the token of a client, even with openid',
+        name: 'a client token, even with openid',
         request: async () => ({
           bearer: tokensOf(await server.token({ grant_type: 'client_credentials' }, { basic: ALL })).access_token,
         }),
@@ -316,7 +316,7 @@ for (const mode of MODES) {
       },
       // Covers GET /userinfo: error: token twice
       {
-        name: 'a token in two places',
+        name: 'two tokens',
         request: async () => {
           const token = await tokenFor('openid')
           return { form: { access_token: token }, bearer: token }
@@ -332,7 +332,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a token that the form repeats, or takes the first (A3)', async () => {
+    it('refuses a repeated token in the form, in uaa the first one counts (A3)', async () => {
       const form = `access_token=${await tokenFor('openid')}&access_token=x`
       const sending = () => server.send('/userinfo', { form })
       if (mode === 'uaa') return assert.equal((await sending()).status, 200)
@@ -344,7 +344,7 @@ for (const mode of MODES) {
 
     // Covers every endpoint: error: bad or expired token
     // Covers token validation: expired
-    it('refuses a token once it expired', async () => {
+    it('refuses an expired token', async () => {
       const token = await tokenFor('openid')
       server.clock.advance(mode === 'standard' ? 3600 : 43_200)
       await refused(server, mode, () => send(token), {
@@ -353,6 +353,6 @@ for (const mode of MODES) {
       })
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 }

@@ -1,4 +1,4 @@
-// Settings of a zone, and a client's `allowedproviders`, followed to where they count, where no other test does.
+// Zone settings, and `allowedproviders` of clients, in effect where no other test covers them.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
@@ -20,9 +20,9 @@ import { withServer } from '../support/server.ts'
 const pem = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-describe('a zone', () => {
+describe('Zone configuration', () => {
   // Covers Zone config in effect: tokenPolicy.activeKeyId; tokenPolicy.keys.<id>.signingAlg
-  it('signs with the key that activeKeyId names, and publishes the others', () => {
+  it('determines the signing key by activeKeyId, and publishes the others', () => {
     const keys = {
       old: { signingKey: pem(), signingAlg: 'ES256' },
       now: { signingKey: pem(), signingAlg: 'ES256' },
@@ -38,7 +38,7 @@ describe('a zone', () => {
 
   for (const mode of MODES) {
     // Covers Zone config in effect: issuer
-    it(`issues everything under the issuer it was given, ${mode}`, () =>
+    it(`determines the issuer of tokens and responses in ${mode}`, () =>
       withServer({ mode, config: { zone_config: { issuer: 'https://login.example/tenant' } } }, async server => {
         const issuer = mode === 'standard' ? 'https://login.example/tenant' : 'https://login.example/tenant/oauth/token'
         const tokens = await passwordTokens(server)
@@ -51,7 +51,7 @@ describe('a zone', () => {
       }))
 
     // Covers Zone config in effect: links.logout.disableRedirectParameter
-    it(`ignores links.logout.disableRedirectParameter, as UAA does, ${mode}`, () => {
+    it(`ignores links.logout.disableRedirectParameter like UAA in ${mode}`, () => {
       const logout = { disableRedirectParameter: true, whitelist: ['https://listed.example/bye'] }
       return withServer({ mode, config: { zone_config: { links: { logout } } } }, async server => {
         const answer = await server.send('/logout.do', { query: { redirect: 'https://listed.example/bye' } })
@@ -60,7 +60,7 @@ describe('a zone', () => {
     })
 
     // Covers provider check after login: token request
-    it(`holds a client to its allowed providers at code exchange and refresh, ${mode}`, () =>
+    it(`enforces allowedproviders at code exchange and refresh in ${mode}`, () =>
       withServer({ mode }, async server => {
         const code = await insertCode(server)
         const { refresh_token: token } = tokensOf(await exchange(server, await insertCode(server)))
@@ -72,7 +72,7 @@ describe('a zone', () => {
   }
 
   // Covers Zone config in effect: branding.squareLogo
-  it('shows branding.squareLogo on its pages', () => {
+  it('shows branding.squareLogo on pages', () => {
     const squareLogo = Buffer.from('a picture').toString('base64')
     return withServer({ config: { zone_config: { branding: { squareLogo } } } }, async server => {
       const { text } = await server.send('/login')

@@ -14,7 +14,7 @@ for (const mode of MODES) {
     const base = `http://id.example:8080${path}`
     const issuerEnd = mode === 'uaa' ? '/oauth/token' : ''
 
-    describe(`tokens of zones by path below ${base} in ${mode}`, () => {
+    describe(`Tokens of zones by path below ${base} in ${mode}`, () => {
       let server: TestServer
       before(async () => {
         server = await startServer({ mode, config: { base_url: base, bootstrap, zone_config } })
@@ -25,7 +25,7 @@ for (const mode of MODES) {
       })
 
       const { token, signIn } = zoneTokens(() => server, path)
-      /** By host: path and Host header of the zone. */
+      /** By host: the Host header of the zone. */
       const byHost = (zone: string) => ({ host: zone === 'default' ? 'id.example:8080' : `${zone}.id.example:8080` })
 
       const isActive = async (url: string, value: string, to: object = {}): Promise<unknown> =>
@@ -36,7 +36,7 @@ for (const mode of MODES) {
       for (const zone of ['x', 'default']) {
         for (const format of ['jwt', 'opaque']) {
           // Covers zone by path: rule: tokens are good at either address of the zone, and in no other
-          it(`of ${zone} (${format}) are good at both of its addresses, and in no other zone`, async () => {
+          it(`of ${zone} (${format}) are valid at both addresses of the zone, and in no other zone`, async () => {
             const form = { token_format: format, scope: 'openid' }
             const byPath = await signIn(`/z/${zone}`, passwordIn(zone), form)
             const hosted = tokensOf(
@@ -65,7 +65,7 @@ for (const mode of MODES) {
         }
       }
 
-      it('verify against the keys and the issuer of the path', async () => {
+      it('are verifiable with keys and issuer of the path', async () => {
         const { access_token: value } = await signIn('/z/x', 'koala-x')
         const keys = (await server.send(`${path}/z/x/token_keys`)).json<JSONWebKeySet & Record<string, unknown>>()
         const { payload } = await jwtVerify(value, createLocalJWKSet(keys), {
@@ -75,7 +75,7 @@ for (const mode of MODES) {
         assert.equal(payload['zid'], 'x')
       })
 
-      it('are refreshed at either address, and name the one that they are issued at', async () => {
+      it('can be refreshed at either address, and contain its issuer', async () => {
         const form = async (value: Promise<{ refresh_token: string }>) => ({
           grant_type: 'refresh_token',
           refresh_token: (await value).refresh_token,
@@ -97,7 +97,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('of a zone that has set its issuer name it, whatever the address', async () => {
+      it('contain the configured issuer of the zone at any address', async () => {
         const { access_token: value } = await signIn('/z/named', 'koala-named')
         assert.equal(decodeJwt(value).iss, `https://issuer.example${issuerEnd}`)
         assert.equal(await isActive('', value, byHost('named')), true)
@@ -111,7 +111,7 @@ for (const mode of MODES) {
         assert.equal(await isActive('/z/named', forged), false)
       })
 
-      it('of the zone called default are none of the default zone', async () => {
+      it('of a zone with subdomain default are not valid in the default zone', async () => {
         const hosted = await server.send(`${path}/oauth/token`, {
           host: 'default.id.example:8080',
           form: { grant_type: 'password', username: 'marissa', password: 'koala-called-default' },
@@ -125,7 +125,7 @@ for (const mode of MODES) {
         assert.equal(await isActive('', own, { host: 'default.id.example:8080' }), false)
       })
 
-      it('assert their user at either address, and in no other zone (jwt-bearer)', async () => {
+      it('are accepted by jwt-bearer at either address, and in no other zone', async () => {
         const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
         const { access_token: assertion } = await signIn('/z/x', 'koala-x', {}, PORTER)
         const form = { grant_type, assertion }
@@ -136,7 +136,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('are given for an assertion that is meant for either address, and not for another zone’s', async () => {
+      it('are issued for a client assertion with the audience of either address, not of another zone', async () => {
         let id = 0
         const send = async (to: string, aud: string, host?: string) => {
           const now = epochSeconds(server.clock.now())

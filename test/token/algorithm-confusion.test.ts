@@ -1,5 +1,5 @@
-// What a token's header may not bring about, at every place that reads tokens: the key's own algorithm is the only one,
-// keys come from the zone alone, and no server is asked for more.
+// Attacks through token headers at every endpoint that reads tokens: only the algorithm of the key is accepted,
+// keys come only from the zone, and none are fetched.
 import assert from 'node:assert/strict'
 import type { KeyObject } from 'node:crypto'
 import { constants, createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto'
@@ -13,7 +13,7 @@ import { rsaKeys } from '../support/rsa-keys.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const stranger = rsaKeys()
+const unknownKey = rsaKeys()
 const own = createPrivateKey(textOf(KEYS.RS256))
 const ownPublic = createPublicKey(own)
 const ofOtherZone = rsaKeys().privateKey
@@ -41,7 +41,7 @@ const config = {
 
 type Header = Readonly<Record<string, unknown>>
 
-/** A genuine token taken apart. */
+/** A genuine token, split into its parts. */
 interface Parts {
   readonly header: Header
   readonly payload: string
@@ -77,25 +77,25 @@ const byPss =
 const unsigned = (): Buffer => Buffer.alloc(0)
 
 const spki = ownPublic.export({ type: 'spki', format: 'pem' }).toString()
-const strangerJwk = { ...stranger.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'RS256', use: 'sig' }
+const unknownJwk = { ...unknownKey.publicKey.export({ format: 'jwk' }), kid: 'rsa', alg: 'RS256', use: 'sig' }
 
-/** What becomes of a genuine token in an attacker's hands; `url` is the attacker's server. */
+/** Forgeries from a genuine token; `url` is the attacker's server. */
 const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, url: string) => string }[] = [
   ...['none', 'None', 'NONE', 'nOnE', ''].map(alg => ({
     name: `the algorithm "${alg}" and no signature`,
     of: ({ header, payload }: Parts) => joined({ ...header, alg }, payload, unsigned),
   })),
   {
-    name: 'the algorithm none and the old signature',
+    name: 'alg none and the original signature',
     of: ({ header, payload, signature }) =>
       joined({ ...header, alg: 'none' }, payload, () => Buffer.from(signature, 'base64url')),
   },
   {
-    name: 'no algorithm',
+    name: 'no alg',
     of: ({ header, payload }) => joined({ ...header, alg: undefined }, payload, byRsa(own)),
   },
   {
-    name: 'a list of algorithms',
+    name: 'alg as a list',
     of: ({ header, payload }) => joined({ ...header, alg: ['RS256'] }, payload, byRsa(own)),
   },
   {
@@ -105,11 +105,11 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
   ...(
     [
       ['the PEM of the public key', spki],
-      ['that PEM without its line break', spki.trim()],
+      ['the PEM without trailing newline', spki.trim()],
       ['the DER of the public key', ownPublic.export({ type: 'spki', format: 'der' })],
-      ['the PKCS#1 form', ownPublic.export({ type: 'pkcs1', format: 'pem' }).toString()],
+      ['the PKCS#1 PEM', ownPublic.export({ type: 'pkcs1', format: 'pem' }).toString()],
       ['the JWK', JSON.stringify(ownPublic.export({ format: 'jwk' }))],
-      ['nothing', ''],
+      ['an empty string', ''],
     ] as const
   ).flatMap(([what, secret]) =>
     (['256', '384', '512'] as const).map(size => ({
@@ -118,41 +118,41 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
     })),
   ),
   {
-    name: 'the right key with another hash',
+    name: 'the same key with another hash',
     of: ({ header, payload }) => joined({ ...header, alg: 'RS512' }, payload, byRsa(own, 'sha512')),
   },
   {
-    name: 'the right key with another padding',
+    name: 'the same key with another padding',
     of: ({ header, payload }) => joined({ ...header, alg: 'PS256' }, payload, byPss(own)),
   },
   {
-    name: 'the algorithm of the key and the signature of another',
+    name: 'a PSS signature and the alg of the key',
     of: ({ header, payload }) => joined(header, payload, byPss(own)),
   },
   {
-    name: 'the id of the EC key over a signature of the RSA key',
+    name: 'the kid of the EC key and a signature of the RSA key',
     of: ({ header, payload }) => joined({ ...header, kid: 'ec' }, payload, byRsa(own)),
   },
   {
-    name: 'the id of the shared secret over a signature of the RSA key',
+    name: 'the kid of the shared secret and a signature of the RSA key',
     of: ({ header, payload }) => joined({ ...header, kid: 'mac' }, payload, byRsa(own)),
   },
   {
-    name: 'the id of the shared secret and the public key as the secret',
+    name: 'the kid of the shared secret and the public key as the secret',
     of: ({ header, payload }) => joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac(spki)),
   },
   {
-    name: 'the id of the shared secret and no secret',
+    name: 'the kid of the shared secret and an empty secret',
     of: ({ header, payload }) => joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac('')),
   },
   {
-    name: 'the id of the shared secret and another size of the hash',
+    name: 'the kid of the shared secret and another hash',
     of: ({ header, payload }) =>
       joined({ ...header, kid: 'mac', alg: 'HS512' }, payload, byMac(textOf(KEYS.HS256), 'sha512')),
   },
   {
-    name: 'a signature by an unknown key',
-    of: ({ header, payload }) => joined(header, payload, byRsa(stranger.privateKey)),
+    name: 'the signature of an unknown key',
+    of: ({ header, payload }) => joined(header, payload, byRsa(unknownKey.privateKey)),
   },
   ...[
     '../../../../dev/null',
@@ -173,52 +173,53 @@ const FORGERIES: readonly { readonly name: string; readonly of: (parts: Parts, u
     'x'.repeat(10_000),
   ].flatMap(kid => [
     {
-      name: `the key id ${JSON.stringify(kid.slice(0, 40))} and no secret`,
+      name: `kid ${JSON.stringify(kid.slice(0, 40))} and an empty secret`,
       of: ({ header, payload }: Parts) => joined({ ...header, kid, alg: 'HS256' }, payload, byMac('')),
     },
     {
-      name: `the key id ${JSON.stringify(kid.slice(0, 40))} over a genuine signature`,
+      name: `kid ${JSON.stringify(kid.slice(0, 40))} and a genuine signature`,
       of: ({ header, payload }: Parts) => joined({ ...header, kid }, payload, byRsa(own)),
     },
   ]),
   ...[undefined, null, 1, true, ['rsa'], { rsa: 1 }].map(kid => ({
-    name: `the key id ${JSON.stringify(kid) ?? 'missing'}, which is not a string`,
+    name: `kid ${JSON.stringify(kid) ?? 'missing'}`,
     of: ({ header, payload }: Parts) => joined({ ...header, kid }, payload, byRsa(own)),
   })),
   {
-    name: 'the key id and signature of another zone',
+    name: 'kid and signature of another zone',
     of: ({ header, payload }) => joined({ ...header, kid: 'other' }, payload, byRsa(ofOtherZone)),
   },
   {
-    name: 'the signature of another zone under an id of this one',
+    name: 'the signature of another zone and a kid of this zone',
     of: ({ header, payload }) => joined(header, payload, byRsa(ofOtherZone)),
   },
   {
-    name: 'its own JWK',
-    of: ({ header, payload }) => joined({ ...header, jwk: strangerJwk }, payload, byRsa(stranger.privateKey)),
+    name: 'a jwk in the header',
+    of: ({ header, payload }) => joined({ ...header, jwk: unknownJwk }, payload, byRsa(unknownKey.privateKey)),
   },
   {
-    name: 'its own JWK and no key id',
+    name: 'a jwk in the header and no kid',
     of: ({ header, payload }) =>
-      joined({ ...header, kid: undefined, jwk: strangerJwk }, payload, byRsa(stranger.privateKey)),
+      joined({ ...header, kid: undefined, jwk: unknownJwk }, payload, byRsa(unknownKey.privateKey)),
   },
   ...(['jku', 'x5u'] as const).flatMap(member =>
     ['rsa', 'theirs'].map(kid => ({
-      name: `a ${member} of its own with the key id ${kid}`,
+      name: `${member} in the header and kid ${kid}`,
       of: ({ header, payload }: Parts, url: string) =>
-        joined({ ...header, kid, [member]: url }, payload, byRsa(stranger.privateKey)),
+        joined({ ...header, kid, [member]: url }, payload, byRsa(unknownKey.privateKey)),
     })),
   ),
   {
-    name: 'its own certificate',
-    of: ({ header, payload }) => joined({ ...header, x5c: ['MIIB'], x5t: 'AAAA' }, payload, byRsa(stranger.privateKey)),
+    name: 'an x5c in the header',
+    of: ({ header, payload }) =>
+      joined({ ...header, x5c: ['MIIB'], x5t: 'AAAA' }, payload, byRsa(unknownKey.privateKey)),
   },
   {
-    name: 'an extension that must be understood',
+    name: 'a critical extension',
     of: ({ header, payload }) => joined({ ...header, crit: ['exp'], exp: 1 }, payload, byRsa(own)),
   },
   {
-    name: 'a payload that is not encoded',
+    name: 'an unencoded payload',
     of: ({ header, payload }) => joined({ ...header, crit: ['b64'], b64: false }, payload, byRsa(own)),
   },
 ]
@@ -229,11 +230,11 @@ interface Genuine {
   readonly id: string
 }
 
-/** A place that reads tokens: what it is given, and how it takes and refuses. */
-interface Place {
+/** An endpoint that reads tokens, and how it accepts and refuses them. */
+interface Endpoint {
   readonly name: string
   readonly token: (genuine: Genuine) => string
-  readonly takes: (server: TestServer, token: string, mode: CompatibilityMode) => Promise<void>
+  readonly accepts: (server: TestServer, token: string, mode: CompatibilityMode) => Promise<void>
   readonly refuses: (server: TestServer, token: string, mode: CompatibilityMode) => Promise<void>
 }
 
@@ -244,11 +245,11 @@ const TARGET = { standard: 'https://app.example/bye', uaa: 'https://app.example/
 const logout = (server: TestServer, token: string, target: string) =>
   server.send('/logout.do', { query: { id_token_hint: token, post_logout_redirect_uri: target } })
 
-const PLACES: readonly Place[] = [
+const ENDPOINTS: readonly Endpoint[] = [
   {
     name: '/userinfo',
     token: ({ access }) => access,
-    async takes(server, bearer) {
+    async accepts(server, bearer) {
       assert.equal((await server.send('/userinfo', { bearer })).status, 200)
     },
     async refuses(server, bearer, mode) {
@@ -258,7 +259,7 @@ const PLACES: readonly Place[] = [
   {
     name: '/introspect',
     token: ({ access }) => access,
-    async takes(server, token) {
+    async accepts(server, token) {
       assert.equal((await introspect(server, token)).json()['active'], true)
     },
     async refuses(server, token, mode) {
@@ -269,7 +270,7 @@ const PLACES: readonly Place[] = [
   {
     name: '/check_token',
     token: ({ access }) => access,
-    async takes(server, token) {
+    async accepts(server, token) {
       assert.equal((await check(server, token)).status, 200)
     },
     async refuses(server, token, mode) {
@@ -277,9 +278,9 @@ const PLACES: readonly Place[] = [
     },
   },
   {
-    name: 'the refresh grant',
+    name: 'grant_type=refresh_token',
     token: ({ refreshing }) => refreshing,
-    async takes(server, token) {
+    async accepts(server, token) {
       assert.equal((await refresh(server, token)).status, 200)
     },
     async refuses(server, token, mode) {
@@ -288,33 +289,33 @@ const PLACES: readonly Place[] = [
     },
   },
   {
-    name: 'the hint of /logout.do',
+    name: 'id_token_hint of /logout.do',
     token: ({ id }) => id,
-    async takes(server, token, mode) {
+    async accepts(server, token, mode) {
       assert.equal((await logout(server, token, TARGET[mode])).headers['location'], TARGET[mode])
     },
     async refuses(server, token, mode) {
       const answer = await logout(server, token, TARGET[mode])
       if (mode === 'standard') assert.equal(answer.status, 400)
-      else assert.equal(answer.headers['location'], 'http://localhost:8080/login') // ignored, and its client unknown
+      else assert.equal(answer.headers['location'], 'http://localhost:8080/login') // the hint is ignored
     },
   },
 ]
 
 for (const mode of MODES) {
-  describe(`a token that is not what it seems, ${mode}`, () => {
+  describe(`Forged token in ${mode}`, () => {
     let server: TestServer
     let genuine: Genuine
     let attacker: Server
-    let asked = 0
+    let requests = 0
     let url = ''
     before(async () => {
       server = await startServer({ mode, config })
       const { access_token: access, refresh_token: refreshing, id_token: id } = await passwordTokens(server)
       genuine = { access, refreshing, id }
       attacker = createServer((_, response) => {
-        asked += 1
-        response.end(JSON.stringify({ keys: [strangerJwk, { ...strangerJwk, kid: 'theirs' }] }))
+        requests += 1
+        response.end(JSON.stringify({ keys: [unknownJwk, { ...unknownJwk, kid: 'theirs' }] }))
       }).listen(0, '127.0.0.1')
       await new Promise(resolve => attacker.once('listening', resolve))
       const address = attacker.address()
@@ -327,29 +328,33 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    for (const { name: place, token, takes, refuses } of PLACES) {
-      describe(`at ${place}`, () => {
-        it('is distinguished from a genuine one, and from a copy that a test signs with the key of the server', async () => {
-          await takes(server, token(genuine), mode)
+    for (const { name: endpoint, token, accepts, refuses } of ENDPOINTS) {
+      describe(`at ${endpoint}`, () => {
+        it('is distinguished from a genuine one, and from a copy signed with the same key', async () => {
+          await accepts(server, token(genuine), mode)
           const { header, payload } = partsOf(token(genuine))
           assert.equal(header['kid'], 'rsa')
-          await takes(server, joined(header, payload, byRsa(own)), mode)
+          await accepts(server, joined(header, payload, byRsa(own)), mode)
         })
-        it('is distinguished from a genuine one of another of its keys', async () => {
+        it('is distinguished from a genuine one signed with another key of the zone', async () => {
           const { header, payload } = partsOf(token(genuine))
-          await takes(server, joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac(textOf(KEYS.HS256))), mode)
+          await accepts(
+            server,
+            joined({ ...header, kid: 'mac', alg: 'HS256' }, payload, byMac(textOf(KEYS.HS256))),
+            mode,
+          )
         })
         // Covers signing keys: rule: keys that a token names are ignored
-        it('is not made good or bad by a place for keys that it names', async () => {
+        it('is distinguished from a genuine one with jku, x5u and jwk, which are ignored', async () => {
           const { header, payload } = partsOf(token(genuine))
-          await takes(server, joined({ ...header, jku: url, x5u: url, jwk: strangerJwk }, payload, byRsa(own)), mode)
-          assert.equal(asked, 0)
+          await accepts(server, joined({ ...header, jku: url, x5u: url, jwk: unknownJwk }, payload, byRsa(own)), mode)
+          assert.equal(requests, 0)
         })
         for (const { name, of } of FORGERIES) {
           // Covers signing keys: rule: the key's own algorithm and no other
           it(`is refused with ${name}`, async () => {
             await refuses(server, of(partsOf(token(genuine)), url), mode)
-            assert.equal(asked, 0, 'the server asked an address that a token named')
+            assert.equal(requests, 0, 'the server fetched a URL from a token')
           })
         }
       })

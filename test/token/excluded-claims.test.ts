@@ -19,17 +19,17 @@ const EXCLUDED = [
 ]
 
 for (const mode of MODES) {
-  describe(`jwt.token.claims.exclude, ${mode}`, () => {
+  describe(`jwt.token.claims.exclude in ${mode}`, () => {
     let server: TestServer
-    let whole: TestServer
+    let complete: TestServer
     before(async () => {
       server = await startServer({ mode, config: { jwt: { token: { claims: { exclude: EXCLUDED } } } } })
-      whole = await startServer({ mode })
+      complete = await startServer({ mode })
     })
     after(async () => {
-      assert.deepEqual([...server.faults, ...whole.faults], [])
+      assert.deepEqual([...server.faults, ...complete.faults], [])
       await server.stop()
-      await whole.stop()
+      await complete.stop()
     })
 
     const claimsOf = async (from: TestServer, kind: 'access_token' | 'id_token') => {
@@ -39,8 +39,8 @@ for (const mode of MODES) {
 
     for (const kind of ['access_token', 'id_token'] as const) {
       // Covers access token claims: jwt.token.claims.exclude
-      it(`leaves the claims out of the ${kind}, and no other`, async () => {
-        const all = await claimsOf(whole, kind)
+      it(`excludes exactly these claims from the ${kind}`, async () => {
+        const all = await claimsOf(complete, kind)
         assert.ok(all.some(name => EXCLUDED.includes(name)))
         assert.deepEqual(
           await claimsOf(server, kind),
@@ -49,14 +49,14 @@ for (const mode of MODES) {
       })
     }
 
-    it('leaves them out of the token of a client', async () => {
+    it('excludes them from client tokens', async () => {
       const form = { grant_type: 'client_credentials' }
       const claims = decodeJwt(tokensOf(await server.token(form, { basic: SERVICE })).access_token)
       assert.deepEqual([claims['authorities'], claims['cid']], [undefined, undefined])
       assert.equal(claims['client_id'], 'service')
     })
 
-    it('leaves tokens that this server takes: for userinfo, inspection and refresh, signed or opaque', async () => {
+    it('does not affect userinfo, introspection and refresh, with JWT and opaque tokens', async () => {
       for (const format of ['jwt', 'opaque']) {
         const tokens = await passwordTokens(server, { scope: 'openid', token_format: format })
         assert.equal((await server.send('/userinfo', { bearer: tokens.access_token })).status, 200)

@@ -24,7 +24,7 @@ import {
 const FORM = { grant_type: 'client_credentials' }
 const MINIMAL = ['minimal', 'secret'] as const
 const WHOLE = ['whole', 'secret'] as const
-/** When the user of the configuration was written. */
+/** When the user of the configuration was updated. */
 const UPDATED_AT = 1_768_478_400
 const bootstrap = {
   ...defaultBootstrap,
@@ -70,7 +70,7 @@ const bootstrap = {
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`the claims of tokens, ${mode}`, () => {
+  describe(`Claims of tokens in ${mode}`, () => {
     let server: TestServer
     let issuer: string
     let now: number
@@ -84,7 +84,7 @@ for (const mode of MODES) {
 
     // Covers JWT header: alg; kid; typ; jku (uaa)
     // Covers compatibility: tokens and userinfo: T7 access JWT
-    it('name type, algorithm and key in the header, and the key document only in uaa (T7)', async () => {
+    it('include typ, alg and kid in the header, and jku only in uaa (T7)', async () => {
       const tokens = await passwordTokens(server)
       const [{ header: access }, { header: id }] = [
         await verified(server, tokens.access_token),
@@ -118,7 +118,7 @@ for (const mode of MODES) {
         zid: 'svc',
         aud: ['jobs', 'service'],
       })
-      assert.equal(lives, isStandard ? seconds : seconds - 1, 'the whole seconds that are left (T9)')
+      assert.equal(lives, isStandard ? seconds : seconds - 1, 'remaining whole seconds (T9)')
     })
 
     // Covers access token claims: user_id; user_name; origin; email; auth_time
@@ -204,21 +204,21 @@ for (const mode of MODES) {
       })
     }
 
-    it('are in a minimal ID token only those that the standards ask for (T3)', async () => {
+    it('are reduced to required ones in a minimal ID token (T3)', async () => {
       const tokens = await passwordTokens(server, { scope: 'openid profile email phone' }, MINIMAL)
       const { at_hash: hash, ...reported } = decodeJwt(tokens.id_token)
       const { id } = await userNamed(server, 'marissa')
       const times = { iat: now, exp: now + seconds, auth_time: now }
       assert.deepEqual(reported, { sub: id, aud: ['minimal'], iss: issuer, ...times, ...(isStandard && { acr: '1' }) })
       assert.equal(typeof hash, isStandard ? 'string' : 'undefined')
-      // It is still known for what it is.
+      // It is still recognized as an ID token.
       const refusal = await server.send('/oauth/revoke', { form: { token: tokens.id_token }, basic: MINIMAL })
       assert.equal(refusal.json()['error'], 'unsupported_token_type')
       if (isStandard) assert.equal((await server.send('/userinfo', { bearer: tokens.id_token })).status, 401)
     })
 
     // Covers ID token: previous_logon_time
-    it('report when the user signed in before (T3)', async () => {
+    it('include previous_logon_time (T3)', async () => {
       const before = server.clock.now().getTime()
       await passwordTokens(server)
       server.clock.advance(60)
@@ -229,14 +229,14 @@ for (const mode of MODES) {
 
     // Covers ID token: sid
     // Covers compatibility: tokens and userinfo: T4 sid
-    it('have a session id where a browser stood behind the grant (T4), and none elsewhere', async () => {
+    it('include sid in standard if the grant came from a browser (T4)', async () => {
       const byCode = tokensOf(await exchange(server, await insertCode(server)))
       assert.equal(decodeJwt(byCode.id_token)['sid'], isStandard ? 'session-of-auto' : undefined)
       assert.equal(decodeJwt((await passwordTokens(server)).id_token)['sid'], undefined)
     })
 
     // Covers every answer in standard: claims: right type, never null
-    it('are never null, blank or the text "null"', async () => {
+    it('are never null, blank or "null"', async () => {
       const { access_token: access, id_token: id } = await passwordTokens(server, {}, AUTO)
       for (const token of [access, id]) {
         const empty = Object.entries(decodeJwt(token)).filter(
@@ -246,14 +246,14 @@ for (const mode of MODES) {
       }
     })
 
-    it('have an id of their own in an ID token beside an opaque access token', async () => {
+    it('include another jti in the ID token of an opaque access token', async () => {
       const tokens = await passwordTokens(server, { token_format: 'opaque' })
       assert.equal(tokens.access_token, tokens.jti)
       assert.notEqual(decodeJwt(tokens.id_token).jti, tokens.access_token)
     })
 
     // Covers token lifetime: client `access_token_validity`
-    it('name an expiry that the client chose', async () => {
+    it('include the expiry by the validity of the client', async () => {
       const answer = await server.token(FORM, { basic: ['quick', 'secret'] })
       const { access_token: token, expires_in: lives } = tokensOf(answer)
       assert.deepEqual([lives, decodeJwt(token).exp], [isStandard ? 30 : 29, now + 30])
@@ -262,7 +262,7 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES) {
-  describe(`the type in the header of an access token, ${mode} (T7)`, () => {
+  describe(`Type of an access token in ${mode} (T7)`, () => {
     const typed = {
       ...bootstrap,
       clients: [
@@ -272,18 +272,18 @@ for (const mode of MODES) {
       ],
     }
     const cases = [
-      { name: 'is JWT unless asked otherwise', zone: undefined, service: 'JWT' },
+      { name: 'is JWT by default', zone: undefined, service: 'JWT' },
       // Covers Zone config in effect: tokenPolicy.accessTokenType
-      { name: 'is what the zone says', zone: 'at+jwt', service: 'at+jwt' },
+      { name: 'is that of the zone', zone: 'at+jwt', service: 'at+jwt' },
     ] as const
     for (const { name, zone, service } of cases) {
-      it(`${name}, unless the client has a type of its own`, async () => {
+      it(`${name}, unless the client has its own type`, async () => {
         const config = { bootstrap: typed, ...(zone && { zone_config: { tokenPolicy: { accessTokenType: zone } } }) }
         const server = await startServer({ mode, config })
         try {
           const typeFor = async (id: string): Promise<unknown> => {
             const { access_token: token } = tokensOf(await server.token(FORM, { basic: [id, 'service-secret'] }))
-            assert.ok(await isAlive(server, token), 'this server reads either type')
+            assert.ok(await isAlive(server, token), 'this server accepts either type')
             return decodeProtectedHeader(token).typ
           }
           assert.deepEqual(
@@ -300,14 +300,14 @@ for (const mode of MODES) {
   })
 }
 
-describe('the life of an access token', () => {
+describe('Lifetime of an access token', () => {
   const policies = [
     // Covers token lifetime: zone accessTokenValidity
     // Covers Zone config in effect: tokenPolicy.accessTokenValidity
-    { name: 'is what the zone says', accessTokenValidity: 600, service: 600, quick: 30 },
+    { name: 'is that of the zone', accessTokenValidity: 600, service: 600, quick: 30 },
     // Covers token lifetime: global default
     // Covers compatibility: tokens and userinfo: T9 lifetimes
-    { name: 'is the default where the zone says -1 (T9)', accessTokenValidity: -1, service: 3600, quick: 30 },
+    { name: 'is the default if that of the zone is -1 (T9)', accessTokenValidity: -1, service: 3600, quick: 30 },
   ]
   for (const { name, accessTokenValidity, service, quick } of policies) {
     it(`${name}, unless the client has its own`, async () => {
@@ -323,7 +323,7 @@ describe('the life of an access token', () => {
     })
   }
 
-  it('ends exactly then', async () => {
+  it('ends exactly at the expiry', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const { access_token: token } = tokensOf(await server.token(FORM, { basic: ['quick', 'secret'] }))
@@ -337,14 +337,14 @@ describe('the life of an access token', () => {
   })
 })
 
-describe('a revocable access token', () => {
+describe('Revocable access token', () => {
   let server: TestServer
   before(async () => (server = await startServer({ config: { zone_config: { tokenPolicy: { jwtRevocable: true } } } })))
   after(() => server.stop())
 
   // Covers access token claims: revocable
   // Covers opaque and revocable tokens: jwtRevocable
-  it('is a JWT that says so, and is alive', async () => {
+  it('is a JWT with the claim revocable', async () => {
     const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
     assert.equal(decodeJwt(token)['revocable'], true)
     assert.ok(await isAlive(server, token))
@@ -353,7 +353,7 @@ describe('a revocable access token', () => {
   // Covers opaque and revocable tokens: revoked entry is refused
   // Covers token validation: revoked
   // Covers Zone config in effect: tokenPolicy.jwtRevocable
-  it('dies with its row, and says so', async () => {
+  it('is revoked by deleting its row', async () => {
     const { access_token: token, jti } = await passwordTokens(server)
     assert.equal(await server.store.tokens.delete('svc', digest(jti)), true)
     assert.equal(await isAlive(server, token), false)
@@ -361,15 +361,15 @@ describe('a revocable access token', () => {
     assert.equal(answer.json()['error_description'], 'The token has been revoked')
   })
 
-  it('cannot be called by its id alone', async () => {
+  it('cannot be used by its jti', async () => {
     const { jti } = tokensOf(await server.token(FORM, { basic: SERVICE }))
     assert.equal(await isAlive(server, jti), false)
   })
 })
 
-describe('tokens at rest', () => {
+describe('Stored tokens', () => {
   // Covers token lifetime: expired rows are purged
-  it('are purged once they expired, and not before', async () => {
+  it('are purged after expiry', async () => {
     const server = await startServer({ config: { bootstrap } })
     try {
       const answer = await server.token({ ...FORM, token_format: 'opaque' }, { basic: ['quick', 'secret'] })
@@ -386,7 +386,7 @@ describe('tokens at rest', () => {
   })
 
   // Covers opaque and revocable tokens: stored only as a digest
-  it('are digests only, which cannot be used as tokens', async () => {
+  it('are stored only as digests', async () => {
     const database = await freshDatabase('sqlite')
     try {
       const server = await startServer({
@@ -401,7 +401,7 @@ describe('tokens at rest', () => {
       const bytes = readFileSync(path).toString('latin1')
       const secrets = [code, opaque.access_token, opaque.refresh_token, jwt.access_token, jwt.refresh_token]
       for (const secret of secrets) assert.equal(bytes.includes(secret), false)
-      assert.ok(bytes.includes(digest(opaque.access_token)), 'this test must see the rows at all')
+      assert.ok(bytes.includes(digest(opaque.access_token)), 'the file contains the rows')
     } finally {
       await database.drop()
     }

@@ -24,7 +24,7 @@ import {
 } from '../support/oauth.ts'
 
 const pem = privatePem('rsa', 2048)
-const strangerPem = privatePem('rsa', 2048)
+const unknownPem = privatePem('rsa', 2048)
 const own = createPrivateKey(pem)
 const publicPem = createPublicKey(own).export({ type: 'spki', format: 'pem' }).toString()
 const config = { signing_keys: { active: 'key', keys: { key: { alg: 'RS256', pem } } } }
@@ -32,7 +32,7 @@ const config = { signing_keys: { active: 'key', keys: { key: { alg: 'RS256', pem
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 for (const mode of MODES) {
-  describe(`what is not a token of this server, ${mode}`, () => {
+  describe(`Invalid access token in ${mode}`, () => {
     let server: TestServer
     let good: { claims: JWTPayload; header: JWTHeaderParameters }
     before(async () => {
@@ -43,7 +43,7 @@ for (const mode of MODES) {
     })
     after(() => server.stop())
 
-    /** The claims of a real token, changed and signed by the server's own key unless told otherwise. */
+    /** The claims of a genuine token with changes, by default signed with the server's own key. */
     const forge = (
       claims: Record<string, unknown>,
       header: Partial<JWTHeaderParameters> = {},
@@ -51,7 +51,7 @@ for (const mode of MODES) {
     ): Promise<string> =>
       new SignJWT({ ...good.claims, ...claims }).setProtectedHeader({ ...good.header, ...header }).sign(key)
 
-    it('takes the copy that a test makes with the key of the server, or the rest would prove nothing', async () => {
+    it("is distinguished from a copy signed with the server's key", async () => {
       assert.equal((await server.send('/userinfo', { bearer: await forge({}) })).status, 200)
     })
 
@@ -68,18 +68,18 @@ for (const mode of MODES) {
         description: SIGNATURE,
       },
       {
-        name: 'alg none with the signature of a real token',
+        name: 'alg none with the original signature',
         token: async () =>
           `${encode({ ...good.header, alg: 'none' })}.${encode(good.claims)}.${(await forge({})).split('.')[2] ?? ''}`,
         description: SIGNATURE,
       },
       {
-        name: 'HS256 under the public key as PEM',
+        name: 'HS256 with the PEM public key as secret',
         token: () => forge({}, { alg: 'HS256' }, Buffer.from(publicPem)),
         description: SIGNATURE,
       },
       {
-        name: 'HS256 under the public key as PEM without its last line break',
+        name: 'HS256 with the PEM public key without trailing newline as secret',
         token: () => forge({}, { alg: 'HS256' }, Buffer.from(publicPem.trim())),
         description: SIGNATURE,
       },
@@ -87,22 +87,22 @@ for (const mode of MODES) {
       // Covers token validation: bad signature
       {
         name: 'the signature of another key',
-        token: () => forge({}, {}, createPrivateKey(strangerPem)),
+        token: () => forge({}, {}, createPrivateKey(unknownPem)),
         description: SIGNATURE,
       },
       {
-        name: 'its own key in jwk',
+        name: 'a jwk in the header',
         token: async () =>
-          forge({}, { jwk: await exportJWK(createPublicKey(strangerPem)) }, createPrivateKey(strangerPem)),
+          forge({}, { jwk: await exportJWK(createPublicKey(unknownPem)) }, createPrivateKey(unknownPem)),
         description: SIGNATURE,
       },
       {
-        name: 'an address of keys of its own in jku',
-        token: () => forge({}, { jku: 'http://127.0.0.1:1/keys' }, createPrivateKey(strangerPem)),
+        name: 'a jku in the header',
+        token: () => forge({}, { jku: 'http://127.0.0.1:1/keys' }, createPrivateKey(unknownPem)),
         description: SIGNATURE,
       },
       {
-        name: 'claims that were changed',
+        name: 'modified claims',
         token: async () =>
           (await forge({}))
             .split('.')
@@ -111,7 +111,7 @@ for (const mode of MODES) {
         description: SIGNATURE,
       },
       { name: 'a payload that is not JSON', token: () => signedText('nonsense'), description: SIGNATURE },
-      { name: 'a payload that is a list', token: () => signedText('[]'), description: 'The token is malformed.' },
+      { name: 'a payload that is a JSON array', token: () => signedText('[]'), description: 'The token is malformed.' },
       { name: 'a critical extension', token: () => forgeCritical(), description: SIGNATURE },
       // Covers token validation: kid missing
       { name: 'no kid', token: () => withoutKid(), description: 'kid claim not found in JWT token header' },
@@ -128,12 +128,12 @@ for (const mode of MODES) {
         description: unknownKey('../../../../dev/null'),
       },
       {
-        name: 'a kid of SQL',
+        name: 'SQL as kid',
         token: () => forge({}, { kid: "x' union select 'y" }),
         description: unknownKey("x' union select 'y"),
       },
       {
-        name: 'a kid that every object has',
+        name: 'an object property as kid',
         token: () => forge({}, { kid: '__proto__' }),
         description: unknownKey('__proto__'),
       },
@@ -157,55 +157,55 @@ for (const mode of MODES) {
       },
       { name: 'no issuer', token: () => forge({ iss: undefined }), description: /^Invalid issuer \(undefined\)/ },
       {
-        name: 'no expiry',
+        name: 'no exp',
         token: () => forge({ exp: undefined }),
         description: 'Invalid access token: expired at an unknown time',
       },
       {
-        name: 'an expiry that is a text',
+        name: 'exp as a string',
         token: () => forge({ exp: 'never' }),
         description: 'Invalid access token: expired at an unknown time',
       },
       {
-        name: 'an expiry of null',
+        name: 'exp null',
         token: () => forge({ exp: null }),
         description: /^Invalid access token: expired at /,
       },
       // Covers token validation: client gone
       {
-        name: 'a client that does not exist',
+        name: 'an unknown client',
         token: () => forge({ client_id: 'nobody' }),
         description: 'The token refers to a non-existent client: nobody',
       },
       // Covers token validation: user gone
       {
-        name: 'a user who does not exist',
+        name: 'an unknown user',
         token: () => forge({ user_id: 'nobody' }),
         description: 'Token bears a non-existent user ID: nobody',
       },
       {
-        name: 'a user id that is a number',
+        name: 'user_id as a number',
         token: () => forge({ user_id: 7 }),
         description: 'The token is malformed.',
       },
       {
-        name: 'no user id where the signature is that of a user',
+        name: 'a missing user_id of a user token',
         token: () => forge({ user_id: undefined }),
         description: 'Invalid access token',
       },
       { name: 'another rev_sig', token: () => forge({ rev_sig: '0' }), description: 'revocable signature mismatch' },
       {
-        name: 'a scope that the user has not',
+        name: 'a scope that the user does not have',
         token: () => forge({ scope: ['openid', 'cloud.write'] }),
         description: /missing: \[cloud\.write\]$/,
       },
       {
-        name: 'the id of a refresh token',
+        name: 'the jti of a refresh token',
         token: () => forge({ jti: `${'0'.repeat(32)}-r` }),
         description: 'The token expired, was revoked, or the token ID is incorrect.',
       },
       {
-        name: 'revocable without a row',
+        name: 'revocable without a stored row',
         token: () => forge({ revocable: true, jti: 'x' }),
         description: 'The token has been revoked',
       },
@@ -215,7 +215,7 @@ for (const mode of MODES) {
         description: 'The token expired, was revoked, or the token ID is incorrect.',
       },
       {
-        name: 'five parts, as an encrypted token has',
+        name: 'five parts like an encrypted token',
         token: async () => 'a.b.c.d.e',
         description: 'The token expired, was revoked, or the token ID is incorrect.',
       },
@@ -234,7 +234,7 @@ for (const mode of MODES) {
     for (const { name, token, description } of forgeries) {
       it(`refuses ${name}`, async () => {
         const bearer = await token()
-        // Whatever the mode, the text of a description has no quotes; UAA's has, where the standard forbids them.
+        // Descriptions have no quotes in either mode, because the standard forbids them.
         await refused(server, mode, () => server.send('/userinfo', { bearer }), {
           want: '401 invalid_token',
           description,
@@ -244,10 +244,10 @@ for (const mode of MODES) {
       })
     }
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`a token whose ground is gone, ${mode}`, () => {
+  describe(`Access token whose preconditions changed in ${mode}`, () => {
     interface Loss {
       readonly name: string
       readonly user?: Partial<User>
@@ -264,7 +264,7 @@ for (const mode of MODES) {
         description: 'revocable signature mismatch',
       },
       {
-        name: 'the client got a salt',
+        name: 'the client received a token salt',
         client: () => ({ tokenSalt: 'salt' }),
         description: 'revocable signature mismatch',
       },
@@ -276,13 +276,13 @@ for (const mode of MODES) {
       },
       // Covers token validation: required groups lost
       {
-        name: 'the client requires a group that the user lacks',
+        name: 'the client requires a group that the user does not have',
         client: () => ({ requiredUserGroups: ['cloud.write'] }),
         description: "User does not meet the client's required group criteria.",
       },
     ]
     for (const { name, user, client, description } of losses) {
-      it(`is refused when ${name}`, async () => {
+      it(`is refused if ${name}`, async () => {
         const server = await startServer({ mode })
         try {
           const { access_token: bearer } = await passwordTokens(server)
@@ -298,7 +298,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is refused when a client that acts for itself lost one of its authorities', async () => {
+    it('is refused if the client lost one of its authorities', async () => {
       const server = await startServer({ mode })
       try {
         const form = { grant_type: 'client_credentials' }
@@ -312,7 +312,7 @@ for (const mode of MODES) {
     })
 
     // Covers rev_sig: any stored secret verifies an access token
-    it('stays valid when the client gets a second secret', async () => {
+    it('remains valid if the client receives a second secret', async () => {
       const server = await startServer({ mode })
       try {
         const { access_token: token } = await passwordTokens(server, {}, APP)
@@ -328,7 +328,7 @@ for (const mode of MODES) {
   })
 }
 
-it('a token is refused while the provider of its user is being deleted', async () => {
+it('refuses a token while the provider of its user is being deleted', async () => {
   const database = await freshDatabase('sqlite')
   const server = await startServer({ database: database.url })
   const tables = await openTables(database.url)
@@ -348,12 +348,12 @@ it('a token is refused while the provider of its user is being deleted', async (
   }
 })
 
-describe('an opaque token', () => {
+describe('Opaque token', () => {
   let server: TestServer
   before(async () => (server = await startServer()))
   after(() => server.stop())
 
-  it('is compared whole: no change of it is taken', async () => {
+  it('is compared exactly', async () => {
     const { access_token: token } = await passwordTokens(server, { token_format: 'opaque' })
     assert.ok(await isAlive(server, token))
     const shapes = [

@@ -53,7 +53,7 @@ describe('murmur3', () => {
     })
   }
 
-  it('is a whole number of 32 bits for any text', () => {
+  it('is a 32-bit unsigned integer for any string', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), text => {
         const value = murmur3(text, 0xf0f0)
@@ -68,14 +68,14 @@ describe('revocationSignature', () => {
     values.reduce((previous, value) => murmur3(`${previous}###${value}`, 0xf0f0).toString(16), '')
 
   // Covers client authentication: rule: the newest secret feeds `rev_sig`
-  it('of a client chains its id, newest secret and salt', () => {
+  it('chains id, newest secret and salt of a client', () => {
     assert.equal(revocationSignature(client, undefined), chain('app', 'revision-1'))
     assert.equal(revocationSignature({ ...client, tokenSalt: 'salt' }, undefined), chain('app', 'revision-1', 'salt'))
     assert.equal(revocationSignature({ ...client, secrets: [] }, undefined), chain('app'))
   })
 
   // Covers rev_sig: inputs and chain of MurmurHash3
-  it('of a user goes on with id, password, salt, e-mail and name', () => {
+  it('continues with id, password, salt, email address and name of a user', () => {
     const salted = { ...user, salt: 'salt' }
     const values = ['app', 'revision-1', 'user-1', 'password-1', 'salt', 'marissa@example.org', 'marissa']
     assert.equal(revocationSignature(client, salted), chain(...values))
@@ -87,23 +87,23 @@ describe('revocationSignature', () => {
 
   const changes: readonly { name: string; client?: Partial<Client>; user?: Partial<User>; same: boolean }[] = [
     { name: 'another secret', client: { secrets: [{ hash: 'hash-1', revision: 'revision-2' }] }, same: false },
-    { name: 'another salt of the client', client: { tokenSalt: 'salt' }, same: false },
+    { name: 'another client salt', client: { tokenSalt: 'salt' }, same: false },
     { name: 'another password', user: { passwordRevision: 'password-2' }, same: false },
-    { name: 'another salt of the user', user: { salt: 'salt' }, same: false },
-    { name: 'another e-mail address', user: { email: 'm@example.org' }, same: false },
+    { name: 'another user salt', user: { salt: 'salt' }, same: false },
+    { name: 'another email address', user: { email: 'm@example.org' }, same: false },
     { name: 'another user name', user: { userName: 'mary' }, same: false },
     {
-      name: 'a renewed hash of the same secret',
+      name: 'a rehash of the same secret',
       client: { secrets: [{ hash: 'hash-2', revision: 'revision-1' }] },
       same: true,
     },
-    { name: 'a renewed hash of the same password', user: { passwordHash: 'other' }, same: true },
-    { name: 'another name of the user', user: { givenName: 'Mary' }, same: true },
-    { name: 'another record of the same id', client: { incarnation: 'second' }, same: false },
-    { name: 'other scopes of the client', client: { scope: ['x'] }, same: true },
+    { name: 'a rehash of the same password', user: { passwordHash: 'other' }, same: true },
+    { name: 'another given name', user: { givenName: 'Mary' }, same: true },
+    { name: 'another client record with the same id', client: { incarnation: 'second' }, same: false },
+    { name: 'other client scopes', client: { scope: ['x'] }, same: true },
   ]
   for (const { name, client: changedClient, user: changedUser, same } of changes) {
-    it(`${same ? 'survives' : 'ends with'} ${name}`, () => {
+    it(`${same ? 'does not depend on' : 'changes with'} ${name}`, () => {
       const signature = revocationSignature(client, user)
       const now = [
         { ...client, ...changedClient },
@@ -119,7 +119,7 @@ describe('isCurrentSignature', () => {
   const two = { ...client, secrets: [...client.secrets, { hash: 'hash-2', revision: 'revision-2' }] }
 
   for (const subject of [user, undefined]) {
-    it(`accepts the signature of any secret that is still there (${subject ? 'user' : 'client'})`, () => {
+    it(`accepts the signature of any current secret (${subject ? 'user' : 'client'})`, () => {
       const [older, newer] = [revocationSignature(client, subject), revocationSignature(two, subject)]
       assert.notEqual(older, newer)
       assert.deepEqual(
@@ -128,13 +128,13 @@ describe('isCurrentSignature', () => {
       )
     })
 
-    it(`refuses that of a secret that was deleted (${subject ? 'user' : 'client'})`, () => {
+    it(`refuses the signature of a deleted secret (${subject ? 'user' : 'client'})`, () => {
       const left = { ...two, secrets: two.secrets.slice(1) }
       assert.equal(isCurrentSignature(revocationSignature(client, subject), left, subject), false)
     })
   }
 
-  it('refuses the signature of a client for a user, and nonsense', () => {
+  it('refuses a client signature for a user, and malformed ones', () => {
     for (const signature of [revocationSignature(client, undefined), '', 'undefined', '0']) {
       assert.equal(isCurrentSignature(signature, client, user), false)
     }

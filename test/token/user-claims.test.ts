@@ -9,31 +9,31 @@ const claimsOf = (profile: Profile, given: Partial<User> = {}, scopes = ['profil
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
 }
 
-describe('claims about a user', () => {
+describe('userClaims', () => {
   const { preferred_username: _, updated_at: _updated, ...nothing } = claimsOf({})
 
-  it('are left out where the user has no value', () => {
+  it('omits missing values', () => {
     assert.deepEqual(nothing, {})
   })
 
   const cases: readonly { name: string; profile: Profile; given?: Partial<User>; want: object }[] = [
     { name: 'a formatted name', profile: { name: { formatted: 'Dr. Ann Lee' } }, want: { name: 'Dr. Ann Lee' } },
     {
-      name: 'the names, where the formatted one is not theirs any more',
+      name: 'given and family name instead of an outdated formatted name',
       profile: { name: { formatted: 'Dr. Ann Lee' } },
       given: { givenName: 'Ann', familyName: 'Lind' },
       want: { name: 'Ann Lind', given_name: 'Ann', family_name: 'Lind' },
     },
-    { name: 'the name for display, where there is no other', profile: { displayName: 'Ann' }, want: { name: 'Ann' } },
+    { name: 'the display name if there is no other', profile: { displayName: 'Ann' }, want: { name: 'Ann' } },
     { name: 'a middle name', profile: { name: { middleName: 'B' } }, want: { middle_name: 'B' } },
     { name: 'a nickname', profile: { nickName: 'Annie' }, want: { nickname: 'Annie' } },
     {
-      name: 'web addresses',
+      name: 'web URLs',
       profile: { profileUrl: 'https://a.example/ann', website: 'http://ann.example', photos: [{ value: 'https://p' }] },
       want: { profile: 'https://a.example/ann', website: 'http://ann.example', picture: 'https://p' },
     },
     {
-      name: 'no address that is none of the web',
+      name: 'no URLs of other schemes',
       profile: {
         profileUrl: 'javascript:alert(1)',
         website: 'ann.example',
@@ -41,14 +41,14 @@ describe('claims about a user', () => {
       },
       want: {},
     },
-    { name: 'no address that is too long for a token', profile: { website: `https://${'x'.repeat(2048)}` }, want: {} },
+    { name: 'no URL that is too long', profile: { website: `https://${'x'.repeat(2048)}` }, want: {} },
     {
       name: 'the primary picture',
       profile: { photos: [{ value: 'https://a' }, { value: 'https://b', primary: true }] },
       want: { picture: 'https://b' },
     },
     {
-      name: 'a picture rather than its thumbnail',
+      name: 'a photo instead of a thumbnail',
       profile: {
         photos: [
           { value: 'https://a', type: 'thumbnail' },
@@ -61,18 +61,18 @@ describe('claims about a user', () => {
     { name: 'a birthdate', profile: { birthdate: '1990-02-28' }, want: { birthdate: '1990-02-28' } },
     { name: 'a birthdate without a year', profile: { birthdate: '0000-02-28' }, want: { birthdate: '0000-02-28' } },
     { name: 'a year of birth', profile: { birthdate: '1990' }, want: { birthdate: '1990' } },
-    { name: 'no birthdate in another form', profile: { birthdate: '28.2.1990' }, want: {} },
-    { name: 'no month that does not exist', profile: { birthdate: '1990-13-01' }, want: {} },
+    { name: 'no malformed birthdate', profile: { birthdate: '28.2.1990' }, want: {} },
+    { name: 'no invalid month', profile: { birthdate: '1990-13-01' }, want: {} },
     {
-      name: 'time zone and language',
+      name: 'time zone and locale',
       profile: { timezone: 'Europe/Zurich', locale: 'de-CH' },
       want: {
         zoneinfo: 'Europe/Zurich',
         locale: 'de-CH',
       },
     },
-    { name: 'neither in words', profile: { timezone: 'Central Europe!', locale: 'German' }, want: {} },
-    { name: 'nothing blank', profile: { nickName: ' ', gender: '', name: { formatted: ' ' } }, want: {} },
+    { name: 'no malformed time zone and locale', profile: { timezone: 'Central Europe!', locale: 'German' }, want: {} },
+    { name: 'no blank values', profile: { nickName: ' ', gender: '', name: { formatted: ' ' } }, want: {} },
     {
       name: 'the primary postal address',
       profile: {
@@ -108,16 +108,16 @@ describe('claims about a user', () => {
         address: { locality: 'Bern' },
       },
     },
-    { name: 'no address without a part', profile: { addresses: [{ type: 'home', country: ' ' }] }, want: {} },
+    { name: 'no empty address', profile: { addresses: [{ type: 'home', country: ' ' }] }, want: {} },
   ]
   for (const { name, profile, given, want } of cases) {
-    it(`include ${name}`, () => {
+    it(`includes ${name}`, () => {
       const { preferred_username: _, updated_at: _updated, ...reported } = claimsOf(profile, given)
       assert.deepEqual(reported, want)
     })
   }
 
-  it('are included under their scopes only', () => {
+  it('includes claims only with their scopes', () => {
     const all = { phoneNumber: '1', email: 'a@b', verified: false }
     const profile = { addresses: [{ country: 'CH' }], nickName: 'Annie' }
     const names = (scope: string) => Object.keys(claimsOf(profile, all, [scope]))

@@ -11,8 +11,8 @@ import { createVerifications } from '../../src/token/verifications.ts'
 import { createTestClock } from '../support/clock.ts'
 import { signedText, testKey } from '../fuzz/targets/keys.ts'
 
-describe('verifications of signatures', () => {
-  it('leave threads of the pool to others, however many are asked for', async () => {
+describe('Signature verifications', () => {
+  it('limit concurrency to the number of CPUs', async () => {
     const own = createVerifications()
     let [running, most, done] = [0, 0, 0]
     await Promise.all(
@@ -41,7 +41,7 @@ describe('verifications of signatures', () => {
   }
   const clock = createTestClock()
 
-  it('of tokens of this server take turns', async () => {
+  it("of this server's tokens are queued by zone", async () => {
     type Deps = Parameters<typeof createTokenReader>[0]
     const reader = createTokenReader({
       clock,
@@ -60,7 +60,7 @@ describe('verifications of signatures', () => {
     assert.deepEqual(zones.splice(0), ['own'])
   })
 
-  it('of tokens of providers take turns', async () => {
+  it('of provider tokens are queued by zone', async () => {
     const check = createTokenCheck({
       foreignKeys: { find: () => Promise.resolve(key.publicKey), ...verifications },
       clock,

@@ -6,7 +6,7 @@ import { MODES, passwordTokens } from '../../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-/** Signs in by the form that the browser was sent to, and opens what it leads to. */
+/** Signs in with the form that the browser was redirected to, and follows the redirect. */
 async function signInAs(browser: Browser, userName: string, password: string): Promise<TestAnswer> {
   const page = await browser.send('/login')
   const form = { ...hiddenFields(page.text), username: userName, password }
@@ -25,7 +25,7 @@ const linkOf = (page: TestAnswer, id: string): string => {
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`which account is meant, ${mode}`, () => {
+  describe(`Account selection in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
@@ -37,8 +37,10 @@ for (const mode of MODES) {
     const choose = { ...AUTO_REQUEST, prompt: 'select_account' }
 
     // Covers compatibility: authorization request: A9 prompt
-    describe('by prompt=select_account (A9)', { skip: !isStandard && 'UAA knows none and login only' }, () => {
-      it('is shown, and the current account can continue', async () => {
+    describe('by prompt=select_account (A9)', {
+      skip: !isStandard && 'UAA supports only prompt=none and login',
+    }, () => {
+      it('offers to continue with the current account', async () => {
         const browser = await signedIn(server)
         const page = await authorize(browser, choose)
         assert.equal(page.status, 200)
@@ -48,23 +50,23 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: prompt=select_account
-      it('is asked, and another account may go on', async () => {
+      it('allows signing in with another account', async () => {
         const browser = await signedIn(server)
         const page = await authorize(browser, choose)
         const login = await browser.send(linkOf(page, 'other_account'))
-        assert.equal(login.status, 200, 'a form, though a user is signed in')
+        assert.equal(login.status, 200, 'shows the form despite the session')
         const answer = await signInAs(browser, 'sam', 'dingo')
         assert.ok(responseOf(answer).query['code'])
         assert.match((await browser.send('/')).text, /sam/)
       })
 
-      it('is not asked of a user who is about to sign in', async () => {
+      it('is skipped if sign-in is required', async () => {
         const browser = server.browser()
         assert.match((await authorize(browser, choose)).location().href, /\/login$/)
         assert.ok(responseOf(await signInAs(browser, 'marissa', 'koala')).query['code'])
       })
 
-      it('cannot be asked in silence', async () => {
+      it('is refused with prompt=none', async () => {
         const { query } = responseOf(
           await authorize(await signedIn(server), { ...choose, prompt: 'none select_account' }),
         )
@@ -73,7 +75,7 @@ for (const mode of MODES) {
     })
 
     // Covers compatibility: authorization request: A12 `id_token_hint`
-    describe('by id_token_hint (A12)', () => {
+    describe('id_token_hint (A12)', () => {
       const hintFor = async (userName: string, password: string): Promise<string> =>
         (await passwordTokens(server, { username: userName, password })).id_token
       const hinted = async (userName = 'sam', password = 'dingo') => ({
@@ -81,12 +83,12 @@ for (const mode of MODES) {
         id_token_hint: await hintFor(userName, password),
       })
 
-      it('is the one who is there', async () => {
+      it('accepts the signed-in user', async () => {
         const answer = await authorize(await signedIn(server), await hinted('marissa', 'koala'))
         assert.ok(responseOf(answer).query['code'])
       })
 
-      it('is the one who is there, also by an expired hint and in silence', async () => {
+      it('accepts an expired hint with prompt=none', async () => {
         const query = await hinted('marissa', 'koala')
         server.clock.advance(90_000)
         const answer = await authorize(await signedIn(server), { ...query, prompt: 'none' })
@@ -94,7 +96,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: id_token_hint
-      it('makes another user sign in, and continues with the right one', async () => {
+      it('requires sign-in if another user is signed in, and continues for the hinted one', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, await hinted())
         if (!isStandard) return assert.ok(responseOf(answer).query['code'])
@@ -102,7 +104,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(await signInAs(browser, 'sam', 'dingo')).query['code'])
       })
 
-      it('refuses another who signs in all the same', { skip: !isStandard && 'UAA ignores the hint' }, async () => {
+      it('refuses a sign-in as a different user', { skip: !isStandard && 'UAA ignores the hint' }, async () => {
         for (const browser of [await signedIn(server), server.browser()]) {
           const answer = await authorize(browser, await hinted())
           assert.match(answer.location().href, /\/login$/)
@@ -111,7 +113,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('may sign in at the second attempt, from the way back of the first', async () => {
+      it('is kept in the URL for a retry in another browser', async () => {
         const first = server.browser()
         await authorize(first, await hinted())
         const target = hiddenFields((await first.send('/login')).text)['form_redirect_uri'] ?? ''
@@ -121,7 +123,7 @@ for (const mode of MODES) {
         assert.ok(responseOf(await signInAs(browser, 'sam', 'dingo')).query['code'])
       })
 
-      it('refuses another in silence', async () => {
+      it('refuses prompt=none if another user is signed in', async () => {
         const answer = await authorize(await signedIn(server), { ...(await hinted()), prompt: 'none' })
         const { query } = responseOf(answer)
         assert.equal(query['error'], isStandard ? 'login_required' : undefined)
@@ -132,7 +134,7 @@ for (const mode of MODES) {
         { name: 'an access token', hint: async () => (await passwordTokens(server)).access_token },
         { name: 'a refresh token', hint: async () => (await passwordTokens(server)).refresh_token },
         {
-          name: 'a changed ID token',
+          name: 'a modified ID token',
           hint: async () => {
             const [head, , signature] = (await hintFor('marissa', 'koala')).split('.')
             return [
@@ -151,7 +153,7 @@ for (const mode of MODES) {
         },
       ]
       for (const { name, hint } of bad) {
-        it(`refuses ${name} in standard, and ignores it in UAA`, async () => {
+        it(`refuses ${name} in standard, and ignores it in uaa`, async () => {
           const answer = await authorize(await signedIn(server), { ...AUTO_REQUEST, id_token_hint: await hint() })
           const { query } = responseOf(answer)
           assert.equal(query['error'], isStandard ? 'invalid_request' : undefined)

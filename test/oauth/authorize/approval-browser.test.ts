@@ -1,4 +1,4 @@
-// The button that approves, in a real browser: what presses it, and what was meant for another window.
+// The approve button in a real browser: its delay against clickjacking and stray key presses.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -10,13 +10,13 @@ import { startSite } from '../../support/site.ts'
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** As a person's browser, which no program drives. */
-const UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })"
+/** Hides that the browser is automated. */
+const NOT_AUTOMATED = "Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })"
 
-/** Milliseconds; the clock of the page stands still otherwise. */
-const SETTLED = 501
+/** Milliseconds of the mocked clock of the page. */
+const AFTER_DELAY = 501
 
-describe('the button that approves, in a browser', () => {
+describe('Approve button in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -44,7 +44,7 @@ describe('the button that approves, in a browser', () => {
     await server.stop()
   })
 
-  async function newPage(script: string = UNDRIVEN): Promise<Page> {
+  async function newPage(script: string = NOT_AUTOMATED): Promise<Page> {
     const context = await browser.newContext()
     const page = await context.newPage()
     await page.addInitScript(script)
@@ -81,12 +81,12 @@ describe('the button that approves, in a browser', () => {
     await page.waitForSelector('#authorize')
   }
 
-  /** What a window above the page does on its own, or a person with it. */
+  /** Events that restart the delay. */
   const DISTURBANCES = {
-    'comes to the front': "dispatchEvent(new Event('focus'))",
+    'is focused': "dispatchEvent(new Event('focus'))",
     'becomes visible': "document.dispatchEvent(new Event('visibilitychange'))",
-    'is shown again by the button Back': "dispatchEvent(new Event('pageshow'))",
-    'gets a key that is held':
+    'is restored by the Back button': "dispatchEvent(new Event('pageshow'))",
+    'receives a repeated key press':
       "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: ' ', repeat: true, bubbles: true }))",
   }
 
@@ -94,40 +94,40 @@ describe('the button that approves, in a browser', () => {
     ['approval page', approvalPage],
     ['device page', devicePage],
   ] as const) {
-    it(`waits until the ${name} has been in front for a moment`, async () => {
+    it(`ignores presses within 500 ms of opening the ${name}`, async () => {
       const page = await newPage()
       await open(page)
       const { pathname } = new URL(page.url())
       for (const press of [() => page.click('#authorize'), () => page.press('#authorize', 'Enter')]) {
         await press()
-        await page.clock.runFor(400) // not long enough after the last one
+        await page.clock.runFor(400) // shorter than the delay
         assert.equal(new URL(page.url()).pathname, pathname)
       }
-      await page.clock.runFor(SETTLED)
+      await page.clock.runFor(AFTER_DELAY)
       await page.click('#authorize')
       await page.waitForURL(url => url.pathname !== pathname)
       await page.context().close()
     })
 
-    it(`is pressed at once on the ${name} where a program drives the browser`, async () => {
-      const driven = await newPage('')
-      await open(driven)
-      const { pathname } = new URL(driven.url())
-      await driven.click('#authorize')
-      await driven.waitForURL(url => url.pathname !== pathname)
-      await driven.context().close()
+    it(`works immediately on the ${name} in an automated browser`, async () => {
+      const automated = await newPage('')
+      await open(automated)
+      const { pathname } = new URL(automated.url())
+      await automated.click('#authorize')
+      await automated.waitForURL(url => url.pathname !== pathname)
+      await automated.context().close()
     })
   }
 
   for (const [name, disturb] of Object.entries(DISTURBANCES)) {
-    it(`waits again when the page ${name}`, async () => {
+    it(`restarts the delay when the page ${name}`, async () => {
       const page = await newPage()
       await approvalPage(page)
-      await page.clock.runFor(SETTLED)
+      await page.clock.runFor(AFTER_DELAY)
       await page.evaluate(disturb)
       await page.click('#authorize')
       assert.equal(new URL(page.url()).pathname, '/oauth/authorize')
-      await page.clock.runFor(SETTLED)
+      await page.clock.runFor(AFTER_DELAY)
       await page.click('#authorize')
       await page.waitForURL(`${site}/cb?*`)
       await page.context().close()

@@ -10,7 +10,7 @@ import { MODES, changeClient, changeUser, clientNamed, userNamed } from '../../s
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-/** A request of the client that asks for everything it may have. */
+/** A request of a client without autoapprove, for all its scopes. */
 const ASKS = requestOf('asks')
 const MONTH = 30 * 86_400
 
@@ -22,7 +22,7 @@ async function openPage(browser: Browser, query: Readonly<Record<string, string>
   return page
 }
 
-/** Posts the form of the page as a browser does, with the boxes of these scopes ticked; by default all. */
+/** Posts the form of the page like a browser, with the checkboxes of these scopes ticked; by default all. */
 function answer(
   browser: Browser,
   page: TestAnswer,
@@ -50,10 +50,10 @@ const scopesOn = (page: TestAnswer): readonly string[] =>
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`the approval page in ${mode}`, () => {
+  describe(`Approval page in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
-    // A server of its own for each test: decisions are kept for a month.
+    // A server per test, because approvals are stored for a month.
     const fresh = async (): Promise<void> => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       browser = await signedIn(server, 'sam', 'dingo')
@@ -87,7 +87,7 @@ for (const mode of MODES) {
         : new RegExp(`<h1><bdi>${client}</bdi> asks for access</h1>`)
 
     // Covers GET /oauth/authorize approval page: deny button; authorize button; form_redirect_uri; X-<Service>-Csrf
-    inFresh('shows client, destination, person, scopes and buttons', async () => {
+    inFresh('shows client, redirect host, user, scopes and buttons', async () => {
       const { text } = await openPage(browser)
       assert.match(text, headingFor('asks'))
       assert.match(text, /You then return to <strong><bdi>asks\.example<\/bdi><\/strong>/)
@@ -104,12 +104,12 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize approval page: client display name
-    inFresh('shows the name of the client where it has one', async () => {
+    inFresh('shows the display name of the client', async () => {
       const page = await openPage(browser, { ...APP_REQUEST, scope: 'openid' })
       assert.match(page.text, headingFor('The application'))
     })
 
-    inFresh('shows the icon of the client where it has one of a fair size, else its initial', async () => {
+    inFresh('shows the client icon if it is small enough, otherwise the initial', async () => {
       const initial = /<span class="initial" aria-hidden="true">T<\/span>\n?<h1>/
       assert.match((await openPage(browser, { ...APP_REQUEST, scope: 'openid' })).text, initial)
       const icon = png(4, 4, [1, 2, 3])
@@ -126,26 +126,23 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize approval page: scope.N checkboxes; order of scopes; group description as text
-    inFresh(
-      'lists the scopes by importance, each with the words of its group, or those for a scope known everywhere',
-      async () => {
-        const { text } = await openPage(browser)
-        assert.deepEqual(
-          checkboxes(text).map(({ name, value, checked, state }) => `${name} ${value} ${state} ${checked}`),
-          ['openid', 'password.write', 'cloud.read', 'cloud.write', 'profile'].map(
-            (scope, index) => `scope.${index} scope.${scope} undecided true`,
-          ),
-        )
-        assert.match(
-          text,
-          /<label for="scope\.2"(?: dir="auto">Read the cloud|><bdi>Read the cloud<\/bdi> )<small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
-        )
-        assert.match(text, /<label for="scope\.4"[^>]*>(?:<bdi>)?See your name and other details of your profile/)
-      },
-    )
+    inFresh('orders scopes by importance, with descriptions of groups or built-in ones', async () => {
+      const { text } = await openPage(browser)
+      assert.deepEqual(
+        checkboxes(text).map(({ name, value, checked, state }) => `${name} ${value} ${state} ${checked}`),
+        ['openid', 'password.write', 'cloud.read', 'cloud.write', 'profile'].map(
+          (scope, index) => `scope.${index} scope.${scope} undecided true`,
+        ),
+      )
+      assert.match(
+        text,
+        /<label for="scope\.2"(?: dir="auto">Read the cloud|><bdi>Read the cloud<\/bdi> )<small><code><bdi>cloud\.read<\/bdi><\/code><\/small><\/label>/,
+      )
+      assert.match(text, /<label for="scope\.4"[^>]*>(?:<bdi>)?See your name and other details of your profile/)
+    })
 
     // Covers GET /oauth/authorize: rule: scope is client, groups and request
-    inFresh('asks only for what was requested and what the person may have', async () => {
+    inFresh('lists only scopes that are requested and that the user has', async () => {
       assert.deepEqual(scopesOn(await openPage(browser, { ...ASKS, scope: 'cloud.read openid' })), [
         'openid',
         'cloud.read',
@@ -155,7 +152,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: rule: autoapprove for listed scopes
-    inFresh('asks only for what is not approved by itself', async () => {
+    inFresh('omits auto-approved scopes', async () => {
       assert.deepEqual(scopesOn(await openPage(browser, requestOf('partly'))), ['cloud.read'])
       const done = await answer(browser, await openPage(browser, requestOf('partly')))
       assert.deepEqual(await scopeOfCode(done, 'partly'), ['cloud.read', 'openid'])
@@ -166,7 +163,7 @@ for (const mode of MODES) {
     // Covers GET /oauth/authorize approval page: JSON `approved_scopes`; JSON `denied_scopes`; JSON `undecided_scopes`
     // Covers GET /oauth/authorize approval page: JSON options; JSON message; JSON `original_uri`
     // Covers GET /oauth/authorize approval page: JSON `client_display_name`; JSON `redirect_uri`
-    inFresh('is JSON for a program, with every decision, and may be answered by it', async () => {
+    inFresh('is served as JSON with all decisions, and accepts the answer of such a client', async () => {
       const redirectUri = 'https://asks.example/cb?tenant=1'
       await changeClient(server, 'asks', { name: 'The asker', redirectUris: [redirectUri] })
       const asked = { ...ASKS, redirect_uri: redirectUri }
@@ -211,7 +208,7 @@ for (const mode of MODES) {
 
     // Covers POST /oauth/authorize approval: user_oauth_approval=true
     // Covers audit trail: ApprovalModifiedEvent
-    inFresh('gives a code with what was allowed, and does not ask again', async () => {
+    inFresh('issues a code for the approved scopes, and does not ask again', async () => {
       const done = await answer(browser, await openPage(browser))
       assert.equal(done.status, 302)
       assert.ok(done.location().href.startsWith('https://asks.example/cb?code='))
@@ -224,7 +221,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: scope.N
-    inFresh('gives only what was ticked, now and later', async () => {
+    inFresh('grants only the ticked scopes, now and later', async () => {
       const done = await answer(browser, await openPage(browser), { ticked: ['openid', 'cloud.read'] })
       assert.deepEqual(await scopeOfCode(done), ['cloud.read', 'openid'])
       assert.deepEqual(await stored(), {
@@ -238,7 +235,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize approval page: undecided, approved and denied lists
-    inFresh('shows what was decided before when something new is asked for', async () => {
+    inFresh('shows earlier decisions when new scopes are requested', async () => {
       await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid cloud.read' }), { ticked: ['openid'] })
       const { text } = await openPage(browser, { ...ASKS, scope: 'openid cloud.read cloud.write' })
       assert.deepEqual(
@@ -248,7 +245,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: rule: true without scope.N denies the rest
-    inFresh('refuses when nothing was ticked; in UAA the code then fails', async () => {
+    inFresh('returns access_denied if nothing is ticked; in uaa the code exchange fails', async () => {
       const done = await answer(browser, await openPage(browser), { ticked: [] })
       assert.equal(done.status, 302)
       assert.deepEqual(new Set(Object.values(await stored())), new Set(['DENIED']))
@@ -260,7 +257,7 @@ for (const mode of MODES) {
       }
     })
 
-    inFresh('gives no token when nothing was ticked, wherever it would have come from', async () => {
+    inFresh('returns no token for any response type if nothing is ticked', async () => {
       const grants = ['authorization_code', 'implicit']
       await changeClient(server, 'asks', { authorizedGrantTypes: grants })
       for (const type of ['token', 'id_token', 'code token', 'code id_token']) {
@@ -277,13 +274,13 @@ for (const mode of MODES) {
       }
     })
 
-    inFresh('keeps what is approved by itself when nothing was ticked', async () => {
+    inFresh('grants auto-approved scopes even if nothing is ticked', async () => {
       const done = await answer(browser, await openPage(browser, requestOf('partly')), { ticked: [] })
       assert.deepEqual(await scopeOfCode(done, 'partly'), ['openid'])
     })
 
     // Covers POST /oauth/authorize approval: user_oauth_approval=false
-    inFresh('sends access_denied to the client after a denial, stores nothing, and asks again', async () => {
+    inFresh('returns access_denied on denial, stores nothing, and asks again', async () => {
       const done = await answer(browser, await openPage(browser), { allow: false })
       assert.equal(done.status, 302)
       const { query } = responseOf(done)
@@ -299,7 +296,7 @@ for (const mode of MODES) {
       await openPage(browser)
     })
 
-    inFresh('leaves earlier decisions alone when it is denied', async () => {
+    inFresh('keeps earlier approvals on denial', async () => {
       await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }))
       await answer(browser, await openPage(browser), { allow: false })
       assert.deepEqual(await stored(), { openid: 'APPROVED' })
@@ -307,8 +304,8 @@ for (const mode of MODES) {
 
     for (const [name, more] of [
       // Covers POST /oauth/authorize approval: error: scope outside the request
-      ['that was not asked for', { 'scope.7': 'scope.cloud.staff' }],
-      ['that the client does not have', { 'scope.0': 'scope.svc.admin' }],
+      ['outside the request', { 'scope.7': 'scope.cloud.staff' }],
+      ['outside the scopes of the client', { 'scope.0': 'scope.svc.admin' }],
       ['without its prefix', { 'scope.0': 'openid' }],
     ] as const) {
       inFresh(`refuses a ticked scope ${name}`, async () => {
@@ -323,7 +320,7 @@ for (const mode of MODES) {
       })
     }
 
-    inFresh('refuses such a scope where the tokens would have come, or in the query as UAA does', async () => {
+    inFresh('reports an invalid scope in the fragment for response_type=token, in uaa in the query', async () => {
       await changeClient(server, 'asks', { authorizedGrantTypes: ['implicit'] })
       const page = await openPage(browser, { ...ASKS, response_type: 'token' })
       const done = await answer(browser, page, { more: { 'scope.0': 'scope.svc.admin' } })
@@ -342,7 +339,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: error: no request in the session
-    inFresh('refuses an answer to no question', async () => {
+    inFresh('refuses an answer without a pending request', async () => {
       const done = await browser.send('/oauth/authorize', {
         form: { ...ASKS, user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf },
       })
@@ -352,7 +349,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: error: stored request altered
-    inFresh('refuses an answer to another question, as from another tab', async () => {
+    inFresh('refuses an answer to the page of another tab', async () => {
       const first = await openPage(browser, { ...ASKS, state: 'tab-1' })
       await openPage(browser, { ...ASKS, state: 'tab-2' })
       const done = await answer(browser, first)
@@ -361,7 +358,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
-    inFresh('takes nothing from the answer but the decision', async () => {
+    inFresh('uses only the decision of the answer', async () => {
       const done = await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }), {
         more: {
           client_id: 'app',
@@ -378,9 +375,9 @@ for (const mode of MODES) {
 
     for (const [name, more] of [
       // Covers POST /oauth/authorize approval: error: CSRF missing or wrong
-      ['without the anti-forgery value', { 'X-Svc-Csrf': '' }],
+      ['without a CSRF token', { 'X-Svc-Csrf': '' }],
       // Covers POST /oauth/authorize approval: X-<Service>-Csrf
-      ['with another anti-forgery value', { 'X-Svc-Csrf': 'A'.repeat(22) }],
+      ['with a wrong CSRF token', { 'X-Svc-Csrf': 'A'.repeat(22) }],
     ] as const) {
       inFresh(`refuses an answer ${name}`, async () => {
         const page = await openPage(browser)
@@ -388,11 +385,11 @@ for (const mode of MODES) {
         assert.equal(forged.status, 403)
         assert.equal(forged.headers['location'], undefined)
         assert.deepEqual(await stored(), {})
-        assert.equal((await answer(browser, page)).status, 302, 'the question still stands')
+        assert.equal((await answer(browser, page)).status, 302, 'the request is still pending')
       })
     }
 
-    inFresh('refuses an answer that another site sent, even with the right value', async () => {
+    inFresh('refuses a cross-site answer even with the correct CSRF token', async () => {
       const page = await openPage(browser)
       const fields = { ...hiddenFields(page.text), user_oauth_approval: 'true' }
       for (const headers of [
@@ -406,7 +403,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/authorize approval: header X-CSRF-TOKEN
-    inFresh('takes the anti-forgery value from a header too', async () => {
+    inFresh('accepts the CSRF token in X-CSRF-TOKEN', async () => {
       const fields = hiddenFields((await openPage(browser)).text)
       const done = await browser.send('/oauth/authorize', {
         form: {
@@ -419,7 +416,7 @@ for (const mode of MODES) {
       assert.deepEqual(await scopeOfCode(done), ['openid'])
     })
 
-    inFresh('refuses a forged answer of a program with 403', async () => {
+    inFresh('answers 403 in JSON to a JSON client without a CSRF token', async () => {
       const done = await browser.send('/oauth/authorize', {
         form: { user_oauth_approval: 'true' },
         headers: { accept: 'application/json' },
@@ -428,7 +425,7 @@ for (const mode of MODES) {
       assert.deepEqual(Object.keys(done.json()), ['error'])
     })
 
-    inFresh('asks again after the session ended while it was open', async () => {
+    inFresh('is shown again after session expiry and sign-in', async () => {
       const page = await openPage(browser)
       server.clock.advance(1801)
       const late = await answer(browser, page)
@@ -440,7 +437,7 @@ for (const mode of MODES) {
       assert.equal((await answer(browser, await openPage(browser))).status, 302)
     })
 
-    inFresh('does not take the answer of another user', async () => {
+    inFresh('refuses the answer of another user', async () => {
       const page = await openPage(browser)
       await browser.send('/login.do', { form: { username: 'joel', password: 'wombat', 'X-Svc-Csrf': browser.csrf } })
       const done = await answer(browser, page, { more: { 'X-Svc-Csrf': browser.csrf } })
@@ -448,7 +445,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored('joel'), {})
     })
 
-    inFresh('does not count the decisions of others, or for others', async () => {
+    inFresh('keeps approvals per user and client', async () => {
       await answer(browser, await openPage(browser, { ...ASKS, scope: 'openid' }))
       assert.equal((await authorize(browser, { ...ASKS, scope: 'openid' })).status, 302)
       await openPage(await signedIn(server), { ...ASKS, scope: 'openid' })
@@ -457,7 +454,7 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/authorize: rule: unexpired approvals need no page
     // Covers POST /oauth/authorize approval: rule: approvals live one month
-    inFresh('asks again after a month, not before', async () => {
+    inFresh('is shown again after a month', async () => {
       const asked = { ...ASKS, scope: 'openid cloud.read' }
       await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })
       server.clock.advance(MONTH - 60)
@@ -471,7 +468,7 @@ for (const mode of MODES) {
       )
     })
 
-    inFresh('sends an error to the client when a scope was taken from it meanwhile', async () => {
+    inFresh('returns invalid_scope if the client lost a scope while the page was open', async () => {
       const page = await openPage(browser, { ...ASKS, scope: 'openid cloud.read' })
       await changeClient(server, 'asks', { scope: ['openid'] })
       const done = await answer(browser, page)
@@ -479,7 +476,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
-    inFresh('redirects nowhere when the redirect URI was taken from the client meanwhile', async () => {
+    inFresh('does not redirect if the client lost the redirect URI while the page was open', async () => {
       const page = await openPage(browser)
       const before = await clientNamed(server, 'asks')
       await changeClient(server, 'asks', { ...before, redirectUris: ['https://asks.example/new'] })
@@ -491,7 +488,7 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), {})
     })
 
-    inFresh('gives nothing to a user who was deactivated meanwhile', async () => {
+    inFresh('requires sign-in if the user was deactivated while the page was open', async () => {
       const page = await openPage(browser)
       await changeUser(server, 'sam', { active: false })
       const done = await answer(browser, page)
@@ -501,9 +498,9 @@ for (const mode of MODES) {
   })
 }
 
-describe('the groups that a zone allows', () => {
+describe('Allowed groups of a zone', () => {
   // Covers GET /oauth/authorize: rule: zone allowed groups
-  it('are all that its users can be asked for, and its default groups', async () => {
+  it('limit requested scopes to them and the default groups', async () => {
     const zone_config = { userConfig: { defaultGroups: ['openid'], allowedGroups: ['cloud.read'] } }
     const server = await startServer({ config: { bootstrap: authorizeBootstrap, zone_config } })
     try {
@@ -526,7 +523,7 @@ describe('prompt=consent in standard', () => {
   const asked = { ...requestOf('auto'), prompt: 'consent', scope: 'openid cloud.read' }
 
   // Covers GET /oauth/authorize: prompt=consent
-  it('asks although the client approves by itself, and means what it says', async () => {
+  it('shows the approval page despite autoapprove, and respects the decision', async () => {
     const browser = await signedIn(server)
     const done = await answer(browser, await openPage(browser, asked), { ticked: ['openid'] })
     const form = {
@@ -538,7 +535,7 @@ describe('prompt=consent in standard', () => {
     await openPage(browser, asked)
   })
 
-  it('comes after the sign-in if both are required', async () => {
+  it('is shown after sign-in for prompt=login consent', async () => {
     const browser = await signedIn(server)
     await authorize(browser, { ...asked, prompt: 'login consent' })
     const signed = await browser.signIn('marissa', 'koala')
@@ -548,8 +545,8 @@ describe('prompt=consent in standard', () => {
   })
 })
 
-describe('a client that was deleted while its approval page was open', () => {
-  it('gets an error page, without a redirect', async () => {
+describe('Client deleted while its approval page is open', () => {
+  it('receives an error page without a redirect', async () => {
     const database = await freshDatabase('sqlite')
     const clock = createTestClock()
     const before = await startServer({ database: database.url, clock, config: { bootstrap: authorizeBootstrap } })

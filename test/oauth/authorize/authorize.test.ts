@@ -19,7 +19,7 @@ import { startServer } from '../../support/server.ts'
 
 const POST = { method: 'POST' }
 
-/** The id of the user, as the session's cookie for frames tells it. */
+/** The user id in the Current-User cookie. */
 const currentUser = (browser: Browser): string =>
   JSON.parse(decodeURIComponent(browser.cookies.get('Current-User') ?? ''))['userId']
 
@@ -46,7 +46,7 @@ const FIXED = {
 const pick = (answer: TestAnswer, names: readonly string[]) =>
   Object.fromEntries(names.map(name => [name, answer.headers[name]]))
 
-const LOOKED_AT = [
+const COMPARED_HEADERS = [
   ...Object.keys(FIXED),
   'cache-control',
   'pragma',
@@ -68,9 +68,9 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    describe('a successful response', () => {
+    describe('Successful response', () => {
       // Covers GET /oauth/authorize: response_type=code; response: session_state
-      it('has code and state, and in standard session_state and iss, in this order', async () => {
+      it('contains code and state, in standard followed by session_state and iss', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, AUTO_REQUEST)
         assert.equal(answer.status, 302)
@@ -87,7 +87,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: response: code
       // Covers every answer in standard: code: 128 bits
-      it('has a unique code that can be exchanged once', async () => {
+      it('contains a unique code that can be exchanged once', async () => {
         const browser = await signedIn(server)
         const codes = await Promise.all(
           [1, 2, 3].map(async () => responseOf(await authorize(browser, AUTO_REQUEST)).query['code'] ?? ''),
@@ -103,7 +103,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: rule: code is 32 characters, single use, short-lived
-      it('has a code that is valid for a minute, or for five as in UAA', async () => {
+      it('contains a code that is valid for one minute, in uaa for five', async () => {
         const browser = await signedIn(server)
         const redeem = async (seconds: number) => {
           const code = responseOf(await authorize(browser, AUTO_REQUEST)).query['code'] ?? ''
@@ -120,7 +120,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: rule: zone default groups
-      it('puts nonce and auth_time into the ID token, and grants the scopes of client, groups and request', async () => {
+      it('leads to an ID token with nonce and auth_time, and to the requested scopes', async () => {
         const browser = await signedIn(server)
         const authenticatedAt = server.clock.now().getTime() / 1000
         server.clock.advance(30)
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       })
 
       // Covers compatibility: authorization response: R6 `session_state`
-      it('is sent to an application by its own scheme, without session_state', async () => {
+      it('omits session_state for a custom URI scheme', async () => {
         const bootstrap = {
           ...authorizeBootstrap,
           clients: [
@@ -172,7 +172,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: response: iss
       // Covers compatibility: authorization response: R5 iss
-      it('in another zone names that zone', async () => {
+      it('contains the iss of the zone', async () => {
         const browser = await signedIn(server, 'marissa', 'z1-koala', Z1_HOST)
         const answer = await authorize(browser, AUTO_REQUEST)
         assert.ok(isCode(answer))
@@ -180,7 +180,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('headers', () => {
+    describe('Response headers', () => {
       const cases: readonly { name: string; visit: () => Promise<TestAnswer>; status: number }[] = [
         { name: 'a redirect to the sign-in page', visit: () => authorize(server.browser(), AUTO_REQUEST), status: 302 },
         {
@@ -197,10 +197,10 @@ for (const mode of MODES) {
       for (const { name, visit, status } of cases) {
         // Covers GET /oauth/authorize: header: Cache-Control; X-Content-Type-Options; X-XSS-Protection; X-Frame-Options
         // Covers GET /oauth/authorize: header: Strict-Transport-Security; Content-Language; cookie: X-<Service>-Csrf
-        it(`are those of the specification on ${name}`, async () => {
+        it(`are complete on ${name}`, async () => {
           const answer = await visit()
           assert.equal(answer.status, status)
-          assert.deepEqual(pick(answer, LOOKED_AT), {
+          assert.deepEqual(pick(answer, COMPARED_HEADERS), {
             ...FIXED,
             'cache-control': 'no-store',
             pragma: undefined,
@@ -215,7 +215,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: header: Content-Security-Policy
       // Covers compatibility: pages, headers, cookies: P1 headers
-      it('are those of the specification on pages, with a second policy in standard', async () => {
+      it('include a second Content-Security-Policy on pages in standard', async () => {
         const pages = [
           await authorize(await signedIn(server), APP_REQUEST),
           await authorize(server.browser(), { ...AUTO_REQUEST, client_id: 'nemo' }),
@@ -223,7 +223,7 @@ for (const mode of MODES) {
         ]
         for (const page of isStandard ? pages : [pages[0], pages[2]]) {
           assert.ok(page)
-          assert.deepEqual(pick(page, LOOKED_AT), {
+          assert.deepEqual(pick(page, COMPARED_HEADERS), {
             ...FIXED,
             'content-security-policy': isStandard
               ? ["script-src 'self'", "frame-ancestors 'none'; base-uri 'none'; object-src 'none'"]
@@ -239,7 +239,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize prompt=none: header: Cache-Control no-cache; Pragma; Expires
-      it('of silent answers forbid every cache and set no anti-forgery cookie', async () => {
+      it('forbid caching and set no CSRF cookie for prompt=none', async () => {
         const browser = await signedIn(server)
         const asked = { ...AUTO_REQUEST, prompt: 'none' }
         for (const answer of [
@@ -249,7 +249,7 @@ for (const mode of MODES) {
           await authorize(browser, { ...APP_REQUEST, prompt: 'none' }),
         ]) {
           assert.equal(answer.status, 302)
-          assert.deepEqual(pick(answer, LOOKED_AT), {
+          assert.deepEqual(pick(answer, COMPARED_HEADERS), {
             ...FIXED,
             'cache-control': 'no-cache, no-store, max-age=0, must-revalidate',
             pragma: 'no-cache',
@@ -268,7 +268,7 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize: prompt=none
       // Covers GET /oauth/authorize prompt=none: logged in and approved; cookie: Current-User refreshed
-      it('answers a code when nothing needs to be asked, and refreshes Current-User', async () => {
+      it('returns a code and refreshes Current-User', async () => {
         const browser = await signedIn(server)
         const userId = currentUser(browser)
         const answer = await silently(browser, {})
@@ -294,11 +294,11 @@ for (const mode of MODES) {
         assert.equal(query['error'], 'login_required')
         assertSessionState(query['session_state'], 'auto', 'https://auto.example', '')
         assert.equal(setCookies(answer)['Current-User'], 'Current-User=; Max-Age=0; Path=/; SameSite=Strict')
-        assert.deepEqual(Object.keys(setCookies(answer)), ['Current-User'], 'no session is made')
+        assert.deepEqual(Object.keys(setCookies(answer)), ['Current-User'], 'no session is created')
       })
 
       // Covers GET /oauth/authorize prompt=none: approval needed
-      it('returns that approval is needed, in the fragment as UAA does', async () => {
+      it('returns consent_required, in uaa interaction_required in the fragment', async () => {
         const browser = await signedIn(server)
         const answer = await silently(browser, APP_REQUEST)
         const { query, fragment } = responseOf(answer)
@@ -320,18 +320,18 @@ for (const mode of MODES) {
         const answer = await silently(browser, { max_age: '60' })
         assert.equal(responseOf(answer).query['error'], 'login_required')
         assert.equal(setCookies(answer)['Current-User'], undefined)
-        assert.ok(isCode(await silently(browser, { max_age: '61' })), 'the session lives')
+        assert.ok(isCode(await silently(browser, { max_age: '61' })), 'the session is still valid')
       })
 
       // Covers compatibility: authorization response: R2 page or redirect
-      it('says login_required when the provider is not allowed, or shows the page as UAA does', async () => {
+      it('returns login_required if the provider is not allowed, in uaa a page', async () => {
         const answer = await silently(await signedIn(server), requestOf('ldaponly'))
         if (isStandard) assert.equal(responseOf(answer).query['error'], 'login_required')
         else assert.equal(answer.status, 401)
       })
 
       // Covers GET /oauth/authorize prompt=none: unknown client or wrong redirect URI
-      it('answers a bad client or redirect URI with a page, or with an empty 400 as UAA does', async () => {
+      it('answers an invalid client or redirect URI with a page, in uaa with an empty 400', async () => {
         for (const browser of [server.browser(), await signedIn(server)]) {
           for (const query of [
             { client_id: 'nemo' },
@@ -357,7 +357,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /oauth/authorize: error: client without scopes
-      it('reports that the client has no scopes as without silence, or as a fault in UAA', async () => {
+      it('returns invalid_scope for a client without scopes, in uaa internal_server_error', async () => {
         const { scope } = await clientNamed(server, 'writer')
         await changeClient(server, 'writer', { scope: [] })
         try {
@@ -375,13 +375,13 @@ for (const mode of MODES) {
 
       // Covers GET /oauth/authorize prompt=none: failure of a later check
       // Covers compatibility: authorization response: R7 `prompt=none`
-      it('returns an internal error to the client', async () => {
+      it('returns internal errors to the client', async () => {
         const own = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
         try {
           const browser = await signedIn(own)
           const zone = await own.store.zones.find('svc')
           assert.ok(zone)
-          // A record that no configuration can hold stands for any fault behind the checks.
+          // A record that the configuration would reject causes an internal error after the checks.
           await own.store.zones.update({ ...zone, config: { userConfig: { defaultGroups: 5 as never } } })
           const answer = await silently(browser, {})
           assert.equal(answer.status, 302)
@@ -400,7 +400,7 @@ for (const mode of MODES) {
           }
           assert.equal(own.faults.length, 1)
           const page = await authorize(browser, AUTO_REQUEST)
-          assert.equal(page.status, 500, 'without silence a person sees the page')
+          assert.equal(page.status, 500, 'without prompt=none the user sees an error page')
           assert.doesNotMatch(page.text, /iterable|TypeError/)
         } finally {
           await own.stop()
@@ -408,9 +408,9 @@ for (const mode of MODES) {
       })
     })
 
-    describe('an anonymous user', () => {
+    describe('Anonymous user', () => {
       // Covers GET /oauth/authorize: rule: login before approval, request saved
-      it('is sent to the sign-in page, and comes back to the very request', async () => {
+      it('is redirected to sign-in, and back to the same request', async () => {
         const browser = server.browser()
         const asked = await authorize(browser, { ...AUTO_REQUEST, state: 'a b&c' })
         assert.equal(asked.status, 302)
@@ -425,10 +425,10 @@ for (const mode of MODES) {
 
       for (const [name, sent, state] of [
         ['a backslash', 'a\\b', 'a\\b'],
-        ['other characters that belong in no URL', 'a"<>^`{|}b', 'a"<>^`{|}b'],
-        ['plus signs and odd percent codes', 'a+%62%2b', 'a b+'],
+        ['other characters that are invalid in URLs', 'a"<>^`{|}b', 'a"<>^`{|}b'],
+        ['plus signs and unusual percent-encoding', 'a+%62%2b', 'a b+'],
       ] as const) {
-        it(`comes back to a request with ${name}`, async () => {
+        it(`keeps ${name} in state across sign-in`, async () => {
           const browser = server.browser()
           const query = new URLSearchParams({ ...AUTO_REQUEST, state: 'STATE' }).toString().replace('STATE', sent)
           assert.equal((await browser.send(`/oauth/authorize?${query}`)).location().href, loginOf(server))
@@ -442,7 +442,7 @@ for (const mode of MODES) {
       }
 
       // Covers GET /oauth/authorize: rule: not logged in and Accept JSON is 403
-      it('gets 403 when it is a program, and is sent to sign in in uaa (M7)', async () => {
+      it('receives 403 as a JSON client, in uaa a redirect to sign-in (M7)', async () => {
         const answer = await authorize(server.browser(), AUTO_REQUEST, { headers: { accept: 'application/json' } })
         assert.equal(answer.status, isStandard ? 403 : 302)
         if (!isStandard) return assert.equal(answer.headers['location'], 'http://localhost:8080/login')
@@ -458,7 +458,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /login: page: `form_redirect_uri` field
-      it('continues in each of several tabs with its own request', async () => {
+      it('continues in each tab with its own request', async () => {
         const browser = server.browser()
         const open = async (state: string) => {
           await authorize(browser, { ...AUTO_REQUEST, state })
@@ -473,7 +473,7 @@ for (const mode of MODES) {
         assert.equal(responseOf(await browser.send(other.slice(server.baseUrl.length))).query['state'], 'tab-2')
       })
 
-      it('continues with the request of its tab after a wrong password', async () => {
+      it('continues with the request of the tab after a wrong password', async () => {
         const browser = server.browser()
         await authorize(browser, { ...AUTO_REQUEST, state: 'tab-1' })
         const first = hiddenFields((await browser.send('/login')).text)
@@ -485,7 +485,7 @@ for (const mode of MODES) {
       })
 
       // Covers saved request: re-created from `form_redirect_uri`
-      it('continues after the session was lost between page and form', async () => {
+      it('continues if the session expired before the form was posted', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         const fields = hiddenFields((await browser.send('/login')).text)
@@ -497,7 +497,7 @@ for (const mode of MODES) {
       })
 
       // Covers saved request: consumed at success
-      it('signs in twice in a row without a stale request of before', async () => {
+      it('is not redirected to the previous request by a second sign-in', async () => {
         const browser = server.browser()
         await authorize(browser, AUTO_REQUEST)
         await browser.signIn('marissa', 'koala')
@@ -509,16 +509,16 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a new sign-in', () => {
+    describe('Fresh sign-in', () => {
       for (const [name, demand, seconds] of [
         // Covers GET /oauth/authorize: prompt=login; rule: `prompt=login` forces a login
         ['prompt=login', { prompt: 'login' }, 0],
         ['max_age', { max_age: '60' }, 61],
         ['max_age=0', { max_age: '0' }, 1],
-        ['prompt=login beside max_age', { prompt: 'login', max_age: '0' }, 1],
+        ['prompt=login with max_age', { prompt: 'login', max_age: '0' }, 1],
       ] as const) {
         // Covers GET /oauth/authorize: rule: `max_age` forces a login
-        it(`is demanded by ${name}, once, and gives a later auth_time`, async () => {
+        it(`is required once for ${name}, and updates auth_time`, async () => {
           const browser = await signedIn(server)
           const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
           const before = browser.cookies.get(cookie)
@@ -527,13 +527,13 @@ for (const mode of MODES) {
           assert.equal(asked.status, 302)
           if (isStandard) {
             assert.equal(browser.cookies.get(cookie), before)
-            assert.ok(isCode(await authorize(browser, AUTO_REQUEST)), 'the old session lives until the new one begins')
+            assert.ok(isCode(await authorize(browser, AUTO_REQUEST)), 'the old session is valid until the new sign-in')
           } else {
             assert.equal(asked.location().pathname, '/oauth/authorize')
             assert.equal(asked.location().searchParams.has('prompt'), false)
             assert.equal(asked.location().searchParams.has('max_age'), false)
             assert.equal(asked.location().searchParams.get('grant_type'), 'authorization_code')
-            assert.equal(browser.cookies.get(cookie), undefined, 'the old session ends at once')
+            assert.equal(browser.cookies.get(cookie), undefined, 'the old session ends immediately')
             asked = await browser.send(asked.location().pathname + asked.location().search)
           }
           assert.equal(asked.location().href, loginOf(server))
@@ -552,7 +552,7 @@ for (const mode of MODES) {
           assert.equal(payload['auth_time'], authenticatedAt)
         })
 
-        it(`is demanded by ${name} of a user who is not signed in, once`, async () => {
+        it(`is required once for ${name} of an anonymous user`, async () => {
           const browser = server.browser()
           assert.equal((await authorize(browser, { ...AUTO_REQUEST, ...demand })).location().href, loginOf(server))
           const signed = await browser.signIn('marissa', 'koala')
@@ -562,7 +562,7 @@ for (const mode of MODES) {
       }
 
       // Covers compatibility: authorization request: A10 forced login
-      it('that fails leaves the old session alone in standard', async () => {
+      it('keeps the old session if it fails, in standard', async () => {
         const browser = await signedIn(server)
         await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
         const failed = await browser.signIn('marissa', 'wrong')
@@ -570,10 +570,10 @@ for (const mode of MODES) {
         const still = await authorize(browser, AUTO_REQUEST)
         assert.equal(isCode(still), isStandard)
         const again = await browser.signIn('joel', 'wombat')
-        assert.equal(again.location().pathname, '/oauth/authorize', 'the demand waits')
+        assert.equal(again.location().pathname, '/oauth/authorize', 'the request is still pending')
       })
 
-      it('may be another user’s', async () => {
+      it('may be as another user', async () => {
         const browser = await signedIn(server)
         const first = currentUser(browser)
         const asked = await authorize(browser, { ...AUTO_REQUEST, scope: 'openid', prompt: 'login' })
@@ -583,7 +583,7 @@ for (const mode of MODES) {
         assert.notEqual(currentUser(browser), first)
       })
 
-      it('keeps the old session’s row from being used after it', async () => {
+      it('deletes the old session', async () => {
         const browser = await signedIn(server)
         const cookie = isStandard ? 'svc-session' : 'JSESSIONID'
         const old = browser.cookies.get(cookie) ?? ''
@@ -599,11 +599,11 @@ for (const mode of MODES) {
       })
     })
 
-    describe('a provider that is not allowed', () => {
+    describe('User of a provider that the client does not allow', () => {
       // Covers GET /oauth/authorize: error: provider of the user not allowed
       // Covers page switch_idp: client display name; link to log out and come back
       // Covers provider check after login: authorization request
-      it('is a page with a way to sign out and come back', async () => {
+      it('sees a page with a link to sign out and return', async () => {
         const browser = await signedIn(server)
         const answer = await authorize(browser, requestOf('ldaponly'))
         assert.equal(answer.status, 401)
@@ -619,7 +619,7 @@ for (const mode of MODES) {
         assert.match((await browser.send('/login')).text, /No sign-in method is set up here/)
       })
 
-      it('is answered to a program as JSON', async () => {
+      it('receives JSON as a JSON client', async () => {
         const answer = await authorize(await signedIn(server), requestOf('ldaponly'), {
           headers: { accept: 'application/json' },
         })
@@ -637,7 +637,7 @@ for (const mode of MODES) {
 
       // Covers POST /oauth/authorize: authorization request in the form body
       // Covers compatibility: authorization request: A2 POST
-      it('is an authorization request without an anti-forgery value, or needs one as in UAA', async () => {
+      it('starts an authorization request without a CSRF token, which uaa requires', async () => {
         const browser = await signedIn(server)
         const answer = await post(browser, AUTO_REQUEST)
         if (isStandard) assert.ok(isCode(answer))
@@ -645,23 +645,28 @@ for (const mode of MODES) {
         assert.ok(isCode(await post(browser, { ...AUTO_REQUEST, 'X-Svc-Csrf': browser.csrf })))
       })
 
-      it('needs none in silence', async () => {
+      it('needs no CSRF token for prompt=none', async () => {
         const asked = { ...AUTO_REQUEST, prompt: 'none' }
         assert.ok(isCode(await post(await signedIn(server), asked)))
         const answer = await post(server.browser(), asked)
-        if (isStandard) assert.equal(answer.location().pathname, '/oauth/authorize', 'asked again with the session')
+        if (isStandard)
+          assert.equal(answer.location().pathname, '/oauth/authorize', 'redirected to a GET with the session')
         else assert.equal(responseOf(answer).query['error'], 'login_required')
         const decided = await post(await signedIn(server), { ...asked, user_oauth_approval: 'true' })
-        assert.equal(decided.status, 403, 'a decision needs one all the same')
+        assert.equal(decided.status, 403, 'a decision requires a CSRF token')
       })
 
       // Covers saved request: POST only for `/oauth/authorize`
-      it('of a user who is not signed in leads to the sign-in page and back', async () => {
+      it('redirects an anonymous user to sign-in and back', async () => {
         const browser = server.browser()
         await browser.send('/login')
         let answer = await post(browser, { ...AUTO_REQUEST, state: 'a b', 'X-Svc-Csrf': browser.csrf })
         if (isStandard) {
-          assert.equal(answer.status, 303, 'asked again, since a form of another site comes without the session')
+          assert.equal(
+            answer.status,
+            303,
+            'redirected to a GET, because a cross-site form is sent without the session cookie',
+          )
           assert.equal(answer.location().searchParams.has('X-Svc-Csrf'), false)
           answer = await browser.send(answer.location().pathname + answer.location().search)
         }
@@ -672,11 +677,11 @@ for (const mode of MODES) {
         assert.equal(responseOf(done).query['state'], 'a b')
       })
 
-      it('carries nothing into a URL but the parameters of the request', async () => {
+      it('copies only known parameters to the URL', async () => {
         const browser = server.browser()
         await browser.send('/login')
-        const strange = { Password: 'top-secret', password: 'top-secret', api_key: 'top-secret', prompt: 'login' }
-        let answer = await post(browser, { ...AUTO_REQUEST, ...strange, 'X-Svc-Csrf': browser.csrf })
+        const unknown = { Password: 'top-secret', password: 'top-secret', api_key: 'top-secret', prompt: 'login' }
+        let answer = await post(browser, { ...AUTO_REQUEST, ...unknown, 'X-Svc-Csrf': browser.csrf })
         for (let step = 0; step < 3; step += 1) {
           const { pathname, search } = answer.location()
           assert.doesNotMatch(search, /top-secret|csrf/i)
@@ -689,7 +694,7 @@ for (const mode of MODES) {
         assert.doesNotMatch(signed.location().search, /top-secret|csrf/i)
       })
 
-      it('checks what a GET checks', async () => {
+      it('validates the request like GET', async () => {
         const browser = await signedIn(server)
         const csrf = { 'X-Svc-Csrf': browser.csrf }
         assert.equal(
@@ -706,13 +711,13 @@ for (const mode of MODES) {
         )
       })
 
-      it('accepts only a form', async () => {
+      it('accepts only form content', async () => {
         const browser = await signedIn(server)
         const answer = await browser.send('/oauth/authorize', {
           body: JSON.stringify(AUTO_REQUEST),
           headers: { 'content-type': 'application/json' },
         })
-        // UAA: what is no form counts as none, and has no anti-forgery value (C5).
+        // UAA treats any other content as an empty form, which has no CSRF token (C5).
         assert.equal(answer.status, isStandard ? 400 : 403)
         if (isStandard) assert.match(answer.text, /The content type must be application\/x-www-form-urlencoded/)
       })
@@ -720,7 +725,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('/oauth/authorize, a form of another site in standard', () => {
+describe('Cross-site POST /oauth/authorize in standard', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { bootstrap: authorizeBootstrap } })
@@ -728,7 +733,7 @@ describe('/oauth/authorize, a form of another site in standard', () => {
   after(() => server.stop())
 
   // Covers compatibility: pages, headers, cookies: P2 session cookie
-  it('finds the session by asking again', async () => {
+  it('recognizes the session after a redirect to a GET', async () => {
     const browser = await signedIn(server)
     // SameSite=Lax: the form arrives without the cookie, the GET after it with it.
     const form = await server.send('/oauth/authorize', {
@@ -736,11 +741,11 @@ describe('/oauth/authorize, a form of another site in standard', () => {
       headers: { origin: 'https://auto.example' },
     })
     assert.equal(form.status, 303)
-    assert.deepEqual(setCookies(form), {}, 'the session at hand is not replaced')
+    assert.deepEqual(setCookies(form), {}, 'no session cookie is replaced')
     assert.ok(isCode(await browser.send(form.location().pathname + form.location().search)))
   })
 
-  it('is refused, and not kept, when it would not fit into an address', async () => {
+  it('refuses a form that is too long for a URL', async () => {
     const form = await server.send('/oauth/authorize', { form: { ...AUTO_REQUEST, state: 'x'.repeat(9000) } })
     assert.equal(form.status, 400)
     assert.equal(form.headers['location'], undefined)

@@ -28,7 +28,7 @@ const PORTAL = ['portal', 'portal-secret'] as const
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`an authorization request with the token of a user, ${mode}`, () => {
+  describe(`Authorization request with a user token in ${mode}`, () => {
     let server: TestServer
     let bearer: string
     before(async () => {
@@ -45,7 +45,7 @@ for (const mode of MODES) {
     ): Promise<TestAnswer> => authorize(server, query, { bearer, ...request })
 
     // Covers GET /oauth/authorize API flow: Authorization: Bearer; response: code and state without cookies
-    it('is answered with a code and the state, without session, cookie or session_state', async () => {
+    it('returns code and state, without session, cookies or session_state', async () => {
       const answer = await call()
       assert.equal(answer.status, 302, answer.text)
       const { query } = responseOf(answer)
@@ -56,7 +56,7 @@ for (const mode of MODES) {
     })
 
     // Covers compatibility: authorization request: A18 tokens beside the code
-    it(`is answered with ${isStandard ? 'nothing but a code' : 'the tokens beside the code that it asks for'} (A18)`, async () => {
+    it(`returns ${isStandard ? 'only codes, never tokens' : 'requested tokens with the code'} (A18)`, async () => {
       for (const [type, ...tokens] of [
         ['code id_token', 'code', 'id_token'],
         ['code token', 'code', 'access_token'],
@@ -68,7 +68,7 @@ for (const mode of MODES) {
         assert.equal(fragment['error'], isStandard ? 'unauthorized_client' : undefined)
       }
       if (!isStandard) return
-      // The request that the client pushed counts, whatever the program says beside it.
+      // The pushed request decides, regardless of parameters sent with it.
       const form = { ...requestOf('hybrid'), response_type: 'token' }
       const pushed = await server.send('/oauth/par', { form, basic: ['hybrid', 'hybrid-secret'] })
       const { request_uri: uri = '' } = pushed.json<Record<string, string>>()
@@ -76,7 +76,7 @@ for (const mode of MODES) {
       assert.equal(responseOf(answer).fragment['error'], 'unauthorized_client')
     })
 
-    it('may be posted', async () => {
+    it('can be posted', async () => {
       const answer = await server.send('/oauth/authorize', { form: AUTO_REQUEST, bearer })
       assert.equal(answer.status, 302, answer.text)
       assert.ok(responseOf(answer).query['code'])
@@ -94,7 +94,7 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/authorize API flow: state required
     // Covers compatibility: authorization request: A17 state in the API flow
-    it('needs a state in standard (A17)', async () => {
+    it('requires state in standard (A17)', async () => {
       for (const state of [undefined, '']) {
         const answer = await call({ ...AUTO_REQUEST, state })
         if (isStandard) {
@@ -105,7 +105,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize API flow: approval page instead of a redirect
-    it('that a user must approve is answered with the question, as JSON', async () => {
+    it('returns the approval request as JSON', async () => {
       const answer = await call({ ...requestOf('asks'), scope: 'openid cloud.read' })
       assert.equal(answer.status, 200)
       const model = answer.json()
@@ -133,7 +133,7 @@ for (const mode of MODES) {
       assert.deepEqual(answer.cookies, {})
     })
 
-    it("has UAA's form in uaa (A19)", async () => {
+    it("has UAA's JSON members in uaa (A19)", async () => {
       await changeClient(server, 'asks', { authorities: ['svc.resource', 'svc.none'] })
       const query = { ...requestOf('asks'), scope: 'cloud.read cloud.write openid', nonce: 'n', password: 'koala' }
       const model = (await call(query)).json()
@@ -167,7 +167,7 @@ for (const mode of MODES) {
       assert.equal(stateless.auth_request.state, null)
     })
 
-    it('is limited in standard to the scopes of the token (A18)', async () => {
+    it('grants only scopes of the token in standard (A18)', async () => {
       const { access_token: narrow } = await passwordTokens(server, { scope: 'svc.user cloud.read' }, PORTAL)
       const scopesFor = async (scope: string | undefined): Promise<unknown> => {
         const { query } = responseOf(await call({ ...AUTO_REQUEST, scope }, { bearer: narrow }))
@@ -183,7 +183,7 @@ for (const mode of MODES) {
       assert.equal(await scopesFor('openid profile'), isStandard ? 'invalid_scope' : 'openid profile')
     })
 
-    it('names the scope that a token lacks, also to a client that brings its own', async () => {
+    it('returns the missing scope of the token, for user and client tokens', async () => {
       const { access_token: narrow } = await passwordTokens(server, { scope: 'openid' }, PORTAL)
       const own = await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
       for (const token of [narrow, tokensOf(own).access_token]) {
@@ -200,7 +200,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('does not touch the session of a browser whose cookie is sent', async () => {
+    it('ignores the session of the browser', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const answer = await authorize(browser, { ...requestOf('asks'), scope: 'openid' }, { bearer })
       assert.equal(answer.json()['client_display_name'], 'asks')
@@ -211,19 +211,19 @@ for (const mode of MODES) {
       assert.match(done.text, /Cannot approve uninitialized authorization request\./)
     })
 
-    it('is refused by a redirect once the redirect URI is verified', async () => {
+    it('returns errors by redirect if the redirect URI is valid', async () => {
       const { query } = responseOf(await call({ ...AUTO_REQUEST, scope: 'magic' }))
       assert.deepEqual([query['error'], query['state'], query['session_state']], ['invalid_scope', 's1', undefined])
     })
 
-    it('cannot sign a user in', async () => {
+    it('returns login_required for prompt=login and max_age=0', async () => {
       for (const demand of [{ prompt: 'login' }, { max_age: '0' }]) {
         const { query } = responseOf(await call({ ...AUTO_REQUEST, ...demand }))
         assert.deepEqual([query['error'], query['state'], query['code']], ['login_required', 's1', undefined])
       }
     })
 
-    it('is not held up by a password that has to be changed, which only a browser could do', async () => {
+    it('ignores a pending password change', async () => {
       await changeUser(server, 'marissa', { passwordChangeRequired: true })
       try {
         assert.ok(responseOf(await call()).query['code'])
@@ -232,12 +232,12 @@ for (const mode of MODES) {
       }
     })
 
-    it('meets max_age only by the time of the sign-in, which a refresh does not renew, and codes repeat (A18)', async () => {
+    it('compares max_age with the auth_time of the token (A18)', async () => {
       const headers = { accept: 'application/json' }
       const passcode = (await (await signedIn(server)).send('/passcode', { headers })).json<string>()
       const first = tokensOf(await server.token({ grant_type: 'password', passcode }, { basic: PORTAL, headers }))
       const time = decodeJwt(first.access_token)['auth_time']
-      // UAA: a passcode tells of no sign-in.
+      // UAA: no auth_time for a passcode.
       assert.equal(time !== undefined, isStandard)
       const redirect = { redirect_uri: AUTO_REQUEST.redirect_uri }
       const timeOf = async (query: Readonly<Record<string, string>>, token: string): Promise<unknown> => {
@@ -255,7 +255,7 @@ for (const mode of MODES) {
       assert.equal(await timeOf({}, later.access_token), time)
     })
 
-    it('is not asked which account is meant', async () => {
+    it('ignores prompt=select_account', async () => {
       assert.ok(responseOf(await call({ ...AUTO_REQUEST, prompt: 'select_account' })).query['code'])
     })
 
@@ -266,15 +266,15 @@ for (const mode of MODES) {
       want: string | { standard: string; uaa: string }
     }[] = [
       // Covers GET /oauth/authorize API flow: error: invalid token
-      { name: 'nonsense for a token', request: () => ({ bearer: 'x' }), want: '401 invalid_token' },
+      { name: 'a malformed token', request: () => ({ bearer: 'x' }), want: '401 invalid_token' },
       // Covers GET /oauth/authorize API flow: error: token lacks the user scope
       {
-        name: 'a token without the scope for it',
+        name: 'a token without the required scope',
         request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
         want: '403 insufficient_scope',
       },
       {
-        name: "a client's own token",
+        name: 'a client token',
         request: async () => {
           const answer = await server.token(
             { grant_type: 'client_credentials' },
@@ -290,7 +290,7 @@ for (const mode of MODES) {
         want: '401 invalid_token',
       },
       {
-        name: 'a client that allows other providers only',
+        name: 'a client that allows only other providers',
         query: requestOf('ldaponly'),
         request: () => ({}),
         want: '401 unauthorized_client',
@@ -311,7 +311,7 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, query, request, want } of refusals) {
-      it(`refuses ${name}, in JSON`, async () => {
+      it(`refuses ${name} in JSON`, async () => {
         const answer = await call(query, await request())
         assert.match(String(answer.headers['content-type']), /^application\/json/)
         assert.equal(`${answer.status} ${String(answer.json()['error'])}`, typeof want === 'string' ? want : want[mode])
@@ -319,7 +319,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is no such request without a client_id, or for tokens', async () => {
+    it('ignores the token without client_id, and for response_type=token', async () => {
       for (const query of [
         { ...AUTO_REQUEST, client_id: undefined },
         { ...AUTO_REQUEST, response_type: 'token' },

@@ -8,7 +8,7 @@ import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`what a client asks of every sign-in, ${mode}`, () => {
+  describe(`Client defaults for authorization requests in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { jwt: { token: { claims: { exclude: ['auth_time'] } } } } })
@@ -20,7 +20,7 @@ for (const mode of MODES) {
 
     const isCode = (answer: TestAnswer): boolean => /[?&]code=/.test(String(answer.headers['location']))
 
-    /** Signs in where the browser was sent to, and comes back to the request. */
+    /** Signs in, and follows the redirects back to the request. */
     async function signInAgain(browser: Browser, sent: TestAnswer): Promise<TestAnswer> {
       let answer = sent
       for (let hop = 0; hop < 4; hop += 1) {
@@ -34,17 +34,17 @@ for (const mode of MODES) {
     }
 
     for (const defaultMaxAge of [0, 60]) {
-      it(`a default_max_age of ${defaultMaxAge} asks to sign in again, once`, async () => {
+      it(`requires a new sign-in once for default_max_age=${defaultMaxAge}`, async () => {
         await changeClient(server, 'auto', { defaultMaxAge })
         const browser = await signedIn(server)
         server.clock.advance(61)
         const old = await authorize(browser, AUTO_REQUEST)
         assert.ok(!isCode(old))
-        assert.ok(isCode(await signInAgain(browser, old)), 'the sign-in meets it')
+        assert.ok(isCode(await signInAgain(browser, old)), 'the new sign-in is recent enough')
       })
     }
 
-    it('a default_max_age is met by a sign-in that is new enough, and silently refuses an older one', async () => {
+    it('accepts a sign-in within default_max_age, and returns login_required for an older one with prompt=none', async () => {
       await changeClient(server, 'auto', { defaultMaxAge: 60 })
       const browser = await signedIn(server)
       assert.ok(isCode(await authorize(browser, AUTO_REQUEST)))
@@ -52,17 +52,17 @@ for (const mode of MODES) {
       const silent = await authorize(browser, { ...AUTO_REQUEST, prompt: 'none' })
       assert.match(String(silent.headers['location']), /error=login_required/)
       const asked = await authorize(browser, { ...AUTO_REQUEST, max_age: '600' })
-      assert.ok(isCode(asked), 'the request decides where it says something')
+      assert.ok(isCode(asked), 'max_age of the request takes precedence')
     })
 
-    it('a mark on the URL makes no sign-in new that is older than ten minutes', async () => {
+    it('ignores age_was_asked if the sign-in is older than ten minutes', async () => {
       await changeClient(server, 'auto', { defaultMaxAge: 60 })
       const browser = await signedIn(server)
       server.clock.advance(601)
       assert.ok(!isCode(await authorize(browser, { ...AUTO_REQUEST, age_was_asked: 'true' })))
     })
 
-    it('require_auth_time keeps auth_time in ID tokens where the configuration leaves it out', async () => {
+    it('includes auth_time with require_auth_time, even if the configuration excludes it', async () => {
       for (const requireAuthTime of [false, true]) {
         await changeClient(server, 'auto', { defaultMaxAge: 3600, requireAuthTime })
         const browser = await signedIn(server)
@@ -74,7 +74,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('default_acr_values ask for a level, unless the request names some', async () => {
+    it('requires default_acr_values unless the request has acr_values', async () => {
       await changeClient(server, 'auto', { defaultMaxAge: 3600, defaultAcrValues: ['2'] })
       await setPolicy(server, { requirement: 'optional' })
       const weak = await signedIn(server)
@@ -82,7 +82,7 @@ for (const mode of MODES) {
       assert.ok(!isCode(answer))
       assert.equal(answer.location().pathname, '/second_factor')
       const page = await weak.send('/second_factor')
-      assert.equal(page.status, 200, 'not sent back to the request, which would send here again')
+      assert.equal(page.status, 200, 'not redirected back to the request, which would be a loop')
       assert.match(page.text, /href="[^"]*\/second_factor\/app/)
       assert.equal((await authorize(weak, { ...AUTO_REQUEST, acr_values: '' })).location().pathname, '/second_factor')
       assert.ok(isCode(await authorize(weak, { ...AUTO_REQUEST, acr_values: '1' })))

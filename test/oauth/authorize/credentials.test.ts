@@ -25,7 +25,7 @@ const implicit = (id: string, more: object = {}) => ({
 })
 
 for (const mode of MODES) {
-  describe(`credentials at the authorization endpoint, in ${mode}`, () => {
+  describe(`POST /oauth/authorize with credentials in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       const clients = [
@@ -56,7 +56,7 @@ for (const mode of MODES) {
     const post = (form: Readonly<Record<string, string>>, request: TestRequest = {}): Promise<TestAnswer> =>
       server.send('/oauth/authorize', { form, headers: ACCEPT_JSON, ...request })
 
-    /** A success: the token, which another library verified, and the rest of the fragment. */
+    /** Checks a successful answer; returns the fragment. */
     async function granted(answer: TestAnswer): Promise<Record<string, string>> {
       assert.equal(answer.status, 302, answer.text)
       const { query, fragment } = responseOf(answer)
@@ -64,8 +64,8 @@ for (const mode of MODES) {
       assert.equal(fragment['state'], 's1')
       assert.equal(fragment['token_type'], 'bearer')
       assert.equal(fragment['iss'], mode === 'standard' ? 'http://localhost:8080' : undefined)
-      assert.equal(fragment['session_state'], undefined, 'there is no session')
-      assert.deepEqual(answer.cookies, {}, 'nothing is kept in a browser')
+      assert.equal(fragment['session_state'], undefined, 'no session is created')
+      assert.deepEqual(answer.cookies, {}, 'no cookie is set')
       assert.equal(answer.headers['cache-control'], 'no-store')
       const { payload } = await verified(server, fragment['access_token'] ?? '')
       assert.equal(payload['user_name'], 'marissa')
@@ -74,12 +74,12 @@ for (const mode of MODES) {
       return fragment
     }
 
-    const ways: readonly { name: string; send: () => Promise<TestAnswer> }[] = [
+    const accepted: readonly { name: string; send: () => Promise<TestAnswer> }[] = [
       // Covers POST /oauth/authorize source=credentials: username; password
-      { name: 'fields of the form', send: () => post({ ...REQUEST, ...CREDENTIALS }) },
+      { name: 'form fields', send: () => post({ ...REQUEST, ...CREDENTIALS }) },
       // Covers POST /oauth/authorize source=credentials: credentials JSON
       {
-        name: 'JSON in one field, which says by itself what it is',
+        name: 'JSON in the credentials field, without source',
         send: () => {
           const { source: _, ...request } = REQUEST
           return post({ ...request, credentials: JSON.stringify(CREDENTIALS) })
@@ -87,23 +87,23 @@ for (const mode of MODES) {
       },
       { name: 'parameters in the URL and credentials in the form', send: () => post(CREDENTIALS, { query: REQUEST }) },
       {
-        name: 'Accept: a form',
+        name: 'Accept: application/x-www-form-urlencoded',
         send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'application/x-www-form-urlencoded' } }),
       },
       { name: 'no Accept', send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: {} }) },
       {
-        name: 'JSON as the first of several',
+        name: 'several media types in Accept, JSON first',
         send: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'application/json;q=0.9, text/html' } }),
       },
-      { name: 'the name in other letters', send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'MARISSA' }) },
+      { name: 'another case of the user name', send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'MARISSA' }) },
       {
-        name: 'a demand for a fresh sign-in, which it is',
+        name: 'prompt=login and max_age=0',
         send: () => post({ ...REQUEST, ...CREDENTIALS, prompt: 'login', max_age: '0' }),
       },
     ]
-    for (const { name, send } of ways) it(`takes ${name}`, async () => void (await granted(await send())))
+    for (const { name, send } of accepted) it(`accepts ${name}`, async () => void (await granted(await send())))
 
-    it('also issues an ID token, bound to the nonce', async () => {
+    it('returns an ID token with the nonce', async () => {
       const answer = await post({
         ...REQUEST,
         ...CREDENTIALS,
@@ -118,16 +118,16 @@ for (const mode of MODES) {
       )
     })
 
-    it('leaves the session of a browser alone, and does without it', async () => {
+    it('ignores the session of the browser', async () => {
       const browser = await signedIn(server, 'joel', 'wombat')
       const cookies = Object.fromEntries(browser.cookies)
       await granted(await post({ ...REQUEST, ...CREDENTIALS }, { cookies }))
       assert.match((await browser.send('/home')).text, /joel/)
       const none = await post(REQUEST, { cookies })
-      assert.equal(none.status, 401, 'the session is no substitute for credentials')
+      assert.equal(none.status, 401, 'the session does not replace credentials')
     })
 
-    it('need the password grant in standard, whether or not they are right (A20)', async () => {
+    it('requires the password grant in standard, even for a wrong password (A20)', async () => {
       const request = { ...REQUEST, client_id: 'browser', redirect_uri: 'https://browser.example/cb' }
       if (mode === 'uaa') {
         await granted(await post({ ...request, ...CREDENTIALS }))
@@ -138,10 +138,10 @@ for (const mode of MODES) {
         const { fragment } = responseOf(await post({ ...request, ...CREDENTIALS, password }))
         assert.deepEqual([fragment['error'], fragment['access_token']], ['unauthorized_client', undefined])
       }
-      assert.equal(server.events.length, before, 'no sign-in, and no failed one')
+      assert.equal(server.events.length, before, 'neither a successful nor a failed sign-in')
     })
 
-    it('requires the approvals that a browser flow requires, and uses earlier ones', async () => {
+    it('requires approval like a browser flow, and uses earlier approvals', async () => {
       const request = {
         ...REQUEST,
         ...CREDENTIALS,
@@ -202,22 +202,22 @@ for (const mode of MODES) {
       },
       { name: 'no user name', send: () => post({ ...REQUEST, password: 'koala' }), description: MISSING },
       {
-        name: 'broken JSON',
+        name: 'malformed JSON',
         send: () => post({ ...REQUEST, credentials: '{"username":"marissa"' }),
         description: MISSING,
       },
       {
-        name: 'JSON of other types',
+        name: 'JSON members of wrong types',
         send: () => post({ ...REQUEST, credentials: '{"username":["marissa"],"password":1}' }),
         description: MISSING,
       },
       {
-        name: 'JSON that hides them in a prototype',
+        name: 'JSON members in __proto__',
         send: () => post({ ...REQUEST, credentials: '{"__proto__":{"username":"marissa","password":"koala"}}' }),
         description: MISSING,
       },
       {
-        name: 'huge JSON',
+        name: 'JSON that is too long',
         send: () =>
           post({ ...REQUEST, credentials: `{"username":"marissa","password":"koala","x":"${'x'.repeat(20_000)}"}` }),
         description: MISSING,
@@ -228,7 +228,7 @@ for (const mode of MODES) {
         description: MISSING,
       },
       {
-        name: 'JSON in the URL',
+        name: 'JSON credentials in the URL',
         send: () => post({}, { query: { ...REQUEST, credentials: JSON.stringify(CREDENTIALS) } }),
         description: MISSING,
       },
@@ -239,23 +239,23 @@ for (const mode of MODES) {
         description: POST_ONLY,
       },
       {
-        name: 'GET without Accept and with JSON',
+        name: 'GET with JSON credentials and without Accept',
         send: () =>
           server.send('/oauth/authorize', { query: { response_type: 'token', client_id: 'direct', credentials: '{' } }),
         description: POST_ONLY,
       },
       {
-        name: 'who must change the password',
+        name: 'a user with a pending password change',
         send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'late' }),
         description: 'password change required',
       },
       {
-        name: 'an account that is not verified',
+        name: 'an unverified account',
         send: () => post({ ...REQUEST, ...CREDENTIALS, username: 'unverified' }),
         description: 'Account not verified',
       },
       {
-        name: 'a client that allows other providers only',
+        name: 'a client that allows only other providers',
         send: () =>
           post({ ...REQUEST, ...CREDENTIALS, client_id: 'elsewhere', redirect_uri: 'https://elsewhere.example/cb' }),
         description: 'The client is not authorized for any identity provider that supports password grant.',
@@ -263,7 +263,7 @@ for (const mode of MODES) {
     ]
     for (const { name, send, description } of refusals) {
       // Covers POST /oauth/authorize source=credentials: error: JSON 401
-      it(`refuses ${name} with 401 as JSON, twice`, async () => {
+      it(`answers 401 in JSON to ${name}, repeatedly`, async () => {
         const before = issuedBy(server)
         for (const attempt of [1, 2]) {
           const answer = await send()
@@ -298,14 +298,14 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, form, status, error } of clientRefusals) {
-      it(`refuses ${name} as JSON, without a redirect`, async () => {
+      it(`refuses ${name} in JSON without a redirect`, async () => {
         const answer = await post({ ...REQUEST, ...CREDENTIALS, ...form })
         assert.equal(answer.status, status)
         assert.equal(answer.json()['error'], error[mode])
       })
     }
 
-    it('refuses a client without the implicit grant, in the fragment', async () => {
+    it('refuses a client without the implicit grant in the fragment', async () => {
       const answer = await post({
         ...REQUEST,
         ...CREDENTIALS,
@@ -317,7 +317,7 @@ for (const mode of MODES) {
       assert.equal(responseOf(answer).fragment['access_token'], undefined)
     })
 
-    it('refuses a user other than the hinted one, and an invalid hint, which UAA ignores', async () => {
+    it('refuses a user other than the hinted one, and an invalid hint, in standard', async () => {
       const form = { ...REQUEST, ...CREDENTIALS, response_type: 'token id_token' }
       const { id_token: own = '' } = await granted(await post(form))
       await granted(await post({ ...form, id_token_hint: own }))
@@ -327,17 +327,17 @@ for (const mode of MODES) {
       assert.deepEqual(errors, mode === 'standard' ? ['login_required', 'invalid_request'] : [undefined, undefined])
     })
 
-    it('refuses a scope that the client lacks, in the fragment', async () => {
+    it('refuses a scope outside the client in the fragment', async () => {
       const answer = await post({ ...REQUEST, ...CREDENTIALS, scope: 'cloud.admin' })
       assert.equal(responseOf(answer).fragment['error'], 'invalid_scope')
     })
 
-    it('is found in its own zone only', async () => {
+    it('finds clients only in their own zone', async () => {
       const answer = await post({ ...REQUEST, ...CREDENTIALS }, { host: Z1_HOST })
       assert.equal(answer.json()['error'], 'invalid_client')
     })
 
-    it('locks an account like every other sign-in', async () => {
+    it('locks an account like other sign-ins', async () => {
       const attempt = async (password: string) =>
         (await post({ ...REQUEST, username: 'guessed', password })).json()['error_description']
       for (let count = 1; count <= 5; count += 1) assert.equal(await attempt(`wrong ${count}`), 'Bad credentials')
@@ -347,7 +347,7 @@ for (const mode of MODES) {
       assert.match(String((await server.browser().signIn('guessed', 'koala')).headers['location']), code)
     })
 
-    it('is limited for a name that no lockout guards, as JSON', async () => {
+    it('rate-limits unknown user names, in JSON', async () => {
       for (let count = 1; count <= 100; count += 1) await post({ ...REQUEST, username: 'unheard-of', password: 'x' })
       const answer = await post({ ...REQUEST, username: 'unheard-of', password: 'x' }, { headers: {} })
       assert.equal(answer.status, 429)
@@ -358,13 +358,13 @@ for (const mode of MODES) {
       assert.equal(answer.headers['retry-after'], '60')
     })
 
-    const others: readonly { name: string; request: () => Promise<TestAnswer> }[] = [
+    const otherRequests: readonly { name: string; request: () => Promise<TestAnswer> }[] = [
       {
-        name: 'of a browser',
+        name: 'from a browser',
         request: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: 'text/html, application/json' } }),
       },
       {
-        name: 'that accepts anything',
+        name: 'with Accept: */*',
         request: () => post({ ...REQUEST, ...CREDENTIALS }, { headers: { accept: '*/*' } }),
       },
       {
@@ -376,7 +376,7 @@ for (const mode of MODES) {
         request: () => post({ ...REQUEST, ...CREDENTIALS, source: 'x' }, { headers: {} }),
       },
     ]
-    it('never shows in a URL or a cookie what was posted to the wrong place', async () => {
+    it('never copies credentials to a URL or cookie', async () => {
       const form = { ...REQUEST, ...CREDENTIALS, credentials: 'koala', client_secret: 'koala' }
       const browser = server.browser()
       await browser.send('/login')
@@ -385,13 +385,13 @@ for (const mode of MODES) {
           form: { ...form, ...more },
           headers: { accept: '*/*' },
         })
-        const waiting = Buffer.from(answer.cookies['svc-request'] ?? '', 'base64url').toString()
-        assert.doesNotMatch(`${String(answer.headers['location'])} ${waiting}`, /koala/)
+        const pending = Buffer.from(answer.cookies['svc-request'] ?? '', 'base64url').toString()
+        assert.doesNotMatch(`${String(answer.headers['location'])} ${pending}`, /koala/)
       }
     })
 
-    for (const { name, request } of others) {
-      it(`is not what a request ${name} is, and that one gets nothing by a password`, async () => {
+    for (const { name, request } of otherRequests) {
+      it(`does not treat a request ${name} as one with credentials`, async () => {
         const before = issuedBy(server)
         const answer = await request()
         assert.ok([302, 303, 403].includes(answer.status), `${answer.status} ${answer.text}`)

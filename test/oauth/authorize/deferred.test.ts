@@ -6,8 +6,8 @@ import { loadedAtStart } from '../../support/loaded-at-start.ts'
 
 const SOURCES = join(import.meta.dirname, '../../../src')
 
-/** A few files of each area, which would bring the rest. */
-const LATER = [
+/** Some files of each area, which would load the others. */
+const DEFERRED = [
   'oauth/authorize/authorize.ts',
   'oauth/authorize/push.ts',
   'oauth/authorize/sources/request-object.ts',
@@ -19,14 +19,15 @@ const LATER = [
   'pages/sign-in/login.ts',
 ]
 
-describe('a server that only issues tokens to programs', () => {
-  it('loads neither the authorization endpoint nor sign-in pages nor the logout', () => {
+describe('Server that only issues tokens to programs', () => {
+  it('does not load the authorization endpoint, sign-in pages or logout', () => {
     const loaded = new Set(loadedAtStart().map(url => url.replace(/^.*\/src\//, '')))
     for (const folder of ['oauth/authorize', 'oauth/logout', 'login']) assert.ok(loaded.has(`${folder}/routes.ts`))
-    for (const file of LATER) assert.deepEqual([existsSync(join(SOURCES, file)), loaded.has(file)], [true, false], file)
+    for (const file of DEFERRED)
+      assert.deepEqual([existsSync(join(SOURCES, file)), loaded.has(file)], [true, false], file)
   })
 
-  it('does not even register the routes of pages and management APIs', () => {
+  it('does not register routes of pages and management APIs', () => {
     const loaded = loadedAtStart(['main.ts'])
     assert.ok(loaded.some(url => url.endsWith('/src/app/oauth.ts')))
     assert.deepEqual(

@@ -1,4 +1,4 @@
-// response_mode=form_post in a real browser: the form sends itself by its script, and without scripts by its button.
+// response_mode=form_post in a real browser: a script submits the form; without JavaScript, the user presses a button.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
@@ -9,7 +9,7 @@ import { freePort } from '../../support/free-port.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
-describe('a response by form in a browser', () => {
+describe('response_mode=form_post in a browser', () => {
   let server: TestServer
   let browser: Browser
   let site: string
@@ -44,7 +44,7 @@ describe('a response by form in a browser', () => {
   })
 
   for (const javaScriptEnabled of [true, false]) {
-    it(`reaches the client ${javaScriptEnabled ? 'by itself' : 'by its button where scripts are off'}`, async () => {
+    it(`submits the form ${javaScriptEnabled ? 'automatically' : 'with a button if JavaScript is disabled'}`, async () => {
       const context = await browser.newContext({ javaScriptEnabled })
       const page = await context.newPage()
       const query = new URLSearchParams({

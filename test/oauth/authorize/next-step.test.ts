@@ -34,13 +34,13 @@ const decided = (status: Approval['status'], ...scopes: readonly string[]): read
 
 interface Case {
   readonly name: string
-  /** Differences from a plain request of a client without autoapproval. */
+  /** Differences from a plain request of a client without autoapprove. */
   readonly request?: Partial<Demands> & { responseType?: string }
   readonly client?: Partial<Client>
-  /** Differences from a user who signed in just now and decided nothing yet; null without a user. */
+  /** Differences from a user who has just signed in, without stored approvals; null: anonymous. */
   readonly user?: (Partial<Omit<SignedIn, 'scopes'>> & { scopes?: readonly string[] | OAuthError }) | null
   readonly mode?: CompatibilityMode
-  /** The step, short: its kind with the error, or the scopes with their first letters of the state. */
+  /** Short form of the step: its kind with the error, or the scopes with the initial of their state. */
   readonly want: string
 }
 
@@ -94,95 +94,95 @@ function table(title: string, cases: readonly Case[]): void {
 
 const ALL = { autoapprove: true } as const
 
-table('nextStep, how strong the sign-in must be', [
+table('nextStep: authentication level', [
   {
-    name: 'asks for the second factor before it asks for approval',
+    name: 'requires the second factor before approval',
     user: { lacking: { level: '2', methods: ['totp'] } },
     want: 'second-factor',
   },
   {
-    name: 'asks for a new sign-in first, which would end what is proven',
+    name: 'requires a fresh sign-in before the second factor',
     user: { lacking: { level: '2', methods: ['totp'] } },
     request: { maxAge: 0 },
     want: 'sign-in',
   },
   {
-    name: 'refuses what nothing can reach, also in silence',
+    name: 'refuses a level that no method can reach, also with prompt=none',
     user: { lacking: { level: 'phr', methods: [] } },
     request: { silent: true },
     want: 'refuse unmet_authentication_requirements',
   },
   {
-    name: 'refuses what may not be granted at all before it asks for more',
+    name: 'refuses an invalid scope before requiring the second factor',
     user: { lacking: { level: '2', methods: ['totp'] }, scopes: new OAuthError('invalid_scope', '') },
     want: 'refuse invalid_scope',
   },
 ])
 
-table('nextStep, who is there', [
-  { name: 'asks an anonymous visitor to sign in', user: null, want: 'sign-in' },
+table('nextStep: user', [
+  { name: 'requires sign-in of an anonymous user', user: null, want: 'sign-in' },
   {
-    name: 'refuses an anonymous visitor in silence',
+    name: 'returns login_required for an anonymous user with prompt=none',
     user: null,
     request: { silent: true },
     want: 'refuse login_required',
   },
   {
-    name: 'asks an anonymous visitor to sign in before it asks for approval',
+    name: 'requires sign-in of an anonymous user before approval',
     user: null,
     client: ALL,
     want: 'sign-in',
   },
   {
-    name: 'asks an anonymous visitor to sign in rather than to choose',
+    name: 'requires sign-in of an anonymous user instead of account selection',
     user: null,
     request: { chooseAccount: true },
     want: 'sign-in',
   },
-  { name: 'asks which account is meant', request: { chooseAccount: true }, client: ALL, want: 'choose-account' },
+  { name: 'offers account selection', request: { chooseAccount: true }, client: ALL, want: 'choose-account' },
   {
-    name: 'asks for a new sign-in rather than for a choice',
+    name: 'requires a fresh sign-in instead of account selection',
     request: { chooseAccount: true, forceLogin: true },
     client: ALL,
     want: 'sign-in',
   },
   {
-    name: 'asks another than the hinted one to sign in',
+    name: 'requires sign-in if the user is not the hinted one',
     user: { isAnother: { wasAsked: false } },
     client: ALL,
     want: 'sign-in',
   },
   {
-    name: 'refuses another than the hinted one in silence',
+    name: 'refuses a user other than the hinted one with prompt=none',
     user: { isAnother: { wasAsked: false } },
     request: { silent: true },
     client: ALL,
     want: 'refuse login_required',
   },
   {
-    name: 'refuses another than the hinted one who was asked already',
+    name: 'refuses a user other than the hinted one after a sign-in',
     user: { isAnother: { wasAsked: true } },
     client: ALL,
     want: 'refuse login_required',
   },
   {
-    name: 'refuses an ID token when openid is not granted',
+    name: 'refuses an ID token without openid',
     user: { scopes: ['cloud.read'] },
     request: { responseType: 'code id_token' },
     client: ALL,
     want: 'refuse invalid_scope',
   },
   {
-    name: 'leaves out an ID token when openid is not granted, in UAA',
+    name: 'omits an ID token without openid in uaa',
     user: { scopes: ['cloud.read'] },
     request: { responseType: 'code id_token' },
     client: ALL,
     mode: 'uaa',
     want: 'respond cloud.read',
   },
-  { name: 'lets a new sign-in be demanded', request: { forceLogin: true }, client: ALL, want: 'sign-in' },
+  { name: 'requires a fresh sign-in on demand', request: { forceLogin: true }, client: ALL, want: 'sign-in' },
   {
-    name: 'refuses the demand for a new sign-in in silence',
+    name: 'refuses a required fresh sign-in with prompt=none',
     request: { forceLogin: true, silent: true },
     client: ALL,
     want: 'refuse login_required',
@@ -191,67 +191,67 @@ table('nextStep, who is there', [
 
 const aged = (seconds: number) => ({ authenticatedAt: secondsAgo(seconds) })
 
-table('nextStep, max_age', [
+table('nextStep: max_age', [
   {
-    name: 'accepts a sign-in without a limit, however old',
+    name: 'accepts a sign-in of any age without max_age',
     client: ALL,
     user: aged(43_200),
     want: 'respond openid cloud.read',
   },
   {
-    name: 'accepts a sign-in of exactly that age',
+    name: 'accepts a sign-in exactly max_age ago',
     client: ALL,
     request: { maxAge: 60 },
     user: aged(60),
     want: 'respond openid cloud.read',
   },
   {
-    name: 'asks again a millisecond later',
+    name: 'requires sign-in one millisecond later',
     client: ALL,
     request: { maxAge: 60 },
     user: aged(60.001),
     want: 'sign-in',
   },
   {
-    name: 'asks again for max_age=0 after a sign-in of this very moment',
+    name: 'requires sign-in for max_age=0, even after a sign-in in the same instant',
     client: ALL,
     request: { maxAge: 0 },
     user: aged(0),
     want: 'sign-in',
   },
   {
-    name: 'refuses max_age=0 in silence, also when the clock was set back since',
+    name: 'refuses max_age=0 with prompt=none, even if the clock was set back',
     client: ALL,
     request: { maxAge: 0, silent: true },
     user: aged(-60),
     want: 'refuse login_required',
   },
-  { name: 'asks again for max_age=0', client: ALL, request: { maxAge: 0 }, user: aged(1), want: 'sign-in' },
+  { name: 'requires sign-in for max_age=0', client: ALL, request: { maxAge: 0 }, user: aged(1), want: 'sign-in' },
   {
-    name: 'refuses in silence what is too old',
+    name: 'refuses an older sign-in with prompt=none',
     client: ALL,
     request: { maxAge: 60, silent: true },
     user: aged(61),
     want: 'refuse login_required',
   },
   {
-    name: 'responds without a page if the sign-in is recent enough',
+    name: 'accepts a recent sign-in with prompt=none',
     client: ALL,
     request: { maxAge: 60, silent: true },
     user: aged(59),
     want: 'respond openid cloud.read',
   },
   {
-    name: 'asks again after an approval that took too long',
+    name: 'requires sign-in if max_age passed during approval',
     request: { maxAge: 60 },
     user: { ...aged(61), justApproved: true },
     want: 'sign-in',
   },
 ])
 
-table('nextStep, provider of the user', [
+table('nextStep: provider of the user', [
   {
-    name: 'takes every provider when the client names none',
+    name: 'accepts any provider if the client lists none',
     client: ALL,
     user: { origin: 'ldap' },
     want: 'respond openid cloud.read',
@@ -262,64 +262,64 @@ table('nextStep, provider of the user', [
     want: 'respond openid cloud.read',
   },
   {
-    name: 'offers another sign-in for a provider that is not listed',
+    name: 'offers another sign-in for an unlisted provider',
     client: { ...ALL, allowedProviders: ['ldap'] },
     want: 'switch-provider',
   },
   {
-    name: 'offers it in the other mode too',
+    name: 'offers another sign-in for an unlisted provider in uaa',
     client: { ...ALL, allowedProviders: ['ldap'] },
     mode: 'uaa',
     want: 'switch-provider',
   },
   {
-    name: 'refuses in silence a provider that is not listed',
+    name: 'refuses an unlisted provider with prompt=none',
     client: { ...ALL, allowedProviders: ['ldap'] },
     request: { silent: true },
     want: 'refuse login_required',
   },
   {
-    name: 'offers another sign-in even in silence, as UAA does',
+    name: 'offers another sign-in even with prompt=none in uaa',
     client: { ...ALL, allowedProviders: ['ldap'] },
     request: { silent: true },
     mode: 'uaa',
     want: 'switch-provider',
   },
   {
-    name: 'asks for a demanded sign-in before it looks at the provider',
+    name: 'requires a fresh sign-in before checking the provider',
     client: { ...ALL, allowedProviders: ['ldap'] },
     request: { forceLogin: true },
     want: 'sign-in',
   },
   {
-    name: 'looks at the provider before the scopes',
+    name: 'checks the provider before scopes',
     client: { ...ALL, allowedProviders: ['ldap'] },
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     want: 'switch-provider',
   },
 ])
 
-table('nextStep, scopes of the user', [
+table('nextStep: scopes of the user', [
   {
-    name: 'hands on what the scope rules refuse',
+    name: 'returns the error of the scope rules',
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     want: 'refuse invalid_scope',
   },
   {
-    name: 'hands it on in silence',
+    name: 'returns it with prompt=none',
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
     want: 'refuse invalid_scope',
   },
   {
-    name: 'hands on in silence that the client has no scopes',
+    name: 'returns it with prompt=none for a client without scopes',
     client: { scope: [] },
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
     want: 'refuse invalid_scope',
   },
   {
-    name: 'takes that for a fault in silence, as UAA does',
+    name: 'returns server_error instead with prompt=none in uaa',
     client: { scope: [] },
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     request: { silent: true },
@@ -327,76 +327,79 @@ table('nextStep, scopes of the user', [
     want: 'refuse server_error',
   },
   {
-    name: 'hands it on aloud in UAA too',
+    name: 'returns it without prompt=none for a client without scopes in uaa',
     client: { scope: [] },
     user: { scopes: new OAuthError('invalid_scope', 'none') },
     mode: 'uaa',
     want: 'refuse invalid_scope',
   },
   {
-    name: 'hands it on although everything was just approved',
+    name: 'returns it after approval',
     user: { scopes: new OAuthError('invalid_scope', 'none'), justApproved: true },
     want: 'refuse invalid_scope',
   },
 ])
 
-table('nextStep, autoapproval', [
+table('nextStep: autoapprove', [
   // Covers GET /oauth/authorize: rule: autoapprove for all scopes
-  { name: 'asks nothing when everything is approved automatically', client: ALL, want: 'respond openid cloud.read' },
+  { name: 'requires no approval if all scopes are auto-approved', client: ALL, want: 'respond openid cloud.read' },
   {
-    name: 'asks nothing when each scope is listed',
+    name: 'requires no approval if each scope is listed',
     client: { autoapprove: ['openid', 'cloud.read'] },
     want: 'respond openid cloud.read',
   },
   // Covers GET /oauth/authorize: rule: autoapprove wildcards
   {
-    name: 'asks nothing when wildcards fit each scope',
+    name: 'requires no approval if wildcards match each scope',
     client: { autoapprove: ['openid', 'cloud.*'] },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'asks only for the scopes that are not listed',
+    name: 'requires approval of unlisted scopes only',
     client: { autoapprove: ['openid'] },
     want: 'approve cloud.read:undecided',
   },
   {
-    name: 'does not stretch a wildcard over a dot',
+    name: 'does not match a dot with a wildcard',
     client: { autoapprove: ['*'] },
     want: 'approve cloud.read:undecided',
   },
-  { name: 'asks for everything when the list is empty', want: 'approve openid:undecided cloud.read:undecided' },
   {
-    name: 'overrules a stored denial',
+    name: 'requires approval of all scopes if the list is empty',
+    want: 'approve openid:undecided cloud.read:undecided',
+  },
+  {
+    name: 'overrides a stored denial',
     client: ALL,
     user: { approvals: decided('DENIED', 'openid') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'responds without a page if the approval is automatic',
+    name: 'responds with prompt=none if all scopes are auto-approved',
     client: ALL,
     request: { silent: true },
     want: 'respond openid cloud.read',
   },
 ])
 
-table('nextStep, stored decisions', [
+table('nextStep: stored decisions', [
   {
-    name: 'asks nothing when everything was approved',
+    name: 'requires no approval if all scopes were approved',
     user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'leaves out without a question what was denied',
+    name: 'omits denied scopes without asking',
     user: { approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {
-    name: 'asks again when one scope has no decision, which an expired one is',
+    name: 'requires approval if one scope has no unexpired decision',
     user: { approvals: decided('APPROVED', 'openid') },
     want: 'approve cloud.read:undecided openid:approved',
   },
   {
-    name: 'shows denied scopes last',
+    name: 'lists denied scopes last',
     user: {
       scopes: ['openid', 'cloud.read', 'cloud.write'],
       approvals: [...decided('DENIED', 'openid'), ...decided('APPROVED', 'cloud.write')],
@@ -404,105 +407,105 @@ table('nextStep, stored decisions', [
     want: 'approve cloud.read:undecided cloud.write:approved openid:denied',
   },
   {
-    name: 'shows password and openid scopes first, the rest by name',
+    name: 'lists password and openid scopes first, the others by name',
     user: { scopes: ['cloud.write', 'cloud.read', 'password.write', 'openid'] },
     want: 'approve openid:undecided password.write:undecided cloud.read:undecided cloud.write:undecided',
   },
   {
-    name: 'mixes lists and decisions',
+    name: 'combines autoapprove and stored decisions',
     client: { autoapprove: ['openid'] },
     user: { approvals: decided('APPROVED', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'refuses when everything was denied',
+    name: 'returns access_denied if all scopes were denied',
     user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
   {
-    name: 'answers without scopes when everything was denied, as UAA does',
+    name: 'responds without scopes if all were denied in uaa',
     user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     mode: 'uaa',
     want: 'respond',
   },
   {
-    name: 'ignores decisions about scopes that are not asked for',
+    name: 'ignores decisions about other scopes',
     user: { approvals: decided('APPROVED', 'openid', 'cloud.write') },
     want: 'approve cloud.read:undecided openid:approved',
   },
-  { name: 'says consent_required in silence', request: { silent: true }, want: 'refuse consent_required' },
+  { name: 'returns consent_required with prompt=none', request: { silent: true }, want: 'refuse consent_required' },
   {
-    name: 'says interaction_required in silence, as UAA does',
+    name: 'returns interaction_required with prompt=none in uaa',
     request: { silent: true },
     mode: 'uaa',
     want: 'refuse interaction_required',
   },
   {
-    name: 'responds without a page if everything was approved',
+    name: 'responds with prompt=none if all scopes were approved',
     request: { silent: true },
     user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'refuses in silence when everything was denied',
+    name: 'returns access_denied with prompt=none if all scopes were denied',
     request: { silent: true },
     user: { approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
 ])
 
-table('nextStep, just approved', [
+table('nextStep: decision just made', [
   {
     name: 'does not ask twice',
     user: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'grants what was ticked only',
+    name: 'grants only ticked scopes',
     user: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {
-    name: 'grants no scope that came up after the question',
+    name: 'does not grant a scope added after the approval page',
     user: { justApproved: true, approvals: decided('APPROVED', 'openid') },
     want: 'respond openid',
   },
   {
-    name: 'refuses when nothing was ticked',
+    name: 'returns access_denied if nothing was ticked',
     user: { justApproved: true, approvals: decided('DENIED', 'openid', 'cloud.read') },
     want: 'refuse access_denied',
   },
 ])
 
-table('nextStep, prompt=consent', [
+table('nextStep: prompt=consent', [
   {
-    name: 'asks although everything is approved automatically',
+    name: 'requires approval despite autoapprove',
     client: ALL,
     request: { forceConsent: true },
     want: 'approve openid:undecided cloud.read:undecided',
   },
   {
-    name: 'asks although everything was approved before',
+    name: 'requires approval despite stored approvals',
     request: { forceConsent: true },
     user: { approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'approve openid:approved cloud.read:approved',
   },
   {
-    name: 'asks once',
+    name: 'requires approval once',
     client: ALL,
     request: { forceConsent: true },
     user: { justApproved: true, approvals: decided('APPROVED', 'openid', 'cloud.read') },
     want: 'respond openid cloud.read',
   },
   {
-    name: 'respects a denial of what is approved automatically otherwise',
+    name: 'respects a denial despite autoapprove',
     client: ALL,
     request: { forceConsent: true },
     user: { justApproved: true, approvals: [...decided('APPROVED', 'openid'), ...decided('DENIED', 'cloud.read')] },
     want: 'respond openid',
   },
   {
-    name: 'asks to sign in first when both are demanded',
+    name: 'requires a fresh sign-in before approval',
     request: { forceConsent: true, forceLogin: true },
     want: 'sign-in',
   },

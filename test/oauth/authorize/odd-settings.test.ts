@@ -5,8 +5,8 @@ import { AUTO, MODES, changeClient } from '../../support/oauth.ts'
 import { startServer } from '../../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`/oauth/authorize and what an operator says, in ${mode}`, () => {
-    it('grants of the groups of a user those alone that the zone allows', async () => {
+  describe(`/oauth/authorize with unusual settings in ${mode}`, () => {
+    it('grants only groups that the zone allows', async () => {
       const users = authorizeBootstrap.users.map(user => ({ ...user, groups: ['cloud.read'] }))
       for (const [allowedGroups, want] of [
         [['cloud.read'], ['cloud.read', 'openid']],
@@ -33,7 +33,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: error: no registered redirect URI
-    it('answers on a page only where a client has no redirect URI', async () => {
+    it('answers with a page if the client has no redirect URI', async () => {
       const server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       try {
         await changeClient(server, 'auto', { redirectUris: [] })

@@ -46,7 +46,7 @@ const bootstrap = withBanks(
   }),
 )
 
-describe('request objects (RFC 9101)', () => {
+describe('Request objects (RFC 9101)', () => {
   let server: TestServer
   let browser: Browser
   before(async () => {
@@ -65,7 +65,7 @@ describe('request objects (RFC 9101)', () => {
   })
   const ask = async (options?: ObjectOptions, query: Readonly<Record<string, string>> = {}) =>
     authorize(browser, { client_id: 'bank', request: await object(options), ...query })
-  /** With a redirect URI beside the object, a refusal goes there; signed, if the client requires it. */
+  /** Returns the error of the request; the redirect URI outside the object allows an error redirect, which is signed if required. */
   const refusalOf = async (request: string, query: Readonly<Record<string, string>> = {}) => {
     const answer = await authorize(browser, {
       client_id: 'bank',
@@ -83,7 +83,7 @@ describe('request objects (RFC 9101)', () => {
 
   // Covers GET /oauth/authorize: request
   // Covers later standards: JAR
-  it('takes every parameter from the object', async () => {
+  it('provide all parameters', async () => {
     const answer = await ask()
     assert.equal(answer.location().origin + answer.location().pathname, CALLBACK)
     const { code = '', state } = responseOf(answer).query
@@ -93,7 +93,7 @@ describe('request objects (RFC 9101)', () => {
     assert.equal(JSON.parse(Buffer.from(payload, 'base64url').toString())['nonce'], 'n1')
   })
 
-  it('ignores the parameters outside the object', async () => {
+  it('override parameters outside the object', async () => {
     const beside = {
       state: 'outer',
       scope: 'profile',
@@ -108,12 +108,12 @@ describe('request objects (RFC 9101)', () => {
     assert.equal(responseOf(bare).query['state'], undefined)
   })
 
-  it('accepts any kind of value', async () => {
+  it('accept numbers, objects and null as values', async () => {
     const claims = { max_age: 3600, claims: { id_token: { acr: null } }, extra: null, ui_locales: 'de' }
     assert.ok(responseOf(await ask({ claims })).query['code'])
   })
 
-  it('is answered once where it has a jti, with a code or an error, and any number of times without', async () => {
+  it('are accepted once if they have a jti, otherwise repeatedly', async () => {
     for (const claims of [{}, { exp: 1e300 }, { exp: undefined }, { scope: 'cloud.write' }]) {
       const request = await object({ claims })
       const first = responseOf(await authorize(browser, { client_id: 'bank', request })).query
@@ -129,11 +129,11 @@ describe('request objects (RFC 9101)', () => {
     }
   })
 
-  it('is signed by any algorithm of asymmetric keys', async () => {
+  it('may be signed with any asymmetric algorithm', async () => {
     assert.ok(responseOf(await ask({ by: 'rsa' })).query['code'])
   })
 
-  it('may have the type of any JWT, and an audience in a list', async () => {
+  it('accept typ JWT or none, and a list of audiences', async () => {
     assert.ok(responseOf(await ask({ header: { typ: 'JWT' } })).query['code'])
     assert.ok(responseOf(await ask({ header: { typ: undefined } })).query['code'])
     assert.ok(responseOf(await ask({ header: { typ: 'application/oauth-authz-req+jwt' } })).query['code'])
@@ -145,7 +145,7 @@ describe('request objects (RFC 9101)', () => {
   const now = () => Math.floor(server.clock.now().getTime() / 1000)
   const bad: readonly { name: string; make: () => Promise<string> | string; about: RegExp }[] = [
     {
-      name: 'is not signed (alg none)',
+      name: 'is unsigned (alg none)',
       make: () => new UnsecuredJWT({ ...BANK_REQUEST }).encode(),
       about: /must be signed with a key of the client/,
     },
@@ -154,9 +154,9 @@ describe('request objects (RFC 9101)', () => {
       make: () => object({ by: 'stranger', header: { kid: 'ec' } }),
       about: /signature .* is invalid/,
     },
-    { name: 'names a key that the client has not', make: () => object({ by: 'stranger' }), about: /No key/ },
+    { name: 'names a key that the client does not have', make: () => object({ by: 'stranger' }), about: /No key/ },
     {
-      name: 'is signed with another algorithm than its header says',
+      name: 'is signed with an algorithm other than its header says',
       make: async () => {
         const [, ...rest] = (await object()).split('.')
         return [Buffer.from('{"alg":"RS256","kid":"rsa"}').toString('base64url'), ...rest].join('.')
@@ -172,7 +172,7 @@ describe('request objects (RFC 9101)', () => {
       about: /must be signed with a key of the client/,
     },
     {
-      name: 'was changed',
+      name: 'was modified',
       make: async () => {
         const [header, , signature] = (await object()).split('.')
         const payload = Buffer.from(JSON.stringify({ ...BANK_REQUEST, scope: 'cloud.read' })).toString('base64url')
@@ -181,8 +181,8 @@ describe('request objects (RFC 9101)', () => {
       about: /signature .* is invalid/,
     },
     { name: 'is encrypted', make: () => 'a.b.c.d.e', about: /not a signed JWT/ },
-    { name: 'is no JWT', make: () => 'x', about: /not a signed JWT/ },
-    { name: 'has a broken header', make: () => 'x.y.z', about: /not a JWT/ },
+    { name: 'is not a JWT', make: () => 'x', about: /not a signed JWT/ },
+    { name: 'has a malformed header', make: () => 'x.y.z', about: /not a JWT/ },
     { name: 'is a client assertion', make: () => object({ claims: { sub: 'bank' } }), about: /as its subject/ },
     { name: 'is a DPoP proof', make: () => object({ header: { typ: 'dpop+jwt' } }), about: /another type/ },
     {
@@ -190,46 +190,54 @@ describe('request objects (RFC 9101)', () => {
       make: () => object({ header: { crit: ['b64'], b64: true } }),
       about: /another type/,
     },
-    { name: 'is of another client', make: () => object({ claims: { client_id: 'signs' } }), about: /client_id/ },
-    { name: 'names no client', make: () => object({ claims: { client_id: undefined } }), about: /client_id/ },
     {
-      name: 'was issued by another',
+      name: 'has the client_id of another client',
+      make: () => object({ claims: { client_id: 'signs' } }),
+      about: /client_id/,
+    },
+    { name: 'has no client_id', make: () => object({ claims: { client_id: undefined } }), about: /client_id/ },
+    {
+      name: 'was issued by another client',
       make: () => object({ claims: { iss: 'signs' } }),
       about: /issuer .* is not the client/,
     },
     {
-      name: 'is for another server',
+      name: 'has the audience of another server',
       make: () => object({ claims: { aud: 'https://other.example' } }),
       about: /audience/,
     },
     { name: 'has expired', make: () => object({ claims: { exp: now() - 61 } }), about: /has expired/ },
-    { name: 'is from the future', make: () => object({ claims: { nbf: now() + 61 } }), about: /not valid yet/ },
-    { name: 'has a time that is text', make: () => object({ claims: { exp: '2999999999' } }), about: /not a number/ },
-    { name: 'has an object in it', make: () => object({ claims: { request: 'x.y.z' } }), about: /must not contain/ },
+    { name: 'is not valid yet', make: () => object({ claims: { nbf: now() + 61 } }), about: /not valid yet/ },
+    { name: 'has a string as exp', make: () => object({ claims: { exp: '2999999999' } }), about: /not a number/ },
+    { name: 'contains a request', make: () => object({ claims: { request: 'x.y.z' } }), about: /must not contain/ },
     {
-      name: 'refers to another',
+      name: 'contains a request_uri',
       make: () => object({ claims: { request_uri: 'https://a.example' } }),
       about: /must not contain/,
     },
     { name: 'is too long', make: () => object({ claims: { extra: 'x'.repeat(3500) } }), about: /at most 3500/ },
-    { name: 'is signed text that is not an object', make: () => signed('[]'), about: /not a JSON object/ },
-    { name: 'is not UTF-8', make: () => signed(Buffer.from('{"a":"\xff"}', 'latin1')), about: /not a JSON object/ },
-    { name: 'has NUL in a value', make: () => object({ claims: { login_hint: 'a\0b' } }), about: /not text/ },
+    { name: 'has a payload that is a JSON array', make: () => signed('[]'), about: /not a JSON object/ },
     {
-      name: 'has half a character',
+      name: 'has a payload that is not UTF-8',
+      make: () => signed(Buffer.from('{"a":"\xff"}', 'latin1')),
+      about: /not a JSON object/,
+    },
+    { name: 'contains a NUL character', make: () => object({ claims: { login_hint: 'a\0b' } }), about: /not text/ },
+    {
+      name: 'contains a lone surrogate',
       make: () => object({ claims: { login_hint: '\ud800' } }),
       about: /not valid Unicode/,
     },
   ]
   for (const { name, make, about } of bad) {
-    it(`is refused if it ${name}`, async () => {
+    it(`are refused if one ${name}`, async () => {
       const reported = await refusalOf(await make())
       assert.match(reported, /^invalid_request_object: /)
       assert.match(reported, about)
     })
   }
 
-  it('is refused on a page if only the object has the redirect URI', async () => {
+  it('are refused on a page if the redirect URI is not in the query or not registered', async () => {
     const request = new UnsecuredJWT({ ...BANK_REQUEST, redirect_uri: 'https://evil.example/' }).encode()
     for (const beside of [{}, { redirect_uri: 'https://evil.example/' }]) {
       const answer = await authorize(browser, { client_id: 'bank', request, ...beside })
@@ -239,7 +247,7 @@ describe('request objects (RFC 9101)', () => {
     }
   })
 
-  it('is refused together with a reference, and if there are two', async () => {
+  it('are refused if combined with request_uri or repeated', async () => {
     const reported = await refusalOf(await object(), { request_uri: 'https://bank.example/request' })
     assert.match(reported, /^invalid_request: .*both/)
     const twice = `client_id=bank&request=${await object()}&request=${await object()}`
@@ -248,7 +256,7 @@ describe('request objects (RFC 9101)', () => {
     assert.match(answer.text, /must not be repeated/)
   })
 
-  it('has the parameters checked like those of any request', async () => {
+  it('have their parameters validated', async () => {
     const scope = responseOf(await ask({ claims: { scope: 'cloud.write' } })).query
     assert.deepEqual([scope['error'], scope['state']], ['invalid_scope', 'signed-state'])
     const foreign = await ask({ claims: { redirect_uri: 'https://evil.example/' } })
@@ -260,7 +268,7 @@ describe('request objects (RFC 9101)', () => {
     assert.equal(responseOf(silent).query['error'], 'login_required')
   })
 
-  it('is signed by the algorithm that the client registered', async () => {
+  it('must use the algorithm that the client registered', async () => {
     const other = { client_id: 'one-algorithm' }
     assert.match(await refusalOf(await object(as('one-algorithm')), other), /must be signed by RS256/)
     assert.ok(responseOf(await ask({ ...as('one-algorithm'), by: 'rsa' }, other)).query['code'])
@@ -271,13 +279,13 @@ describe('request objects (RFC 9101)', () => {
     }
   })
 
-  it('needs keys of the client', async () => {
+  it('require keys of the client', async () => {
     const reported = await refusalOf(await object(as('without-keys')), { client_id: 'without-keys' })
     assert.match(reported, /no usable keys/)
-    assert.ok(server.refusals.includes('invalid_request_object: there are no keys'), 'the log says why')
+    assert.ok(server.refusals.includes('invalid_request_object: there are no keys'), 'the reason is logged')
   })
 
-  it('is demanded of a client that must sign its requests', async () => {
+  it('are required with require_signed_request_object', async () => {
     const plain = responseOf(await authorize(browser, { ...BANK_REQUEST, client_id: 'signs' })).query
     assert.deepEqual(
       [plain['error'], plain['error_description']],
@@ -286,7 +294,7 @@ describe('request objects (RFC 9101)', () => {
     assert.ok(responseOf(await ask(as('signs'), { client_id: 'signs' })).query['code'])
   })
 
-  it('keeps to FAPI 2.0 Message Signing for its clients', async () => {
+  it('must conform to FAPI 2.0 Message Signing for clients with that profile', async () => {
     const fapi = { client_id: 'fapi' }
     const cases = [
       [{ aud: undefined }, /must name this server/],
@@ -301,8 +309,8 @@ describe('request objects (RFC 9101)', () => {
     assert.match(await refusalOf(await object({ ...as('fapi'), by: 'rsa' }), fapi), /PS256 or ES256 or EdDSA/)
   })
 
-  describe('and the sign-in', () => {
-    it('continues with the object, though it expires meanwhile', async () => {
+  describe('during sign-in', () => {
+    it('remain valid if they expire before the user signs in', async () => {
       const visitor = server.browser()
       const request = await object({ claims: { exp: now() + 60, login_hint: 'marissa', ui_locales: 'de' } })
       const first = await authorize(visitor, { client_id: 'bank', request })
@@ -312,11 +320,11 @@ describe('request objects (RFC 9101)', () => {
       const after = await visitor.signIn('marissa', 'koala')
       const back = await visitor.send(after.location().pathname + after.location().search)
       assert.ok(responseOf(back).query['code'], back.text)
-      // The object alone has expired by now.
+      // The object by itself has expired by now.
       assert.match(await refusalOf(request), /has expired/)
     })
 
-    it('continues with one of the greatest length', async () => {
+    it('may have the maximum length', async () => {
       const visitor = server.browser()
       const request = await object({ claims: { extra: 'x'.repeat(2100) } })
       assert.ok(request.length > 3300 && request.length <= 3500, `${request.length}`)
@@ -325,7 +333,7 @@ describe('request objects (RFC 9101)', () => {
       assert.ok(responseOf(await visitor.send(back.pathname + back.search)).query['code'])
     })
 
-    it('does not continue after an hour', async () => {
+    it('expire after an hour', async () => {
       const visitor = server.browser()
       await authorize(visitor, { client_id: 'bank', request: await object({ claims: { exp: now() + 60 } }) })
       const back = (await visitor.signIn('marissa', 'koala')).location()
@@ -333,7 +341,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal((await visitor.send(back.pathname + back.search)).status, 400)
     })
 
-    it('meets prompt=login and max_age=0, once', async () => {
+    it('require a fresh sign-in once for prompt=login and max_age=0', async () => {
       for (const claims of [{ prompt: 'login' }, { max_age: 0 }, { prompt: 'select_account' }]) {
         const visitor = await signedIn(server)
         server.clock.advance(5)
@@ -349,14 +357,14 @@ describe('request objects (RFC 9101)', () => {
       }
     })
 
-    it('cannot be left out by what the browser adds to the URL', async () => {
+    it('cannot be bypassed by parameters that this server adds to the URL', async () => {
       const visitor = await signedIn(server)
       server.clock.advance(5)
       const request = await object({ claims: { prompt: 'login' } })
-      const marks = { hint_was_asked: 'true', account_was_chosen: 'true', begun: 'v1.AAAA', prompt: '' }
-      const answer = await authorize(visitor, { client_id: 'bank', request, ...marks })
+      const state = { hint_was_asked: 'true', account_was_chosen: 'true', begun: 'v1.AAAA', prompt: '' }
+      const answer = await authorize(visitor, { client_id: 'bank', request, ...state })
       assert.equal(answer.location().pathname, '/login')
-      // A seal is for one request only.
+      // A seal is valid for one request only.
       await authorize(visitor, { client_id: 'bank', request: await object() })
       const other = await object({ claims: { state: 'other' } })
       await authorize(visitor, { client_id: 'bank', request: other, begun: await begunOf(visitor, request) })
@@ -368,14 +376,14 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(stolen.status, 400)
     })
 
-    /** The seal on the URL to which a sign-in that the request demands leads. */
+    /** The seal in the URL to which the browser returns after sign-in. */
     async function begunOf(visitor: Browser, request: string): Promise<string> {
       await authorize(visitor, { client_id: 'bank', request })
       const back = (await visitor.signIn('marissa', 'koala')).location()
       return back.searchParams.get('begun') ?? ''
     }
 
-    it('asks for approval, and answers it from the object', async () => {
+    it('are used after approval', async () => {
       const visitor = await signedIn(server)
       const page = await authorize(visitor, { client_id: 'asks', request: await object(as('asks')) })
       assert.equal(page.status, 200, page.text)
@@ -386,7 +394,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(responseOf(answer).query['state'], 'signed-state')
     })
 
-    it('continues after the account was chosen', async () => {
+    it('are used after account selection', async () => {
       const visitor = await signedIn(server)
       const page = await authorize(visitor, {
         client_id: 'bank',
@@ -399,7 +407,7 @@ describe('request objects (RFC 9101)', () => {
     })
   })
 
-  describe('by reference', () => {
+  describe('by request_uri', () => {
     before(async () => {
       browser = await signedIn(server)
     })
@@ -414,13 +422,13 @@ describe('request objects (RFC 9101)', () => {
     }
 
     // Covers GET /oauth/authorize: request_uri
-    it('fetches an object that the client registered', async () => {
+    it('are fetched from a registered URL', async () => {
       answers(`${await object(as('by-reference'))}\n`)
       assert.ok(responseOf(await reference(`${FILES}/request`)).query['code'])
       assert.ok(responseOf(await reference(`${FILES}/request#hash-of-this-content`)).query['code'])
     })
 
-    it('fetches it once for a user who signs in', async () => {
+    it('are fetched once for a user who signs in', async () => {
       answers(await object(as('by-reference')))
       const visitor = server.browser()
       const before = fetched
@@ -430,7 +438,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(fetched - before, 1)
     })
 
-    it('gives a published object to many, also where each has to sign in', async () => {
+    it('may be used by several users who each sign in', async () => {
       answers(await object(as('by-reference')))
       for (const _ of [1, 2]) {
         const visitor = server.browser()
@@ -440,7 +448,7 @@ describe('request objects (RFC 9101)', () => {
       }
     })
 
-    it('keeps an object whose address has the hash of its content', async () => {
+    it('are cached if the URL contains the hash of their content', async () => {
       const content = await object(as('by-reference'))
       answers(content)
       const hash = createHash('sha256').update(content).digest('base64url')
@@ -451,7 +459,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(fetched - before, 3)
     })
 
-    it('fetches nothing that is not registered', async () => {
+    it('are not fetched from an unregistered URL', async () => {
       const before = fetched
       for (const uri of [
         `${FILES}/other`,
@@ -465,7 +473,7 @@ describe('request objects (RFC 9101)', () => {
       assert.equal(fetched, before)
     })
 
-    it('refuses what is not there, moved, too large, or nothing signed', async () => {
+    it('are refused if the URL answers an error, a redirect, a long body or no signed object, or is private', async () => {
       answers('gone', 404)
       assert.match(await refused(`${FILES}/request`), /^invalid_request_uri: .*cannot be fetched/)
       answers('', 302, { location: `${FILES}/private` })
@@ -476,13 +484,13 @@ describe('request objects (RFC 9101)', () => {
       assert.match(await refused(`${FILES}/request`), /^invalid_request_object: /)
       assert.match(await refused('https://10.0.0.1/request'), /^invalid_request_uri: .*cannot be fetched/)
       const reason = 'https://10.0.0.1: resolves to an address that is not allowed'
-      assert.ok(server.refusals.includes(`invalid_request_uri: ${reason}`), 'the log says why')
+      assert.ok(server.refusals.includes(`invalid_request_uri: ${reason}`), 'the reason is logged')
     })
   })
 })
 
-describe('a zone with a profile of FAPI 2.0', () => {
-  it('allows no algorithm of a client that the profile rules out', async () => {
+describe('Zone with a FAPI 2.0 profile', () => {
+  it('refuses a client algorithm that the profile forbids', async () => {
     const server = await startServer({ config: { bootstrap, zone_config: { profile: 'fapi2-security' } } })
     try {
       const claims = { iss: 'one-algorithm', client_id: 'one-algorithm' }
@@ -496,7 +504,7 @@ describe('a zone with a profile of FAPI 2.0', () => {
   })
 })
 
-describe('a zone that does not speak request objects', () => {
+describe('Zone without request objects', () => {
   for (const mode of ['standard', 'uaa'] as const) {
     it(`${mode === 'uaa' ? 'ignores' : 'refuses'} them in ${mode} (A14)`, async () => {
       const server = await startServer({
@@ -518,7 +526,7 @@ describe('a zone that does not speak request objects', () => {
     })
   }
 
-  it('can speak them in uaa', async () => {
+  it('accepts them in uaa if they are enabled', async () => {
     const config = { bootstrap, zone_config: { protocols: { requestObjects: true } } }
     const server = await startServer({ mode: 'uaa', config })
     try {

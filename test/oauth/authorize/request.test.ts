@@ -20,7 +20,7 @@ const CHALLENGE = 'E9Melhoa2OwvFrEMTJGuCHaoeK1t8URWbuGJSstw-cM'
 const PKCE = { code_challenge: CHALLENGE, code_challenge_method: 'S256' }
 
 type Answer =
-  /** A page with this status and code, and words that stand on it. */
+  /** An error page with this status and code, and this text. */
   | { readonly page: number; readonly error: string; readonly text?: string }
   /** A redirect to the client with this error. */
   | { readonly error: string; readonly description: string | RegExp; readonly state?: undefined | null }
@@ -29,9 +29,9 @@ type Answer =
 
 interface Case {
   readonly name: string
-  /** Differences from a plain request of `auto`. */
+  /** Differences from a plain request of `auto`; a string is appended. */
   readonly query: Readonly<Record<string, string | undefined>> | string
-  /** In both modes, or in each. */
+  /** For both modes, or for each. */
   readonly want: Answer | Readonly<Record<CompatibilityMode, Answer>>
 }
 
@@ -49,12 +49,12 @@ const mismatch = (uri: string): Record<CompatibilityMode, Answer> => ({
     text: `Invalid redirect ${uri} did not match one of the registered values`,
   },
 })
-/** What `standard` tells the client and UAA the user. */
+/** In `standard` an error redirect to the client, in `uaa` an error page. */
 const request400 = (description: string): Record<CompatibilityMode, Answer> => ({
   standard: invalidRequest(description),
   uaa: { page: 400, error: 'invalid_request', text: description },
 })
-const ODD_CHALLENGE = 'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.'
+const BAD_CHALLENGE = 'Code challenge length must between 43 and 128 and use only [A-Z],[a-z],[0-9],_,.,-,~ characters.'
 
 const cases: readonly Case[] = [
   // Covers every answer in standard: authorization errors: only registered members
@@ -87,24 +87,24 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'does not find a client by its id in another case',
+    name: 'compares client_id case-sensitively',
     query: { client_id: 'AUTO' },
     want: { standard: { page: 400, error: 'invalid_client' }, uaa: { page: 401, error: 'invalid_client' } },
   },
 
   {
-    name: 'refuses to choose between two redirect URIs',
+    name: 'refuses a missing redirect URI if two are registered',
     query: { redirect_uri: undefined },
     want: mismatch('URI (none was named)'),
   },
   {
-    name: 'takes the only redirect URI for an empty one',
+    name: 'treats an empty redirect URI as missing, and uses the only one',
     query: { ...requestOf('partly'), scope: 'openid', redirect_uri: '' },
     want: 'code',
   },
   // Covers GET /oauth/authorize: error: several redirect URIs and none asked for
   {
-    name: 'refuses to choose among several',
+    name: 'refuses a missing redirect URI if several are registered',
     query: { ...requestOf('many'), redirect_uri: undefined },
     want: mismatch('URI (none was named)'),
   },
@@ -120,7 +120,7 @@ const cases: readonly Case[] = [
     want: mismatch('https://auto.example/cb#x'),
   },
   {
-    name: 'refuses a script for a redirect URI on a page',
+    name: 'refuses a javascript: redirect URI on a page',
     query: { redirect_uri: 'javascript:alert(1)' },
     want: mismatch('javascript:alert(1)'),
   },
@@ -130,17 +130,17 @@ const cases: readonly Case[] = [
     want: mismatch('https://app.example/cb'),
   },
   {
-    name: 'keeps to the path to the letter, or to its beginning as UAA does',
+    name: 'compares the whole path of the redirect URI, in uaa its beginning',
     query: { redirect_uri: 'https://auto.example/cb/more' },
     want: { standard: mismatch('https://auto.example/cb/more').standard, uaa: 'code' },
   },
   {
-    name: 'leaves the port of loopback free, which UAA does not',
+    name: 'ignores the port of a loopback redirect URI, except in uaa',
     query: { redirect_uri: 'http://127.0.0.1:51004/cb' },
     want: { standard: 'code', uaa: mismatch('http://127.0.0.1:51004/cb').uaa },
   },
   {
-    name: 'refuses a bad redirect URI before any other mistake',
+    name: 'refuses a bad redirect URI before other errors',
     query: { redirect_uri: 'https://evil.example/cb', response_type: 'x', scope: 'nonsense' },
     want: mismatch('https://evil.example/cb'),
   },
@@ -157,7 +157,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'takes an empty response type for a missing one',
+    name: 'treats an empty response type as missing',
     query: { response_type: '' },
     want: {
       standard: invalidRequest('Missing response_type in authorization request'),
@@ -172,19 +172,19 @@ const cases: readonly Case[] = [
     want: { error: 'unsupported_response_type', description: 'Unsupported response types' },
   },
   {
-    name: 'refuses a response type in capitals',
+    name: 'compares response types case-sensitively',
     query: { response_type: 'CODE' },
     want: { error: 'unsupported_response_type', description: 'Unsupported response types' },
   },
   {
-    name: 'refuses code beside an unknown word',
+    name: 'refuses code with an unknown response type',
     query: { response_type: 'code magic' },
     want: { error: 'unsupported_response_type', description: 'Unsupported response types' },
   },
 
   // Covers GET /oauth/authorize: error: client without a redirecting grant
   {
-    name: 'refuses a client that lacks the grant',
+    name: 'refuses a client without the grant type',
     query: requestOf('password'),
     want: {
       standard: {
@@ -199,7 +199,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'refuses a client with another redirecting grant, which UAA finds out at the token endpoint',
+    name: 'refuses a client that has only the implicit grant, in uaa at the token endpoint',
     query: { ...requestOf('implicit'), ...PKCE },
     want: { standard: { error: 'unauthorized_client', description: /./ }, uaa: 'code' },
   },
@@ -216,48 +216,48 @@ const cases: readonly Case[] = [
 
   // Covers GET /oauth/authorize: scope; error: scope not of the client
   {
-    name: 'refuses a scope that the client lacks',
+    name: 'refuses a scope outside the client',
     query: { scope: 'openid cloud.admin' },
     want: invalidScope('cloud.admin is invalid. Please use a valid scope name in the request'),
   },
   // Covers compatibility: authorization request: A7 scope
   {
-    name: 'drops a standard scope that the client lacks beside openid, which UAA refuses',
+    name: 'drops a standard scope outside the client if openid is requested, except in uaa',
     query: { scope: 'openid email' },
     want: { standard: 'code', uaa: invalidScope('email is invalid. Please use a valid scope name in the request') },
   },
   {
-    name: 'refuses that scope without openid',
+    name: 'refuses a standard scope outside the client without openid',
     query: { scope: 'email' },
     want: invalidScope('email is invalid. Please use a valid scope name in the request'),
   },
-  { name: 'takes an empty scope for a missing one', query: { scope: '' }, want: 'code' },
-  { name: 'takes scopes separated by commas and blanks', query: { scope: 'openid, cloud.read' }, want: 'code' },
+  { name: 'treats an empty scope as missing', query: { scope: '' }, want: 'code' },
+  { name: 'accepts scopes separated by commas and spaces', query: { scope: 'openid, cloud.read' }, want: 'code' },
   // Covers GET /oauth/authorize: rule: scope wildcards of the client
   {
-    name: 'takes scopes that fit a wildcard of the client',
+    name: 'accepts a scope that matches a wildcard of the client',
     query: { ...requestOf('wild'), scope: 'cloud.read' },
     want: 'code',
   },
   {
-    name: 'refuses a scope that fits none',
+    name: 'refuses a scope that matches no wildcard',
     query: { ...requestOf('wild'), scope: 'cloud.read.all' },
     want: invalidScope(/^cloud\.read\.all is invalid/),
   },
   // Covers GET /oauth/authorize: error: no scope of the user left
   {
-    name: 'refuses a scope of which this user has none',
+    name: 'refuses a scope if the user has none of those requested',
     query: { ...requestOf('writer'), scope: 'cloud.write' },
     want: invalidScope('[cloud.write] is invalid. This user is not allowed any of the requested scopes'),
   },
   {
-    name: 'refuses a client of whose scopes this user has none',
+    name: 'refuses a client if the user has none of its scopes',
     query: requestOf('writer'),
     want: invalidScope('[cloud.write] is invalid. This user is not allowed any of the requested scopes'),
   },
   // Covers GET /oauth/authorize: error: `required_user_groups` not met
   {
-    name: 'refuses who lacks a required group',
+    name: 'refuses a user without a required group',
     query: requestOf('staff'),
     want: invalidScope("User does not meet the client's required group criteria."),
   },
@@ -267,17 +267,17 @@ const cases: readonly Case[] = [
   // Covers GET /oauth/authorize: code_challenge_method=plain
   { name: 'accepts a challenge of method plain', query: { ...PKCE, code_challenge_method: 'plain' }, want: 'code' },
   {
-    name: 'refuses a challenge without a method, which is plain for UAA',
+    name: 'refuses a challenge without a method, which is plain in uaa',
     query: { code_challenge: CHALLENGE },
     want: { standard: invalidRequest('A code_challenge requires a code_challenge_method'), uaa: 'code' },
   },
   {
-    name: 'takes an empty method for a missing one',
+    name: 'treats an empty method as missing',
     query: { ...PKCE, code_challenge_method: '' },
     want: { standard: invalidRequest('A code_challenge requires a code_challenge_method'), uaa: 'code' },
   },
   {
-    name: 'refuses a method without a challenge, which UAA ignores',
+    name: 'refuses a method without a challenge, except in uaa',
     query: { code_challenge_method: 'S256' },
     want: { standard: invalidRequest('A code_challenge_method requires a code_challenge'), uaa: 'code' },
   },
@@ -287,7 +287,7 @@ const cases: readonly Case[] = [
     want: request400('Unsupported code challenge method. Supported: [S256, plain]'),
   },
   {
-    name: 'refuses a method in another case',
+    name: 'compares methods case-sensitively',
     query: { ...PKCE, code_challenge_method: 's256' },
     want: request400('Unsupported code challenge method. Supported: [S256, plain]'),
   },
@@ -295,7 +295,7 @@ const cases: readonly Case[] = [
   {
     name: 'refuses a challenge of 42 characters',
     query: { ...PKCE, code_challenge: CHALLENGE.slice(1) },
-    want: request400(ODD_CHALLENGE),
+    want: request400(BAD_CHALLENGE),
   },
   {
     name: 'accepts a plain challenge of 128 characters',
@@ -303,7 +303,7 @@ const cases: readonly Case[] = [
     want: 'code',
   },
   ...[`${CHALLENGE}a`, `${CHALLENGE.slice(1)}.`].map(code_challenge => ({
-    name: `refuses a challenge of method S256 that is no SHA-256: ${code_challenge}`,
+    name: `refuses a challenge of method S256 that is not a SHA-256: ${code_challenge}`,
     query: { ...PKCE, code_challenge },
     want: {
       standard: invalidRequest('A code_challenge of method S256 must have 43 characters [A-Z],[a-z],[0-9],_,-'),
@@ -313,31 +313,31 @@ const cases: readonly Case[] = [
   {
     name: 'refuses a challenge of 129 characters',
     query: { ...PKCE, code_challenge: 'a'.repeat(129) },
-    want: request400(ODD_CHALLENGE),
+    want: request400(BAD_CHALLENGE),
   },
   // Covers GET /oauth/authorize: error: PKCE syntax
   {
-    name: 'refuses a challenge with a foreign character',
+    name: 'refuses a challenge with an invalid character',
     query: { ...PKCE, code_challenge: `${CHALLENGE}+` },
-    want: request400(ODD_CHALLENGE),
+    want: request400(BAD_CHALLENGE),
   },
   {
     name: 'refuses a challenge with a line break',
     query: { ...PKCE, code_challenge: `${CHALLENGE}\n` },
-    want: request400(ODD_CHALLENGE),
+    want: request400(BAD_CHALLENGE),
   },
   // Covers compatibility: authorization request: A16 PKCE
   {
-    name: 'demands a challenge of a client without a credential, which UAA does not',
+    name: 'requires a challenge of a public client, except in uaa',
     query: requestOf('native'),
     want: { standard: invalidRequest('This client must send a code_challenge of method S256'), uaa: 'code' },
   },
   {
-    name: 'demands method S256 of it',
+    name: 'requires method S256 of a public client, except in uaa',
     query: { ...requestOf('native'), ...PKCE, code_challenge_method: 'plain' },
     want: { standard: invalidRequest('This client must send a code_challenge of method S256'), uaa: 'code' },
   },
-  { name: 'takes it with method S256', query: { ...requestOf('native'), ...PKCE }, want: 'code' },
+  { name: 'accepts method S256 of a public client', query: { ...requestOf('native'), ...PKCE }, want: 'code' },
 
   // Covers compatibility: authorization request: A11 `max_age`
   // Partly covers unsafe behaviour: client mistakes are never 500
@@ -357,31 +357,31 @@ const cases: readonly Case[] = [
     want: request400('The max_age must be a number of seconds'),
   },
   {
-    name: 'refuses a max_age beyond all measure',
+    name: 'refuses a max_age that is too large',
     query: { max_age: '99999999999' },
     want: request400('The max_age must be a number of seconds'),
   },
-  { name: 'takes an empty max_age for a missing one', query: { max_age: '' }, want: 'code' },
-  { name: 'takes a max_age that is kept', query: { max_age: '3600' }, want: 'code' },
+  { name: 'treats an empty max_age as missing', query: { max_age: '' }, want: 'code' },
+  { name: 'accepts a max_age that is not exceeded', query: { max_age: '3600' }, want: 'code' },
 
   {
-    name: 'refuses none beside another prompt',
+    name: 'refuses prompt=none with another prompt, except in uaa',
     query: { prompt: 'none login' },
     want: { standard: invalidRequest('prompt=none cannot be combined with another prompt'), uaa: 'code' },
   },
   { name: 'ignores an unknown prompt', query: { prompt: 'magic' }, want: 'code' },
-  { name: 'takes an empty prompt for a missing one', query: { prompt: '' }, want: 'code' },
+  { name: 'treats an empty prompt as missing', query: { prompt: '' }, want: 'code' },
 
   {
     name: 'refuses an unknown token format',
     query: { token_format: 'xml' },
     want: request400('The token_format must be jwt or opaque'),
   },
-  { name: 'accepts a token format', query: { token_format: 'opaque' }, want: 'code' },
+  { name: 'accepts token_format=opaque', query: { token_format: 'opaque' }, want: 'code' },
 
   // Covers compatibility: authorization request: A14 request objects
   {
-    name: 'refuses a request object without a signature, which UAA ignores',
+    name: 'refuses an unsigned request object, except in uaa',
     query: { request: 'e30.e30.' },
     want: {
       standard: {
@@ -392,7 +392,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'refuses a request object at an unregistered address, which UAA ignores',
+    name: 'refuses an unregistered request_uri, except in uaa',
     query: { request_uri: 'https://app.example/request' },
     want: {
       standard: {
@@ -404,18 +404,18 @@ const cases: readonly Case[] = [
   },
   // Covers GET /oauth/authorize: registration
   {
-    name: 'refuses registration in the request',
+    name: 'refuses the registration parameter, except in uaa',
     query: { registration: '{}' },
     want: {
       standard: { error: 'registration_not_supported', description: 'Registration within a request is not supported' },
       uaa: 'code',
     },
   },
-  { name: 'takes an empty request object for a missing one', query: { request: '' }, want: 'code' },
+  { name: 'treats an empty request object as missing', query: { request: '' }, want: 'code' },
 
   // Covers GET /oauth/authorize: display; claims_locales; claims
   {
-    name: 'ignores what it knows and does not use',
+    name: 'ignores known parameters without effect',
     query: {
       display: 'popup',
       ui_locales: 'de',
@@ -427,39 +427,39 @@ const cases: readonly Case[] = [
     want: 'code',
   },
   {
-    name: 'refuses a hint that is not an ID token of ours',
+    name: 'refuses an id_token_hint of another issuer, except in uaa',
     query: { id_token_hint: 'x' },
     want: { standard: invalidRequest('The id_token_hint was not issued by this server.'), uaa: 'code' },
   },
   {
-    name: 'refuses an unknown response mode',
+    name: 'refuses an unknown response mode, except in uaa',
     query: { response_mode: 'web_message' },
     want: {
       standard: invalidRequest('The response_mode is unknown or not allowed for the response_type'),
       uaa: 'code',
     },
   },
-  { name: 'ignores what it does not know', query: { magic: '1', constructor: '2', __proto__: '3' }, want: 'code' },
+  { name: 'ignores unknown parameters', query: { magic: '1', constructor: '2', __proto__: '3' }, want: 'code' },
 
   // Covers GET /oauth/authorize: error: repeated parameter
   {
-    name: 'refuses a repeated state',
+    name: 'refuses a repeated state, except in uaa',
     query: 'state=s1&state=s2',
     want: { standard: invalidRequest('The parameter state must not be repeated'), uaa: 'code' },
   },
   {
-    name: 'refuses a repeated parameter that it does not know',
+    name: 'refuses a repeated unknown parameter, except in uaa',
     query: 'magic=1&magic=1',
     want: { standard: invalidRequest('The parameter magic must not be repeated'), uaa: 'code' },
   },
   // Covers compatibility: authorization request: A3 odd parameters
   {
-    name: 'refuses a repeated scope, whose first value counts for UAA',
+    name: 'refuses a repeated scope, in uaa the first one counts',
     query: 'scope=openid&scope=nonsense',
     want: { standard: invalidRequest('The parameter scope must not be repeated'), uaa: 'code' },
   },
   {
-    name: 'refuses a repeated client on a page',
+    name: 'refuses a repeated client_id on a page, except in uaa',
     query: 'client_id=app',
     want: {
       standard: { page: 400, error: 'invalid_request', text: 'The parameter client_id must not be repeated' },
@@ -467,7 +467,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'refuses a repeated redirect URI on a page',
+    name: 'refuses a repeated redirect_uri on a page, except in uaa',
     query: 'redirect_uri=https://evil.example/',
     want: {
       standard: { page: 400, error: 'invalid_request', text: 'The parameter redirect_uri must not be repeated' },
@@ -476,29 +476,29 @@ const cases: readonly Case[] = [
   },
   // Covers GET /oauth/authorize: response: error_description
   {
-    name: 'names a repeated parameter only as far as RFC 6749 allows',
+    name: 'replaces characters that RFC 6749 forbids in error_description',
     query: 'a"%5C%C3%BC=1&a"%5C%C3%BC=1',
     want: { standard: invalidRequest('The parameter a??? must not be repeated'), uaa: 'code' },
   },
 
   {
-    name: 'refuses a NUL on a page',
+    name: 'refuses a NUL character on a page',
     query: 'magic=%00',
     want: { page: 400, error: 'invalid_request', text: 'NUL characters are not allowed in parameters' },
   },
   {
-    name: 'refuses bytes that are no UTF-8 on a page',
+    name: 'refuses bytes that are not UTF-8 on a page',
     query: 'magic=%ff',
     want: { page: 400, error: 'invalid_request', text: 'A parameter is not properly percent-encoded UTF-8' },
   },
   {
-    name: 'refuses half a percent code on a page',
+    name: 'refuses incomplete percent-encoding on a page',
     query: 'magic=%',
     want: { page: 400, error: 'invalid_request', text: 'A parameter is not properly percent-encoded UTF-8' },
   },
 ]
 
-/** The plain request with the differences; a text is put behind it as it stands. */
+/** The plain request with the differences; a string is appended as it is. */
 const queryOf = (query: Case['query']): string => {
   const plain = new URLSearchParams(
     defined({ ...AUTO_REQUEST, ...(typeof query === 'string' ? {} : query) }),
@@ -507,7 +507,7 @@ const queryOf = (query: Case['query']): string => {
 }
 
 for (const mode of MODES) {
-  describe(`/oauth/authorize, parameters in ${mode}`, () => {
+  describe(`Parameters of /oauth/authorize in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
@@ -550,7 +550,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('answers a program in JSON what is a page for users', async () => {
+    it('returns JSON instead of an error page to a JSON client', async () => {
       const browser = await signedIn(server)
       const headers = { accept: 'application/json' }
       const answer = await authorize(browser, { ...AUTO_REQUEST, client_id: 'nemo' }, { headers })
@@ -561,7 +561,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('repeats of an unknown client and a bad redirect URI no more than a page can hold', async () => {
+    it('truncates an unknown client_id and a bad redirect URI on the page', async () => {
       const browser = await signedIn(server)
       for (const [query, most] of [
         [{ ...AUTO_REQUEST, client_id: 'x'.repeat(5000) }, 255],
@@ -575,7 +575,7 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/authorize: state; response: state
     // Covers every answer in standard: authorization response: state unchanged, iss
-    it('returns the state unchanged, whatever it contains', async () => {
+    it('returns the state unchanged', async () => {
       const browser = await signedIn(server)
       for (const state of ['a b+c&d=e#f?g%20h', 'ü€😀', '"<script>', 'x'.repeat(1024), '\r\nX: y']) {
         const answer = await authorize(browser, { ...AUTO_REQUEST, state })
@@ -607,13 +607,13 @@ for (const mode of MODES) {
   })
 }
 
-describe('/oauth/authorize, order of checks', () => {
-  const strangers: readonly {
+describe('Order of checks of /oauth/authorize', () => {
+  const anonymousRequests: readonly {
     name: string
     query: Readonly<Record<string, string | undefined>>
     want: Record<CompatibilityMode, string>
   }[] = [
-    { name: 'a sound request leads to the sign-in page', query: {}, want: { standard: '302 login', uaa: '302 login' } },
+    { name: 'a valid request', query: {}, want: { standard: '302 login', uaa: '302 login' } },
     { name: 'an unknown client', query: { client_id: 'nemo' }, want: { standard: '400', uaa: '302 login' } },
     {
       name: 'a bad redirect URI',
@@ -626,7 +626,7 @@ describe('/oauth/authorize, order of checks', () => {
       want: { standard: '302 invalid_request', uaa: '302 login' },
     },
     {
-      name: 'a foreign scope',
+      name: 'an unknown scope',
       query: { scope: 'nonsense' },
       want: { standard: '302 invalid_scope', uaa: '302 login' },
     },
@@ -648,9 +648,9 @@ describe('/oauth/authorize, order of checks', () => {
         server = await startServer({ mode, config: { bootstrap: authorizeBootstrap } })
       })
       after(() => server.stop())
-      for (const { name, query, want } of strangers) {
+      for (const { name, query, want } of anonymousRequests) {
         // Covers compatibility: authorization request: A1 order
-        it(`checks before or after the sign-in: ${name}`, async () => {
+        it(`answers ${want[mode]} to an anonymous user: ${name}`, async () => {
           const answer = await authorize(server.browser(), { ...AUTO_REQUEST, ...query })
           const to = answer.headers['location'] === undefined ? undefined : answer.location()
           const place = to?.href === `${server.baseUrl}/login` ? 'login' : to?.searchParams.get('error')

@@ -14,7 +14,7 @@ const HYBRID = { ...requestOf('hybrid'), scope: 'openid profile', nonce: 'n-1' }
 const halfHash = (value = ''): string =>
   createHash('sha256').update(value).digest().subarray(0, 16).toString('base64url')
 
-/** What is in the answer, in its order, without those that only one mode has. */
+/** The parameter names in order, without those that depend on the mode. */
 const namesOf = (parameters: Readonly<Record<string, string>>): readonly string[] =>
   Object.keys(parameters).filter(name => !['session_state', 'iss', 'nonce'].includes(name))
 
@@ -34,7 +34,7 @@ const TYPES = [
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
 
-  describe(`the response types in ${mode}`, () => {
+  describe(`Response types in ${mode}`, () => {
     let server: TestServer
     let browser: Browser
     before(async () => {
@@ -46,14 +46,18 @@ for (const mode of MODES) {
       await server.stop()
     })
 
-    /** The parameters of a success, and where they stood. */
+    /** Returns the parameters of a successful response, and whether they were in the query or fragment. */
     async function ask(
       query: Readonly<Record<string, string>>,
     ): Promise<{ place: string; got: Record<string, string> }> {
       const answer = await authorize(browser, query)
       assert.equal(answer.status, 302, answer.text)
       const { query: inQuery, fragment } = responseOf(answer)
-      assert.equal(Object.keys(inQuery).length > 0 && Object.keys(fragment).length > 0, false, 'not in both')
+      assert.equal(
+        Object.keys(inQuery).length > 0 && Object.keys(fragment).length > 0,
+        false,
+        'query or fragment, not both',
+      )
       const place = Object.keys(fragment).length > 0 ? 'fragment' : 'query'
       const got = place === 'fragment' ? fragment : inQuery
       assert.equal(got['error'], undefined, answer.location().href)
@@ -67,7 +71,7 @@ for (const mode of MODES) {
       // Covers GET /oauth/authorize: response: `access_token` in the fragment; `id_token` in the fragment
       // Covers GET /oauth/authorize: response: `expires_in` in the fragment; jti in the fragment; nonce in the fragment
       // Covers compatibility: authorization response: R9 order in the fragment
-      it(`answer ${type} with what it names, in the order of the specification`, async () => {
+      it(`return the parameters of ${type} in the specified order`, async () => {
         const { place, got } = await ask({ ...HYBRID, response_type: type })
         assert.equal(place, type === 'code' ? 'query' : 'fragment')
         assert.deepEqual(namesOf(got), want)
@@ -79,12 +83,12 @@ for (const mode of MODES) {
         assert.equal(got['expires_in'], isStandard ? '3600' : '43199')
         assert.equal(got['nonce'], isStandard ? undefined : 'n-1')
         const names = Object.keys(got)
-        assert.ok(isStandard || names.indexOf('nonce') === names.indexOf('jti') - 1, 'nonce stands before jti')
+        assert.ok(isStandard || names.indexOf('nonce') === names.indexOf('jti') - 1, 'nonce precedes jti')
       })
     }
 
     // Covers compatibility: authorization request: A4 `response_type`
-    it('take the words in any order, and once or twice', async () => {
+    it('may be in any order, and repeated', async () => {
       const { got } = await ask({ ...HYBRID, response_type: ' token  code id_token code' })
       assert.deepEqual(
         Object.keys(got).filter(name => /code|token$/.test(name)),
@@ -97,26 +101,30 @@ for (const mode of MODES) {
       scope: string | undefined
       want: Record<typeof mode, string | undefined>
     }[] = [
-      { name: 'as it was asked for', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
-      { name: 'in another order', scope: 'profile, openid profile', want: { standard: undefined, uaa: undefined } },
+      { name: 'requested exactly', scope: 'openid profile', want: { standard: undefined, uaa: undefined } },
       {
-        name: 'that the request does not name',
+        name: 'requested in another order',
+        scope: 'profile, openid profile',
+        want: { standard: undefined, uaa: undefined },
+      },
+      {
+        name: 'not requested',
         scope: undefined,
         want: { standard: 'cloud.read email openid profile', uaa: 'cloud.read openid profile' },
       },
       {
-        name: 'that is less, because the client lacks a part',
+        name: 'partly outside the client',
         scope: 'openid phone',
         want: { standard: 'openid', uaa: 'refused' },
       },
       {
-        name: 'that is less, because the user lacks a part',
+        name: 'partly not held by the user',
         scope: 'openid email',
         want: { standard: undefined, uaa: 'openid' },
       },
     ]
     for (const { name, scope, want } of reported) {
-      it(`report the scope unless it was granted as asked for (RFC 6749 §4.2.2): one ${name}`, async () => {
+      it(`return scope only if it differs from the requested one (RFC 6749 §4.2.2): scope ${name}`, async () => {
         const { scope: _, ...request } = { ...HYBRID, response_type: 'token' }
         const answer = await authorize(browser, { ...request, ...(scope !== undefined && { scope }) })
         const { fragment } = responseOf(answer)
@@ -125,7 +133,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('keep the form and the attributes that were asked for, in front and behind the code', async () => {
+    it('apply token_format and az_attr to the implicit token and that of the code', async () => {
       const authorities = JSON.stringify({ az_attr: { team: 'blue', site: 'x' } })
       const { got } = await ask({ ...HYBRID, response_type: 'code token', token_format: 'opaque', authorities })
       assert.equal(got['az_attr'], '{team=blue, site=x}')
@@ -138,7 +146,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['access_token'], answer.json()['jti'])
     })
 
-    it('give an access token that works', async () => {
+    it('return a valid access token', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'token' })
       const { payload } = await verified(server, got['access_token'] ?? '')
       assert.equal(payload['grant_type'], 'implicit')
@@ -150,7 +158,7 @@ for (const mode of MODES) {
     // Covers GET /oauth/authorize: nonce
     // Covers ID token: c_hash
     // Covers compatibility: tokens and userinfo: T1 hashes
-    it('give an ID token with the nonce, and in standard the hashes of what came beside it (T1)', async () => {
+    it('return an ID token with nonce, in standard with at_hash, c_hash and s_hash (T1)', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'code id_token token' })
       const { payload } = await verified(server, got['id_token'] ?? '', { audience: 'hybrid' })
       const user = await userNamed(server, 'marissa')
@@ -161,13 +169,13 @@ for (const mode of MODES) {
       assert.equal(typeof payload['auth_time'], 'number')
     })
 
-    it('give an ID token no hash of a state that was not sent', async () => {
+    it('omit s_hash without a state', async () => {
       const { state: _, ...stateless } = HYBRID
       const { got } = await ask({ ...stateless, response_type: 'code id_token' })
       assert.equal(decodeJwt(got['id_token'] ?? '')['s_hash'], undefined)
     })
 
-    it('give a lone ID token no hash, and one beside a code none of an access token', async () => {
+    it('omit at_hash and c_hash without access token and code', async () => {
       const alone = decodeJwt((await ask({ ...HYBRID, response_type: 'id_token' })).got['id_token'] ?? '')
       assert.deepEqual([alone['at_hash'], alone['c_hash']], [undefined, undefined])
       const beside = decodeJwt((await ask({ ...HYBRID, response_type: 'code id_token' })).got['id_token'] ?? '')
@@ -175,7 +183,7 @@ for (const mode of MODES) {
     })
 
     // Covers every answer in standard: hybrid: both ID tokens agree
-    it('give the same issuer, subject and session in both ID tokens of a hybrid flow', async () => {
+    it('return the same iss, sub and sid in both ID tokens of a hybrid flow', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'code id_token' })
       const answer = await server.token(
         { grant_type: 'authorization_code', code: got['code'] ?? '', redirect_uri: HYBRID.redirect_uri },
@@ -189,7 +197,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('revoke with a code that comes twice what came beside it, in standard (T11)', async () => {
+    it('revoke the access token of the authorization response if the code is reused, in standard (T11)', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'code token' })
       const exchange = (): Promise<TestAnswer> =>
         server.token(
@@ -201,7 +209,7 @@ for (const mode of MODES) {
       assert.equal(await isAlive(server, got['access_token'] ?? ''), !isStandard)
     })
 
-    it('never give a refresh token', async () => {
+    it('return no refresh token', async () => {
       for (const { type } of TYPES) {
         const { got } = await ask({ ...HYBRID, response_type: type })
         assert.equal(got['refresh_token'], undefined)
@@ -209,7 +217,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: token_format
-    it('give an opaque access token where that is asked for', async () => {
+    it('return an opaque access token for token_format=opaque', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'token id_token', token_format: 'opaque' })
       assert.match(got['access_token'] ?? '', /^[0-9a-f]{32}$/)
       assert.equal(await isAlive(server, got['access_token'] ?? ''), true)
@@ -217,7 +225,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: response: scope in the fragment
-    it('report the scope when none was named, or another is granted (RFC 6749 §4.2.2)', async () => {
+    it('return the scope if none was requested (RFC 6749 §4.2.2)', async () => {
       const { scope: _, ...unscoped } = HYBRID
       assert.equal((await ask({ ...HYBRID, response_type: 'token' })).got['scope'], undefined)
       const all = (await ask({ ...unscoped, response_type: 'token' })).got['scope'] ?? ''
@@ -225,21 +233,21 @@ for (const mode of MODES) {
     })
 
     // Covers GET /oauth/authorize: authorities (`az_attr`); response: `az_attr` in the fragment
-    it('carry attributes as UAA writes them', async () => {
+    it('return az_attr in UAA’s format', async () => {
       const authorities = '{"az_attr":{"team":"blue","floor":"3"}}'
       const { got } = await ask({ ...HYBRID, response_type: 'token', authorities })
       assert.equal(got['az_attr'], '{team=blue, floor=3}')
       assert.deepEqual(decodeJwt(got['access_token'] ?? '')['az_attr'], { team: 'blue', floor: '3' })
     })
 
-    it('leave a session out of an ID token in UAA, and name it in standard (T4)', async () => {
+    it('return sid in the ID token in standard (T4)', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'id_token' })
       assert.equal(typeof decodeJwt(got['id_token'] ?? '')['sid'], isStandard ? 'string' : 'undefined')
     })
 
-    describe('when no page may be shown', () => {
+    describe('with prompt=none', () => {
       // Covers GET /oauth/authorize prompt=none: implicit and hybrid success
-      it('answer as otherwise, refresh Current-User, and send session_state', async () => {
+      it('return tokens and session_state, and refresh Current-User', async () => {
         const answer = await authorize(browser, { ...HYBRID, response_type: 'token id_token', prompt: 'none' })
         const { fragment } = responseOf(answer)
         assert.ok(fragment['id_token'])
@@ -248,7 +256,7 @@ for (const mode of MODES) {
         assert.equal(answer.headers['cache-control'], 'no-cache, no-store, max-age=0, must-revalidate')
       })
 
-      it('send login_required where the response would have gone, without a session', async () => {
+      it('return login_required without a session, in query or fragment', async () => {
         for (const { type } of TYPES) {
           const answer = await authorize(server.browser(), { ...HYBRID, response_type: type, prompt: 'none' })
           const { query, fragment } = responseOf(answer)
@@ -265,44 +273,44 @@ for (const mode of MODES) {
     interface RefusedCase {
       readonly name: string
       readonly query: Readonly<Record<string, string>>
-      /** `place error` in each mode. */
+      /** `query` or `fragment`, and the error, in each mode. */
       readonly want: { readonly standard: string; readonly uaa: string }
     }
     const refusedCases: readonly RefusedCase[] = [
       {
-        name: 'an unknown word',
+        name: 'an unknown value',
         query: { ...HYBRID, response_type: 'code magic' },
         want: { standard: 'query unsupported_response_type', uaa: 'query unsupported_response_type' },
       },
       {
-        name: 'no word',
+        name: 'a blank value',
         query: { ...HYBRID, response_type: ' ' },
         want: { standard: 'query unsupported_response_type', uaa: 'query unsupported_response_type' },
       },
       {
-        name: 'the word none',
+        name: 'the value none',
         query: { ...HYBRID, response_type: 'none' },
         want: { standard: 'query unsupported_response_type', uaa: 'query unsupported_response_type' },
       },
       // Covers GET /oauth/authorize: error: grant for `response_type` missing
       // Covers compatibility: authorization response: R3 codes
       {
-        name: 'a token for a client without the implicit grant',
+        name: 'token for a client without the implicit grant',
         query: { ...requestOf('wild'), response_type: 'token' },
         want: { standard: 'fragment unauthorized_client', uaa: 'fragment invalid_client' },
       },
       {
-        name: 'a lone ID token for a client without the implicit grant',
+        name: 'id_token for a client without the implicit grant',
         query: { ...requestOf('wild'), response_type: 'id_token' },
         want: { standard: 'fragment unauthorized_client', uaa: 'fragment invalid_client' },
       },
       {
-        name: 'a code beside an ID token for a client with the implicit grant only',
+        name: 'code id_token for a client with only the implicit grant',
         query: { ...requestOf('implicit'), response_type: 'code id_token' },
         want: { standard: 'fragment unauthorized_client', uaa: 'fragment invalid_client' },
       },
       {
-        name: 'a code beside an access token for a client without the implicit grant',
+        name: 'code token for a client without the implicit grant',
         query: { ...requestOf('wild'), response_type: 'code token' },
         want: { standard: 'fragment unauthorized_client', uaa: 'fragment invalid_client' },
       },
@@ -312,7 +320,7 @@ for (const mode of MODES) {
         want: { standard: 'fragment invalid_scope', uaa: 'fragment invalid_scope' },
       },
       {
-        name: 'an unknown scope of a hybrid request',
+        name: 'an unknown scope in a hybrid request',
         query: { ...HYBRID, response_type: 'code id_token', scope: 'openid magic' },
         want: { standard: 'fragment invalid_scope', uaa: 'query invalid_scope' },
       },
@@ -331,7 +339,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuse an ID token without openid in standard, and leave it out in UAA (A7)', async () => {
+    it('refuse id_token without openid in standard, and omit it in uaa (A7)', async () => {
       const { fragment } = responseOf(
         await authorize(browser, { ...HYBRID, response_type: 'id_token token', scope: 'profile' }),
       )
@@ -340,7 +348,7 @@ for (const mode of MODES) {
     })
 
     for (const type of ['id_token', 'token id_token', 'code id_token', 'code id_token token']) {
-      it(`refuse ${type} without openid before the user signs in, in standard (A7)`, async () => {
+      it(`refuse ${type} without openid before sign-in in standard (A7)`, async () => {
         const query = { ...HYBRID, response_type: type, scope: 'profile' }
         const answer = await authorize(server.browser(), query)
         assert.equal(answer.status, 302, answer.text)
@@ -354,10 +362,10 @@ for (const mode of MODES) {
 
     // Covers configuration file: bootstrap.clients[]: require_nonce
     // Covers compatibility: authorization request: A8 nonce
-    describe('and a nonce that is demanded (A8)', () => {
+    describe('with require_nonce (A8)', () => {
       const bound = requestOf('bound')
       for (const type of ['id_token', 'code id_token', 'token id_token', 'code id_token token']) {
-        it(`refuse ${type} without one in standard`, async () => {
+        it(`refuse ${type} without nonce in standard`, async () => {
           const { fragment } = responseOf(await authorize(browser, { ...bound, response_type: type }))
           if (isStandard) {
             assert.deepEqual([fragment['error'], fragment['state']], ['invalid_request', 's1'])
@@ -366,28 +374,28 @@ for (const mode of MODES) {
         })
       }
       for (const type of ['code', 'token', 'code token']) {
-        it(`take ${type} without one`, async () => {
+        it(`accept ${type} without nonce`, async () => {
           await ask({ ...bound, response_type: type })
         })
       }
-      it('take one', async () => {
+      it('accept a nonce', async () => {
         await ask({ ...bound, response_type: 'id_token', nonce: 'n' })
       })
-      it("respect the zone, whatever the client's settings", async () => {
+      it('require a nonce if the zone does, regardless of the client', async () => {
         const clients = [
           ...authorizeBootstrap.clients,
           {
             ...authorizeBootstrap.clients.find(({ client_id: id }) => id === 'bound'),
-            client_id: 'careless',
+            client_id: 'lenient',
             require_nonce: false,
-            redirect_uri: ['https://careless.example/cb'],
+            redirect_uri: ['https://lenient.example/cb'],
           },
         ]
         const config = { bootstrap: { ...authorizeBootstrap, clients }, zone_config: { require_nonce: true } }
         const strict = await startServer({ mode, config })
         try {
           const account = await signedIn(strict)
-          for (const id of ['hybrid', 'careless']) {
+          for (const id of ['hybrid', 'lenient']) {
             const query = { ...requestOf(id), response_type: 'id_token' }
             const { fragment } = responseOf(await authorize(account, query))
             assert.equal(fragment['error'], isStandard ? 'invalid_request' : undefined, id)
@@ -399,15 +407,15 @@ for (const mode of MODES) {
       })
     })
 
-    describe('and the response modes (A6)', () => {
+    describe('with response_mode (A6)', () => {
       // Covers compatibility: authorization request: A6 `response_mode`
-      it('send a code in the fragment where that is asked for, and as ever in UAA', async () => {
+      it('return a code in the fragment for response_mode=fragment, except in uaa', async () => {
         const { place } = await ask({ ...HYBRID, response_type: 'code', response_mode: 'fragment' })
         assert.equal(place, isStandard ? 'fragment' : 'query')
       })
 
       for (const response_mode of ['query', 'magic', 'FORM_POST']) {
-        it(`refuse ${response_mode} for tokens by the default mode, and ignore it in UAA`, async () => {
+        it(`refuse ${response_mode} for tokens, and ignore it in uaa`, async () => {
           const answer = await authorize(browser, { ...HYBRID, response_type: 'token', response_mode })
           const { fragment, query } = responseOf(answer)
           assert.deepEqual(query, {})
@@ -420,7 +428,9 @@ for (const mode of MODES) {
         authorize(browser, { ...HYBRID, response_type: 'code id_token', response_mode: 'form_post', ...more })
 
       // Covers GET /oauth/authorize: response_mode
-      it('post the answer by a form that sends itself', { skip: !isStandard && 'there is no such mode' }, async () => {
+      it('return a form that submits itself for form_post', {
+        skip: !isStandard && 'UAA has no form_post',
+      }, async () => {
         const answer = await post({ state: '"><script>alert(1)</script>' })
         assert.equal(answer.status, 200)
         assert.equal(answer.headers['cache-control'], 'no-store')
@@ -435,7 +445,7 @@ for (const mode of MODES) {
         assert.equal(
           Object.keys(fields).some(name => /csrf/i.test(name)),
           false,
-          'our own value goes to no client',
+          'the CSRF token is not sent to the client',
         )
         const policies = [answer.headers['content-security-policy']].flat()
         assert.equal(
@@ -444,7 +454,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('post an error the same way', { skip: !isStandard && 'there is no such mode' }, async () => {
+      it('post an error the same way', { skip: !isStandard && 'UAA has no form_post' }, async () => {
         const fields = hiddenFields((await post({ scope: 'magic' })).text)
         assert.equal(fields['error'], 'invalid_scope')
         assert.equal(fields['code'], undefined)
@@ -461,21 +471,21 @@ for (const mode of MODES) {
       const object = (claims: object): string => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`
       const objects = [
         {
-          name: 'in the object alone',
+          name: 'only in the object',
           request: object({ response_mode: 'form_post' }),
           mode: undefined,
           isPosted: true,
         },
-        { name: 'beside it', request: object({}), mode: 'form_post', isPosted: true },
-        { name: 'beside it, whatever it says', request: object({ response_mode: 'form_post' }), mode: 'fragment' },
-        { name: 'in neither', request: object({ response_mode: 5, redirect_uri: 'https://evil.example/' }) },
-        { name: 'in an object that is none', request: 'form_post.form_post' },
-        { name: 'in an object of another kind', request: `e30.${btoa('"response_mode"')}.` },
+        { name: 'beside the object', request: object({}), mode: 'form_post', isPosted: true },
+        { name: 'beside the object, overriding it', request: object({ response_mode: 'form_post' }), mode: 'fragment' },
+        { name: 'nowhere', request: object({ response_mode: 5, redirect_uri: 'https://evil.example/' }) },
+        { name: 'in a malformed object', request: 'form_post.form_post' },
+        { name: 'in an object that is a JSON string', request: `e30.${btoa('"response_mode"')}.` },
         { name: 'in an object that is too long', request: object({ response_mode: 'form_post', x: 'x'.repeat(8192) }) },
       ]
       for (const { name, request, mode: asked, isPosted = false } of objects) {
-        const skip = !isStandard && 'there is no such mode'
-        it(`are how the refusal of a request object travels that is asked for ${name}`, { skip }, async () => {
+        const skip = !isStandard && 'UAA has no form_post'
+        it(`apply to the error of a refused request object: response_mode ${name}`, { skip }, async () => {
           const { response_mode: _, ...plain } = { response_mode: '', ...HYBRID }
           const query = { ...plain, response_type: 'code id_token', request, response_mode: asked }
           const answer = await authorize(server.browser(), query)
@@ -487,7 +497,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('serve the script', async () => {
+      it('serve the script of the form', async () => {
         const page = isStandard ? (await post()).text : ''
         const source = /<script src="([^"]+form-post[^"]+)"/.exec(page)?.[1]
         if (!isStandard) return assert.equal(source, undefined)

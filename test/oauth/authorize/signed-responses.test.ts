@@ -18,7 +18,7 @@ const bootstrap = withBanks(
 )
 const signingKeys = { active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } }
 
-describe('signed authorization responses (JARM)', () => {
+describe('Signed authorization responses (JARM)', () => {
   let server: TestServer
   let browser: Browser
   before(async () => {
@@ -43,7 +43,7 @@ describe('signed authorization responses (JARM)', () => {
 
   for (const mode of ['jwt', 'query.jwt']) {
     // Covers later standards: JARM
-    it(`are one parameter in the query for a code, by ${mode}`, async () => {
+    it(`are one query parameter for a code, with response_mode=${mode}`, async () => {
       const { query, fragment } = responseOf(await ask(mode))
       assert.deepEqual([Object.keys(query), fragment], [['response'], {}])
       const { code, state, iss, aud, exp = 0, ...others } = await verified(query['response'])
@@ -55,7 +55,7 @@ describe('signed authorization responses (JARM)', () => {
   }
 
   for (const mode of ['jwt', 'fragment.jwt']) {
-    it(`are one parameter in the fragment for tokens, by ${mode}`, async () => {
+    it(`are one fragment parameter for tokens, with response_mode=${mode}`, async () => {
       const { query, fragment } = responseOf(await ask(mode, { response_type: 'code id_token' }))
       assert.deepEqual([Object.keys(fragment), query], [['response'], {}])
       const claims = await verified(fragment['response'])
@@ -64,14 +64,14 @@ describe('signed authorization responses (JARM)', () => {
     })
   }
 
-  it('are one field of a form, by form_post.jwt', async () => {
+  it('are one form field with response_mode=form_post.jwt', async () => {
     const page = await ask('form_post.jwt')
     const fields = hiddenFields(page.text)
     assert.deepEqual(Object.keys(fields), ['response'])
     assert.ok((await verified(fields['response']))['code'])
   })
 
-  it('are errors too', async () => {
+  it('include errors', async () => {
     const { query } = responseOf(await ask('jwt', { scope: 'cloud.write' }))
     assert.deepEqual(Object.keys(query), ['response'])
     const { error, error_description: description, state } = await verified(query['response'])
@@ -81,7 +81,7 @@ describe('signed authorization responses (JARM)', () => {
     assert.equal((await verified(responseOf(silent).query['response']))['error'], 'login_required')
   })
 
-  it('are every error to a client whose profile requires them', async () => {
+  it('include all errors of a client whose profile requires them', async () => {
     for (const [query, expected] of [
       [{}, 'invalid_request'],
       [{ response_mode: 'query' }, 'invalid_request'],
@@ -101,7 +101,7 @@ describe('signed authorization responses (JARM)', () => {
     }
   })
 
-  it('refuse tokens in the query, and unknown modes', async () => {
+  it('refuse tokens in the query and unknown modes', async () => {
     for (const [mode, type] of [
       ['query.jwt', 'code id_token'],
       ['cookie.jwt', 'code'],
@@ -115,7 +115,7 @@ describe('signed authorization responses (JARM)', () => {
     }
   })
 
-  it('have the algorithm that the client registered', async () => {
+  it('use the algorithm that the client registered', async () => {
     const { query } = responseOf(await ask('jwt', { client_id: 'ec' }))
     const keys = (await server.send('/token_keys')).json<JSONWebKeySet & Record<string, unknown>>()
     const { protectedHeader } = await jwtVerify(query['response'] ?? '', createLocalJWKSet(keys), {
@@ -127,8 +127,8 @@ describe('signed authorization responses (JARM)', () => {
   })
 })
 
-describe('a zone and signed responses', () => {
-  it('signs by no algorithm that its profile of FAPI 2.0 rules out, whatever a client registered before', async () => {
+describe('Zone with signed responses', () => {
+  it('uses no algorithm that its FAPI 2.0 profile forbids, regardless of the client', async () => {
     const config = { bootstrap, signing_keys: signingKeys, zone_config: { profile: 'fapi2-security' } } as const
     const server = await startServer({ config })
     try {
@@ -140,7 +140,7 @@ describe('a zone and signed responses', () => {
     }
   })
 
-  it('signs with no shared secret, which the client does not know', async () => {
+  it('does not sign with a shared secret', async () => {
     for (const [keys, status, alg] of [
       [{ mac: KEYS.HS256, ec: KEYS.ES256 }, 302, 'ES256'],
       [{ mac: KEYS.HS256 }, 500, undefined],
@@ -156,7 +156,7 @@ describe('a zone and signed responses', () => {
     }
   })
 
-  it('has no such mode if the protocol is disabled', async () => {
+  it('refuses the mode if the protocol is disabled', async () => {
     const config = { bootstrap, zone_config: { protocols: { signedResponses: false } } }
     const server = await startServer({ config })
     try {
@@ -168,7 +168,7 @@ describe('a zone and signed responses', () => {
   })
 
   for (const supportsProtocol of [false, true]) {
-    it(`${supportsProtocol ? 'can sign' : 'ignores the mode'} in uaa`, async () => {
+    it(`${supportsProtocol ? 'signs responses' : 'ignores the mode'} in uaa`, async () => {
       const config = { bootstrap, zone_config: { protocols: { signedResponses: supportsProtocol } } }
       const server = await startServer({ mode: 'uaa', config })
       try {

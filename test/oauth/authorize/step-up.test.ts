@@ -1,4 +1,4 @@
-// How strong a sign-in an application asks for: by acr_values, and by the policy of its client.
+// The authentication level that a client requires by acr_values or its second-factor policy.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -38,7 +38,7 @@ const bootstrap = {
 
 for (const mode of MODES) {
   const isStandard = mode === 'standard'
-  describe(`a level that an application asks for, ${mode}`, () => {
+  describe(`Authentication level required by a client in ${mode}`, () => {
     let server: TestServer
     let app: AuthenticatorApp
     before(async () => {
@@ -54,7 +54,7 @@ for (const mode of MODES) {
     })
     beforeEach(async () => {
       await setPolicy(server, { requirement: 'optional', rememberDays: 30 })
-      server.clock.advance(60) // for another password of the app
+      server.clock.advance(60) // for a new one-time password
     })
 
     const reported = (...classes: readonly string[]): unknown =>
@@ -78,50 +78,50 @@ for (const mode of MODES) {
       return browser
     }
 
-    const words: readonly {
+    const levels: readonly {
       readonly name: string
       readonly acrValues: string
       readonly at1: string
       readonly at2: string
       readonly atPhr?: string
     }[] = [
-      { name: 'none', acrValues: '', at1: 'code', at2: 'code' },
-      { name: 'one factor', acrValues: '1', at1: 'code', at2: 'code' },
-      { name: 'two factors', acrValues: '2', at1: '/second_factor', at2: 'code' },
-      { name: 'a phishing-resistant one', acrValues: 'phr', at1: '/second_factor', at2: '/second_factor' },
+      { name: 'no value', acrValues: '', at1: 'code', at2: 'code' },
+      { name: 'level 1', acrValues: '1', at1: 'code', at2: 'code' },
+      { name: 'level 2', acrValues: '2', at1: '/second_factor', at2: 'code' },
+      { name: 'phr', acrValues: 'phr', at1: '/second_factor', at2: '/second_factor' },
       {
-        name: 'one of hardware',
+        name: 'phrh',
         acrValues: 'phrh',
         at1: 'unmet_authentication_requirements',
         at2: 'unmet_authentication_requirements',
         atPhr: 'unmet_authentication_requirements',
       },
-      { name: 'two or more, in any order', acrValues: 'phr 2', at1: '/second_factor', at2: 'code' },
-      { name: 'two, one of which is enough', acrValues: '2 1', at1: 'code', at2: 'code' },
-      { name: 'something unknown', acrValues: 'urn:mace:gold', at1: 'code', at2: 'code' },
-      { name: 'something unknown or two factors', acrValues: 'urn:mace:gold 2', at1: '/second_factor', at2: 'code' },
-      { name: 'two, after blanks', acrValues: '  2  ', at1: '/second_factor', at2: 'code' },
-      { name: 'what only looks like a level', acrValues: '02 PHR 2.0 3', at1: 'code', at2: 'code' },
+      { name: 'phr or 2', acrValues: 'phr 2', at1: '/second_factor', at2: 'code' },
+      { name: '2 or 1', acrValues: '2 1', at1: 'code', at2: 'code' },
+      { name: 'an unknown value', acrValues: 'urn:mace:gold', at1: 'code', at2: 'code' },
+      { name: 'an unknown value or 2', acrValues: 'urn:mace:gold 2', at1: '/second_factor', at2: 'code' },
+      { name: '2 with spaces around it', acrValues: '  2  ', at1: '/second_factor', at2: 'code' },
+      { name: 'values similar to levels', acrValues: '02 PHR 2.0 3', at1: 'code', at2: 'code' },
     ]
-    for (const { name, acrValues, at1, at2, atPhr = 'code' } of words) {
-      it(`of ${name}: ${at1} at level 1, ${at2} at level 2`, async () => {
+    for (const { name, acrValues, at1, at2, atPhr = 'code' } of levels) {
+      it(`with ${name}: ${at1} at level 1, ${at2} at level 2`, async () => {
         const query = { acr_values: acrValues }
         assert.equal(await ask(await atLevel(), query), at1)
         assert.equal(await ask(await atLevel('2'), query), at2)
         assert.equal(await ask(await atLevel('phr'), query), atPhr)
         assert.equal(await ask(await atLevel('phrh'), query), 'code')
-        // The word of a provider, which passes for no level.
+        // The acr of an upstream provider, which counts as no level.
         assert.equal(await ask(await atLevel(' phrh', 'urn:mace:gold'), query), at1)
         const silent = { ...query, prompt: 'none' }
-        const inSilence = (step: string) => (step === '/second_factor' ? 'interaction_required' : step)
-        assert.equal(await ask(await atLevel(), silent), inSilence(at1))
-        assert.equal(await ask(await atLevel('2'), silent), inSilence(at2))
+        const withoutPrompt = (step: string) => (step === '/second_factor' ? 'interaction_required' : step)
+        assert.equal(await ask(await atLevel(), silent), withoutPrompt(at1))
+        assert.equal(await ask(await atLevel('2'), silent), withoutPrompt(at2))
       })
     }
 
     // Covers GET /oauth/authorize: acr_values
     // Covers later standards: step-up authentication
-    it('is reached on the page, which leads back to the request', async () => {
+    it('is reached at /second_factor, which returns to the request', async () => {
       const browser = await signedInPast(server, app)
       await makeSession(server, browser, { acr: ['1'], amr: ['pwd'] })
       const request = { ...requestOf('any'), acr_values: '2', state: 'kept' }
@@ -134,7 +134,7 @@ for (const mode of MODES) {
       assert.deepEqual([claims['acr'], claims['amr']], [reported('2'), ['pwd', 'otp', 'mfa']])
     })
 
-    it('is asked of a user who signs in only now, after the password', async () => {
+    it('is required after the password of an anonymous user', async () => {
       const browser = server.browser()
       const request = { ...requestOf('any'), acr_values: '2' }
       assert.equal(outcomeOf(await authorize(browser, request)), '/login')
@@ -145,7 +145,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('is refused where nothing in the zone reaches it', async () => {
+    it('is refused if no method in the zone reaches it', async () => {
       await setPolicy(server, { requirement: 'optional', methods: ['totp'] })
       for (const acr of ['phr', 'phrh']) {
         for (const prompt of [undefined, 'none', 'consent']) {
@@ -153,16 +153,16 @@ for (const mode of MODES) {
           assert.equal(await ask(await atLevel(), query), 'unmet_authentication_requirements')
           assert.equal(await ask(await atLevel('2'), query), 'unmet_authentication_requirements')
         }
-        assert.equal(await ask(await atLevel('phrh'), { acr_values: acr }), 'code', 'a provider may reach it')
+        assert.equal(await ask(await atLevel('phrh'), { acr_values: acr }), 'code', 'an upstream provider may reach it')
       }
     })
 
     for (const { name, query } of [
       { name: 'repeated', query: 'acr_values=2&acr_values=1' },
       { name: 'repeated, with the same level', query: 'acr_values=1&acr_values=1' },
-      { name: 'huge', query: `acr_values=${'2+'.repeat(501)}` },
+      { name: 'too long', query: `acr_values=${'2+'.repeat(501)}` },
     ]) {
-      it(`is refused when it is ${name}`, async () => {
+      it(`is refused if acr_values is ${name}`, async () => {
         for (const browser of [await atLevel(), await atLevel('phrh')]) {
           const request = new URLSearchParams(requestOf('any')).toString()
           const answer = await browser.send(`/oauth/authorize?${request}&${query}`)
@@ -172,7 +172,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is asked for after a new sign-in, where max_age or prompt demands that as well', async () => {
+    it('is required after a fresh sign-in for max_age or prompt=login', async () => {
       for (const demand of [{ max_age: '0' }, { max_age: '30' }, { prompt: 'login' }]) {
         const browser = await atLevel('2')
         server.clock.advance(31)
@@ -193,7 +193,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is silent about max_age and the level, each in its own words', async () => {
+    it('returns separate errors for max_age and the level with prompt=none', async () => {
       const browser = await atLevel('2')
       server.clock.advance(31)
       const query = { acr_values: '2', prompt: 'none' }
@@ -202,7 +202,7 @@ for (const mode of MODES) {
       assert.equal(await ask(browser, { ...query, acr_values: 'phr', max_age: '300' }), 'interaction_required')
     })
 
-    it('has no effect in a zone without second factors, whatever it says', async () => {
+    it('is ignored in a zone without second factors', async () => {
       await setPolicy(server, { requirement: 'off' })
       const browser = await atLevel()
       for (const acr of ['2', 'phr', 'phrh', 'x'.repeat(1001)])
@@ -212,13 +212,13 @@ for (const mode of MODES) {
       }
     })
 
-    it('has no effect on users that the policy is not about', async () => {
+    it('is ignored for users outside the policy of the zone', async () => {
       await setPolicy(server, { requirement: 'optional', origins: ['ldap'] })
       assert.equal(await ask(await atLevel(), { acr_values: '2' }), 'code')
     })
 
     // Covers configuration file: bootstrap.clients[]: `secondFactor` (ours)
-    describe('by the policy of its client', () => {
+    describe('by its second-factor policy', () => {
       const cases = [
         { client: 'strict', user: ['marissa', 'koala'], at1: '/second_factor', at2: 'code' },
         { client: 'keys', user: ['marissa', 'koala'], at1: '/second_factor', at2: '/second_factor' },
@@ -233,7 +233,7 @@ for (const mode of MODES) {
           const silent = at1 === 'code' ? at1 : 'interaction_required'
           assert.equal(outcomeOf(await authorize(browser, { ...requestOf(client), prompt: 'none' })), silent)
           const least = { ...requestOf(client), acr_values: '1' }
-          assert.equal(outcomeOf(await authorize(browser, least)), at1, 'a request asks for no less')
+          assert.equal(outcomeOf(await authorize(browser, least)), at1, 'a request cannot lower the level')
           await makeSession(server, browser, { acr: ['2'] })
           assert.equal(outcomeOf(await authorize(browser, requestOf(client))), at2)
           await makeSession(server, browser, { acr: ['phr'] })
@@ -241,7 +241,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('is not met by a remembered browser', async () => {
+      it('is not reached by a remembered browser', async () => {
         const browser = await signedInPast(server, app, { remember: 'true' })
         for (const name of ['svc-session', 'JSESSIONID']) browser.cookies.delete(name)
         const again = await browser.signIn('tom', 'wombat')
@@ -253,7 +253,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('is refused where none of its factors counts in the zone', async () => {
+      it('is refused if the zone allows none of its methods', async () => {
         await setPolicy(server, { requirement: 'optional', methods: ['totp'] })
         assert.equal(
           outcomeOf(await authorize(await atLevel(), requestOf('keys'))),
@@ -261,7 +261,7 @@ for (const mode of MODES) {
         )
       })
 
-      it('is asked for before the tokens of the front channel, too', async () => {
+      it('is required before issuing tokens in the authorization response', async () => {
         for (const type of ['token', 'id_token', 'id_token token']) {
           const query = { ...requestOf('strict'), response_type: type, nonce: 'n' }
           assert.equal(outcomeOf(await authorize(await atLevel(), query)), '/second_factor')
@@ -269,7 +269,7 @@ for (const mode of MODES) {
       })
     })
 
-    describe('and a program without a browser', () => {
+    describe('for requests with a user token or password', () => {
       const bearerOf = async (browser: Browser): Promise<string> => {
         const answer = await authorize(browser, requestOf('any'))
         const code = answer.location().searchParams.get('code') ?? ''
@@ -279,7 +279,7 @@ for (const mode of MODES) {
       const call = async (bearer: string, query: Readonly<Record<string, string>>): Promise<string> =>
         outcomeOf(await server.send('/oauth/authorize', { query: { ...AUTO_REQUEST, ...query }, bearer }))
 
-      it('gets a code with a token of that level, and none with a weaker one', async () => {
+      it('returns a code only if the token has the level', async () => {
         const weak = await bearerOf(await atLevel())
         const strong = await bearerOf(await atLevel('2'))
         for (const [query, want] of [
@@ -293,7 +293,7 @@ for (const mode of MODES) {
         }
       })
 
-      it('gets none for a user who needs a second factor by now', async () => {
+      it('returns no code if the policy has required a second factor since', async () => {
         const weak = await bearerOf(await atLevel())
         const strong = await bearerOf(await atLevel('2'))
         await setPolicy(server, { requirement: 'required' })
@@ -301,7 +301,7 @@ for (const mode of MODES) {
         assert.equal(await call(strong, {}), 'code')
       })
 
-      it('gets mfa_required when it sends the password of the user', async () => {
+      it('returns mfa_required for a password', async () => {
         const credentials = JSON.stringify({ username: 'marissa', password: 'koala' })
         const headers = { accept: 'application/json' }
         const query = { response_type: 'token', redirect_uri: 'https://any.example/cb' }
@@ -325,8 +325,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('a level of hardware, where the operator has roots of attestations', () => {
-  it('is asked for of anyone who has not shown a passkey yet, and is in discovery', async () => {
+describe('Level phrh with attestation roots', () => {
+  it('requires a passkey of users without one, and is listed in discovery', async () => {
     const passkeys = { attestation_roots: pemOf(certify({ commonName: 'Root', isAuthority: true })) }
     const server = await startServer({ config: { bootstrap, passkeys } })
     const browser = await signedIn(server)
@@ -348,7 +348,7 @@ describe('a level of hardware, where the operator has roots of attestations', ()
   })
 })
 
-/** Signs tom in with his app. */
+/** Signs in as tom with password and one-time password. */
 async function signedInPast(
   server: TestServer,
   app: AuthenticatorApp,

@@ -7,13 +7,13 @@ const LENIENT = 'https://auto.example/cb/deeper'
 const QUERY = `${AUTO_REQUEST.redirect_uri}?tenant=1`
 
 const cases = [
-  { name: 'are as lenient as ever in uaa', uaa: undefined, follows: [LENIENT, QUERY] },
-  { name: 'are as lenient as ever where uaa says so', uaa: true, follows: [LENIENT, QUERY] },
+  { name: 'are matched leniently in uaa by default', uaa: undefined, follows: [LENIENT, QUERY] },
+  { name: 'are matched leniently in uaa if it is true', uaa: true, follows: [LENIENT, QUERY] },
   // Covers redirect URI matching: strict matching of `uaa.oauth.redirect_uri.allow_unsafe_matching=false`
-  { name: 'are the registered ones and a query where uaa is configured to be strict', uaa: false, follows: [QUERY] },
+  { name: 'are matched exactly except for the query in uaa if it is false', uaa: false, follows: [QUERY] },
 ]
 
-describe('redirect URIs and uaa.oauth.redirect_uri.allow_unsafe_matching', () => {
+describe('Redirect URIs with uaa.oauth.redirect_uri.allow_unsafe_matching', () => {
   for (const { name, uaa, follows } of cases) {
     it(name, async () => {
       const matching = uaa === undefined ? {} : { uaa: { oauth: { redirect_uri: { allow_unsafe_matching: uaa } } } }

@@ -1,4 +1,4 @@
-// Every plan is compared with what the endpoints then give: an explanation that drifts from the decision fails here.
+// Compares every explanation of a planned request with the real answer of the endpoint.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,10 +25,10 @@ import { openTables } from '../../support/tables.ts'
 
 const PASSWORDS: Readonly<Record<string, string>> = { marissa: 'koala', joel: 'wombat', loose: 'wombat' }
 
-/** What a token request would send beside client and grant. */
+/** Parameters of a token request besides client and grant type. */
 type Fields = Readonly<Record<string, string>>
 
-/** Both sides of a comparison: the decision, and what follows from it. */
+/** The explanation and the real answer in comparable form. */
 const sidesOf = (explanation: Explanation, answer: TestAnswer) => {
   const body = answer.json<Record<string, string>>()
   const [refusal] = explanation.refusals
@@ -60,7 +60,7 @@ const sidesOf = (explanation: Explanation, answer: TestAnswer) => {
 }
 
 for (const mode of MODES) {
-  describe(`an explanation of a planned request in ${mode}`, () => {
+  describe(`Explanation of a planned request in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: explainConfig() })
@@ -87,15 +87,15 @@ for (const mode of MODES) {
     const own: readonly { name: string; client: string; fields?: Fields }[] = [
       { name: 'all authorities', client: 'service' },
       { name: 'one authority', client: 'service', fields: { scope: 'jobs.run' } },
-      { name: 'an authority that it lacks', client: 'service', fields: { scope: 'jobs.run jobs.stop' } },
-      { name: 'no authorities', client: 'machine' },
-      { name: 'a grant that it lacks', client: 'wild' },
+      { name: 'an authority outside the client', client: 'service', fields: { scope: 'jobs.run jobs.stop' } },
+      { name: 'a client without authorities', client: 'machine' },
+      { name: 'a client without the grant type', client: 'wild' },
       { name: 'an opaque token', client: 'service', fields: { token_format: 'opaque' } },
-      { name: 'a foreign resource', client: 'service', fields: { resource: 'https://other.example/' } },
+      { name: 'an unknown resource', client: 'service', fields: { resource: 'https://other.example/' } },
     ]
     for (const { name, client, fields = {} } of own) {
       // Covers POST /explain: `resource`, `token_format`
-      it(`is what client_credentials gives: ${name}`, async () => {
+      it(`matches client_credentials: ${name}`, async () => {
         await compare({ client_id: client, grant_type: 'client_credentials', ...fields }, () =>
           server.token({ grant_type: 'client_credentials', ...fields }, { basic: secretOf(client) }),
         )
@@ -106,25 +106,25 @@ for (const mode of MODES) {
       { name: 'all scopes', client: 'app' },
       { name: 'a wildcard', client: 'wild' },
       { name: 'some scopes', client: 'app', fields: { scope: 'openid cloud.read' } },
-      { name: 'without openid', client: 'app', fields: { scope: 'cloud.read' } },
+      { name: 'scopes without openid', client: 'app', fields: { scope: 'cloud.read' } },
       { name: 'a scope that the user lacks', client: 'app', fields: { scope: 'openid cloud.write' } },
       { name: 'only a scope that the user lacks', client: 'app', fields: { scope: 'cloud.write' } },
-      { name: 'a scope that the client lacks', client: 'app', fields: { scope: 'openid jobs.run' } },
-      { name: 'openid scopes that the client lacks', client: 'auto', fields: { scope: 'openid email phone' } },
+      { name: 'a scope outside the client', client: 'app', fields: { scope: 'openid jobs.run' } },
+      { name: 'OpenID scopes outside the client', client: 'auto', fields: { scope: 'openid email phone' } },
       { name: 'a user without groups', client: 'app', user: 'joel' },
-      { name: 'a user who is not verified', client: 'app', user: 'loose' },
-      { name: 'a client for other providers', client: 'foreign' },
-      { name: 'a client for members of a group', client: 'closed' },
+      { name: 'an unverified user', client: 'app', user: 'loose' },
+      { name: 'a client that allows only other providers', client: 'foreign' },
+      { name: 'a client with required groups', client: 'closed' },
       { name: 'a client without scopes', client: 'scopeless' },
-      { name: 'a client that wants a second factor', client: 'strong' },
+      { name: 'a client that requires a second factor', client: 'strong' },
       { name: 'minimal ID tokens', client: 'minimal' },
       { name: 'an opaque token', client: 'app', fields: { token_format: 'opaque' } },
       { name: 'a resource', client: 'meant', fields: { resource: 'https://api.example/' } },
-      { name: 'a resource that it lacks', client: 'meant', fields: { resource: 'https://other.example/' } },
+      { name: 'a resource outside the client', client: 'meant', fields: { resource: 'https://other.example/' } },
     ]
     for (const { name, client, user = 'marissa', fields = {} } of byPassword) {
       // Covers POST /explain: `client_id`, `grant_type`, `username`, `scope`
-      it(`is what a password gives: ${name}`, async () => {
+      it(`matches the password grant: ${name}`, async () => {
         await compare({ client_id: client, grant_type: 'password', username: user, ...fields }, () =>
           server.token(
             { grant_type: 'password', username: user, password: PASSWORDS[user] ?? '', ...fields },
@@ -151,12 +151,12 @@ for (const mode of MODES) {
     const codes: readonly { name: string; client: string; fields?: Fields }[] = [
       { name: 'all scopes', client: 'wild' },
       { name: 'some scopes', client: 'wild', fields: { scope: 'openid team.all cloud.read' } },
-      { name: 'a scope that the client lacks', client: 'wild', fields: { scope: 'openid jobs.run' } },
-      { name: 'a client for members of a group', client: 'closed' },
+      { name: 'a scope outside the client', client: 'wild', fields: { scope: 'openid jobs.run' } },
+      { name: 'a client with required groups', client: 'closed' },
       { name: 'minimal ID tokens', client: 'minimal' },
     ]
     for (const { name, client, fields = {} } of codes) {
-      it(`is what a code gives: ${name}`, async () => {
+      it(`matches authorization_code: ${name}`, async () => {
         const question = { client_id: client, grant_type: 'authorization_code', username: 'marissa', ...fields }
         const explanation = await explained(server, question)
         const [reported, real] = sidesOf(explanation, await byCode(client, fields))
@@ -166,7 +166,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('says which scopes wait for the user, and what they have decided', async () => {
+    it('lists scopes pending approval and stored decisions', async () => {
       const question = { client_id: 'asking', grant_type: 'authorization_code', username: 'marissa' }
       const first = await explained(server, { ...question, scope: 'openid profile cloud.read' })
       assert.equal(first.decision, 'pending')
@@ -194,10 +194,10 @@ for (const mode of MODES) {
       assert.deepEqual(real.scope.split(' ').toSorted(), scopesWith(later))
     })
 
-    it('says that a client that registered itself asks again for resources', async () => {
+    it('reports that a self-registered client needs approval of resources each time', async () => {
       const client = await clientNamed(server, 'meant')
       const registration = { at: new Date(0), grantTypes: ['authorization_code'], responseTypes: ['code'] } as const
-      const clientId = 'newcomer'
+      const clientId = 'registered'
       await server.store.clients.insert('svc', { ...client, clientId, autoapprove: [], registration })
       const question = { client_id: clientId, grant_type: 'authorization_code', username: 'marissa', scope: 'openid' }
       const { id: userId, zoneId } = await userNamed(server, 'marissa')
@@ -213,7 +213,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('is what a device gets', async () => {
+    it('matches the device grant', async () => {
       const begun = await server.send('/oauth/device_authorization', { basic: secretOf('cloud'), form: {} })
       const { device_code, user_code } = begun.json<Record<string, string>>()
       const browser = await signedIn(server)
@@ -231,23 +231,23 @@ for (const mode of MODES) {
 
     const presented: readonly { name: string; fields?: Fields; change?: () => Promise<void> }[] = [
       { name: 'all scopes' },
-      { name: 'fewer', fields: { scope: 'openid' } },
-      { name: 'more than it has', fields: { scope: 'jobs.run' } },
+      { name: 'fewer scopes', fields: { scope: 'openid' } },
+      { name: 'a scope outside the token', fields: { scope: 'jobs.run' } },
     ]
     for (const { name, fields = {} } of presented) {
       // Covers POST /explain: refresh_token
-      it(`is what a refresh gives: ${name}`, async () => {
+      it(`matches refresh_token: ${name}`, async () => {
         const { refresh_token } = await passwordTokens(server, {}, secretOf('wild'))
         await compare({ client_id: 'wild', grant_type: 'refresh_token', refresh_token, ...fields }, () =>
           server.token({ grant_type: 'refresh_token', refresh_token, ...fields }, { basic: secretOf('wild') }),
         )
       })
       // Covers POST /explain: `subject_token`, `audience`
-      it(`is what an exchange gives: ${name}`, async () => {
+      it(`matches token exchange: ${name}`, async () => {
         const { access_token } = await passwordTokens(server, {}, secretOf('front'))
         const type = 'urn:ietf:params:oauth:token-type:access_token'
         const sent = { grant_type: GRANTS.exchange, subject_token: access_token, audience: 'stock', ...fields }
-        const asked = name === 'fewer' ? { ...sent, scope: 'cloud.read' } : sent
+        const asked = name === 'fewer scopes' ? { ...sent, scope: 'cloud.read' } : sent
         const reported = await compare({ client_id: 'cloud', ...asked }, () =>
           server.token({ ...asked, subject_token_type: type }, { basic: secretOf('cloud') }),
         )
@@ -255,7 +255,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('names the clients that an exchanged token came through, with which it may have ended', async () => {
+    it('names the previous clients of an exchanged token, whose changes revoke it', async () => {
       const { access_token: subject_token } = await passwordTokens(server, {}, secretOf('front'))
       const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
       const form = { grant_type: GRANTS.exchange, subject_token, subject_token_type, audience: 'stock' }
@@ -266,7 +266,7 @@ for (const mode of MODES) {
       assert.match(refusal.detail ?? '', /So do those of the clients that it came through: front\.$/)
     })
 
-    it('is what an assertion gives, and what a user gives another client', async () => {
+    it('matches jwt-bearer and user_token', async () => {
       const { access_token } = await passwordTokens(server, {}, secretOf('front'))
       const jwt = { client_id: 'cloud', grant_type: GRANTS.jwtBearer, username: 'marissa' }
       const reported = await explained(server, jwt)
@@ -279,14 +279,14 @@ for (const mode of MODES) {
       )
     })
 
-    it('does not answer for the client that a user calls with', async () => {
+    it('does not check the client of the bearer token for user_token', async () => {
       const question = { client_id: 'meant', grant_type: 'user_token', username: 'marissa' }
       const of = async (more: object) => (await explained(server, { ...question, ...more })).not_checked.join(' ')
       assert.match(await of({ resource: 'https://api.example/' }), /client of that token may ask for the resource/)
       assert.doesNotMatch(await of({}), /resource/)
     })
 
-    it('names the rule of each scope: groups, nested, default, the zone, the client, the request', async () => {
+    it('names the rule of each scope: groups, nested groups, defaults, client and request', async () => {
       const marissa = await userNamed(server, 'marissa')
       const inner = await server.store.groups.findByName('svc', 'cloud.read')
       const outer = await server.store.groups.findByName('svc', 'team.all')
@@ -317,7 +317,7 @@ for (const mode of MODES) {
       await server.store.groups.removeMember('svc', read.groupId, read.memberId)
     })
 
-    it('says what a claim lacks', async () => {
+    it('names the rule of an absent claim', async () => {
       const reported = await explained(server, {
         client_id: 'wild',
         grant_type: 'password',
@@ -332,7 +332,7 @@ for (const mode of MODES) {
       assert.ok(reported.claims.every(({ claim, value }) => claim !== 'rev_sig' || value === undefined))
     })
 
-    it('explains as many scopes as a request may have, and the refusal of more', async () => {
+    it('accepts the maximum number of scopes, and explains the refusal of more', async () => {
       const scopes = Array.from({ length: 1000 }, (_, index) => `department.of.finance.${index}`)
       const ask = (more: readonly string[]) => {
         const scope = [...more, ...scopes].join(' ')
@@ -355,7 +355,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /explain: `user_id`, `origin`
-    it('says what the records do not allow, and to whom', async () => {
+    it('names the rule of each refusal', async () => {
       const ask = (question: object) => explained(server, { grant_type: 'password', ...question })
       const rules: [object, string][] = [
         [{ client_id: 'nobody', username: 'marissa' }, 'unknown-client'],
@@ -384,7 +384,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /explain: acr_values
-    it('reports a lock, a second factor and a new password before any sign-in', async () => {
+    it('reports lockout, second factor and step-up', async () => {
       const wrong = { grant_type: 'password', username: 'marissa', password: 'wrong' }
       for (let guess = 0; guess < 5; guess += 1) await server.token(wrong, { basic: secretOf('app') })
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
@@ -412,20 +412,20 @@ for (const mode of MODES) {
       await setPolicy(server, { requirement: 'off' })
     })
 
-    it('knows that a zone has no key for the algorithm of a client', async () => {
+    it('reports a missing signing key for the algorithm of a client', async () => {
       const { zoneId, ...before } = await clientNamed(server, 'wild')
       await changeClient(server, 'wild', { idTokenSignedResponseAlg: 'ES384' })
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const send = () => server.token(form, { basic: secretOf('wild') })
       const faults = server.faults.length
       const { error } = (await send()).json()
-      ;(server.faults as unknown[]).length = faults // it is one
+      ;(server.faults as unknown[]).length = faults // the expected fault
       const reported = await explained(server, { client_id: 'wild', grant_type: 'password', username: 'marissa' })
       assert.deepEqual([reported.refusals[0]?.rule, reported.refusals[0]?.error], ['signing-key', error])
       await server.store.clients.update('svc', { zoneId, ...before })
     })
 
-    it('follows a zone that limits the groups in tokens', async () => {
+    it('respects allowedGroups of the zone', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const userConfig = { ...zone.config.userConfig, allowedGroups: ['team.all'] }
@@ -439,7 +439,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /explain: rule: an administrator of one zone is told nothing of others
-    it('answers only administrators of the zone, and of it alone', async () => {
+    it('requires an administrator of the zone', async () => {
       const question = { client_id: 'wild', grant_type: 'password', username: 'marissa' }
       const callers: readonly { id: string; headers?: Record<string, string>; host?: string; want: string }[] = [
         { id: 'auditor', want: '403 insufficient_scope' },
@@ -465,43 +465,43 @@ for (const mode of MODES) {
     })
 
     const malformed: readonly [name: string, body: unknown][] = [
-      ['nothing', {}],
-      ['a list', []],
-      ['no JSON', '{'],
-      ['two questions', { client_id: 'app', grant_type: 'password', token: 'x' }],
-      ['no grant', { client_id: 'app' }],
-      ['an unknown grant', { client_id: 'app', grant_type: 'implicit' }],
+      ['no member', {}],
+      ['a JSON array', []],
+      ['malformed JSON', '{'],
+      ['both token and client', { client_id: 'app', grant_type: 'password', token: 'x' }],
+      ['no grant_type', { client_id: 'app' }],
+      ['an unknown grant_type', { client_id: 'app', grant_type: 'implicit' }],
       ['an unknown member', { client_id: 'app', grant_type: 'password', password: 'koala' }],
-      ['a number for a name', { client_id: 1, grant_type: 'password' }],
-      ['an empty name', { client_id: '', grant_type: 'password' }],
-      ['a long name', { client_id: 'x'.repeat(3000), grant_type: 'password' }],
-      ['user id and name', { client_id: 'app', grant_type: 'password', user_id: '1', username: 'marissa' }],
-      ['an origin alone', { client_id: 'app', grant_type: 'password', origin: 'ldap' }],
+      ['a number as client_id', { client_id: 1, grant_type: 'password' }],
+      ['an empty client_id', { client_id: '', grant_type: 'password' }],
+      ['a client_id that is too long', { client_id: 'x'.repeat(3000), grant_type: 'password' }],
+      ['user_id and username', { client_id: 'app', grant_type: 'password', user_id: '1', username: 'marissa' }],
+      ['origin without a user', { client_id: 'app', grant_type: 'password', origin: 'ldap' }],
       [
-        'many resources',
+        'too many resources',
         { client_id: 'app', grant_type: 'password', resource: Array.from({ length: 30 }, () => 'https://a/') },
       ],
-      ['an unknown format', { client_id: 'app', grant_type: 'password', token_format: 'paper' }],
-      ['a fraction of an event', { event: 1.5 }],
+      ['an unknown token_format', { client_id: 'app', grant_type: 'password', token_format: 'paper' }],
+      ['a fractional event', { event: 1.5 }],
       ['an empty token', { token: '' }],
-      ['U+0000 in a name', { client_id: 'a\u0000b', grant_type: 'password' }],
+      ['a NUL character in client_id', { client_id: 'a\u0000b', grant_type: 'password' }],
     ]
     for (const [name, body] of malformed) {
-      it(`refuses a question with ${name}`, async () => {
+      it(`refuses a body with ${name}`, async () => {
         const answer = await asking(server, body)
         assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'], answer.text)
         assert.ok(!answer.text.includes('koala'))
       })
     }
 
-    it('takes no more than the bodies of tokens', async () => {
+    it('answers 413 to a body that is too long', async () => {
       assert.equal((await asking(server, { token: 'x'.repeat(400_000) })).status, 413)
     })
   })
 }
 
-describe('an explanation of a planned request', () => {
-  it('leaves no trace in the database', async () => {
+describe('Explanation of a planned request', () => {
+  it('writes nothing to the database', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'latchkey-explain-'))
     const database = `sqlite:${join(folder, 'explain.db')}`
     const server = await startServer({ database, config: explainConfig({ audit: { enabled: false } }) })

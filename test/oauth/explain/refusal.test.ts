@@ -1,4 +1,4 @@
-// Refusals that the audit trail has: what it keeps of them, and what it says of them later.
+// Refusals in the audit trail: what is recorded of them, and how they are explained later.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorize, signedIn } from '../../support/authorize.ts'
@@ -12,7 +12,7 @@ import { startServer } from '../../support/server.ts'
 const basicOf = (id: string) => [id, `${id}-secret`] as const
 
 for (const mode of MODES) {
-  describe(`an explanation of a refusal in ${mode}`, () => {
+  describe(`Explanation of a refusal in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: explainConfig() })
@@ -26,7 +26,7 @@ for (const mode of MODES) {
     const newest = async (): Promise<number> => (await refusals())[0]?.number ?? 0
 
     // Covers POST /explain: event
-    it('says what was asked, which rule refused it, and what it would get now', async () => {
+    it('reports the request, the rule that refused it, and the current decision', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'cloud.write' }
       const answer = await server.token(form, { basic: basicOf('app') })
       const event = await newest()
@@ -47,7 +47,7 @@ for (const mode of MODES) {
       await server.store.groups.removeMember('svc', of.groupId, id)
     })
 
-    it('reports a code that was refused, and the user who requested it', async () => {
+    it('reports a refused authorization request and its user', async () => {
       const browser = await signedIn(server)
       const query = {
         response_type: 'code',
@@ -68,7 +68,7 @@ for (const mode of MODES) {
       )
     })
 
-    it('has refusals of request objects, with the reason that the client does not get', async () => {
+    it('reports a refused request object with the internal reason', async () => {
       const browser = await signedIn(server)
       const header = Buffer.from('{"alg":"ES256","typ":"oauth-authz-req+jwt"}').toString('base64url')
       const query = { client_id: 'wild', response_type: 'code', redirect_uri: 'https://app.example/cb' }
@@ -79,7 +79,7 @@ for (const mode of MODES) {
       assert.equal(recorded?.refusal?.['detail'], 'there are no keys')
     })
 
-    it('has refusals on a page, if the client is known', async () => {
+    it('reports a refusal on a page if the client is known', async () => {
       const browser = await signedIn(server)
       const query = { client_id: 'wild', response_type: 'code', redirect_uri: 'https://elsewhere.example/' }
       assert.equal((await authorize(browser, query)).status, 400)
@@ -101,7 +101,7 @@ for (const mode of MODES) {
       ['/oauth/device_authorization', 'cloud', { scope: 'unknown' }, 'invalid_scope'],
     ]
     for (const [path, id, form, error] of elsewhere) {
-      it(`has refusals at ${path}`, async () => {
+      it(`reports a refusal at ${path}`, async () => {
         const redirecting = path === '/oauth/par' && { redirect_uri: 'https://app.example/cb' }
         const answer = await server.send(path, { form: { ...redirecting, ...form }, basic: basicOf(id) })
         assert.equal(answer.json()['error'], error, answer.text)
@@ -111,12 +111,12 @@ for (const mode of MODES) {
       })
     }
 
-    it('has a refusal once that comes after the sign-in', async () => {
+    it('records a refusal after sign-in once', async () => {
       const client = await server.store.clients.find('svc', 'wild')
       assert.ok(client)
       const registration = { at: new Date(0), grantTypes: ['authorization_code'], responseTypes: ['code'] } as const
-      await server.store.clients.insert('svc', { ...client, clientId: 'stranger', registration })
-      const query = { response_type: 'code', client_id: 'stranger', scope: 'unknown' }
+      await server.store.clients.insert('svc', { ...client, clientId: 'registered', registration })
+      const query = { response_type: 'code', client_id: 'registered', scope: 'unknown' }
       const before = (await refusals()).length
       const asked = { ...query, redirect_uri: 'https://app.example/cb' }
       const deferred = await authorize(server.browser(), asked)
@@ -128,7 +128,7 @@ for (const mode of MODES) {
     })
 
     // Covers audit trail: TokenRefusedEvent
-    it('keeps no secret of a refused request, and nothing of one that only waits', async () => {
+    it('records neither secrets of a refused request nor pending device requests', async () => {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
       const form = { grant_type: 'password', username: 'koala1', password: 'wombat7' }
@@ -141,10 +141,10 @@ for (const mode of MODES) {
       assert.equal(all.length, before)
       const text = JSON.stringify(all)
       for (const secret of [refresh_token, 'wombat7', 'koala1', device, 'app-secret']) assert.ok(!text.includes(secret))
-      assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'the log has its own details')
+      assert.ok(!server.events.some(({ type }) => type === 'TokenRefusedEvent'), 'refusals are not logged as events')
     })
 
-    it('has nothing of a proof without a nonce, which the client then repeats (RFC 9449 §8)', async () => {
+    it('records no use_dpop_nonce (RFC 9449 §8)', async () => {
       const before = (await refusals()).length
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const answer = await provenToken(server, await dpopKey(), form, { basic: basicOf('wild') }, { nonce: undefined })
@@ -152,7 +152,7 @@ for (const mode of MODES) {
       assert.equal((await refusals()).length, before)
     })
 
-    it('keeps what was asked, however long JSON makes it', async () => {
+    it('truncates long parameters', async () => {
       const long = '\u0001'.repeat(400)
       const form = { grant_type: 'password', username: 'marissa', password: 'koala', scope: long, resource: long }
       await server.token({ ...form, audience: '"'.repeat(400), acr_values: long }, { basic: basicOf('app') })
@@ -162,7 +162,7 @@ for (const mode of MODES) {
       assert.equal(recorded.refusal['scope'], '\u0001'.repeat(55))
     })
 
-    it('says what an event lacks for a plan', async () => {
+    it('lists what cannot be checked for a recorded event', async () => {
       const { refresh_token } = await passwordTokens(server, {}, basicOf('wild'))
       await refresh(server, refresh_token, { scope: 'jobs.run' }, basicOf('wild'))
       const refused = await explained(server, { event: await newest() })
@@ -171,10 +171,10 @@ for (const mode of MODES) {
       const [issued] = await eventsOf(server, { type: 'TokenIssuedEvent' }, { id: 'root' })
       const other = await explained(server, { event: issued?.number ?? 0 })
       assert.match(other.not_checked.join(), /TokenIssuedEvent does not have the request/)
-      assert.equal(other.decision, 'granted', 'the event is none of a refusal')
+      assert.equal(other.decision, 'granted', 'the event is not a refusal')
     })
 
-    it('says why nothing is known', async () => {
+    it('answers 404 with the reason for unknown events', async () => {
       const cases: [object, RegExp][] = [
         [{ event: 999_999 }, /no event 999999/],
         [{ request_id: 'abc' }, /log\.requests/],
@@ -186,7 +186,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('shows an administrator of a zone nothing of another one', async () => {
+    it('hides events from administrators of other zones', async () => {
       const own = await explained(server, { event: await newest() })
       assert.ok(own.recorded)
       const options = { id: 'z1-admin', headers: { 'x-identity-zone-id': 'z1' } }
@@ -196,8 +196,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('an explanation of a refusal', () => {
-  it('says that the trail is not stored', async () => {
+describe('Explanation of a refusal', () => {
+  it('answers 404 if the audit trail is not stored', async () => {
     const server = await startServer({ config: explainConfig({ audit: { enabled: false } }) })
     const answer = await asking(server, { event: 1 })
     assert.equal(answer.status, 404)

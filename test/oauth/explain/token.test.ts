@@ -1,4 +1,4 @@
-// Explanations of tokens, compared with the responses of introspection.
+// Compares explanations of tokens with introspection.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
@@ -23,7 +23,7 @@ const WILD = ['wild', 'wild-secret'] as const
 const APP = ['app', 'app-secret'] as const
 
 for (const mode of MODES) {
-  describe(`an explanation of a token in ${mode}`, () => {
+  describe(`Explanation of a token in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: explainConfig() })
@@ -35,13 +35,13 @@ for (const mode of MODES) {
 
     const reported = async (token: string, options?: Parameters<typeof explained>[2]): Promise<Explanation> => {
       const explanation = await explained(server, { token }, options)
-      assert.ok(!JSON.stringify(explanation).includes(token), 'the token is repeated')
-      const logged = JSON.stringify([server.lines, server.refusals, server.events])
-      assert.ok(!logged.includes(token), 'the token is logged')
+      assert.ok(!JSON.stringify(explanation).includes(token), 'the explanation contains the token')
+      const logs = JSON.stringify([server.lines, server.refusals, server.events])
+      assert.ok(!logs.includes(token), 'the log contains the token')
       return explanation
     }
     const refusalsOf = ({ refusals }: Explanation): readonly string[] => refusals.map(({ rule }) => rule)
-    /** What is no longer good, and by which rule. */
+    /** Expects the decision `invalid` by this rule. */
     const invalid = async (token: string, rule: string): Promise<Explanation> => {
       const explanation = await reported(token)
       assert.deepEqual(
@@ -53,7 +53,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /explain: token
-    it('explains each kind: what it is, its scopes and where each claim comes from', async () => {
+    it('explains access, refresh and ID tokens: kind, scopes, and the source of each claim', async () => {
       const { access_token, refresh_token, id_token } = await passwordTokens(
         server,
         { scope: 'openid cloud.read' },
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       assert.ok(id.claims.some(({ claim }) => claim === 'at_hash') || mode === 'uaa')
     })
 
-    it('finds one by its value, or by its id', async () => {
+    it('finds a token by its value or id', async () => {
       const opaque = await passwordTokens(server, { token_format: 'opaque' }, WILD)
       const byValue = await reported(opaque.access_token)
       assert.deepEqual([byValue.decision, byValue.request['format']], ['valid', 'opaque'])
@@ -105,7 +105,7 @@ for (const mode of MODES) {
       await invalid(access_token, 'token-unknown')
     })
 
-    it('says what a new one would have, after a change of the records', async () => {
+    it('compares the scopes with those of a new token', async () => {
       const { access_token } = await passwordTokens(server, {}, WILD)
       const marissa = await userNamed(server, 'marissa')
       const group = await server.store.groups.findByName('svc', 'cloud.write')
@@ -124,7 +124,7 @@ for (const mode of MODES) {
       assert.equal((await reported(access_token)).decision, 'valid')
     })
 
-    it('says by which rule one is no longer good, and which events may have ended it', async () => {
+    it('names the rule of an invalid token, and related events', async () => {
       const { access_token } = await passwordTokens(server, {}, WILD)
       await changeUser(server, 'marissa', { active: false })
       const inactive = await invalid(access_token, 'unknown-user')
@@ -158,7 +158,7 @@ for (const mode of MODES) {
       await invalid(later.refresh_token, 'token-outdated')
     })
 
-    it('says that introspection wants an approval', async () => {
+    it('reports a missing approval', async () => {
       const code = await insertCode(server, { clientId: 'app' })
       const { access_token } = tokensOf(await exchange(server, code, {}, APP))
       const missing = await invalid(access_token, 'approval-missing')
@@ -169,12 +169,16 @@ for (const mode of MODES) {
     })
 
     const foreign: readonly { name: string; rule: string; token: () => Promise<string> | string }[] = [
-      { name: 'a word', rule: 'token-unknown', token: () => 'nonsense' },
-      { name: 'three words', rule: 'token-malformed', token: () => 'a.b.c' },
-      { name: 'a huge one', rule: 'token-too-long', token: () => 'x'.repeat(40_000) },
-      { name: 'a huge JWT', rule: 'token-too-long', token: () => `${'x'.repeat(20_000)}.${'y'.repeat(20_000)}.z` },
+      { name: 'an unknown token', rule: 'token-unknown', token: () => 'nonsense' },
+      { name: 'a malformed JWT', rule: 'token-malformed', token: () => 'a.b.c' },
+      { name: 'a token that is too long', rule: 'token-too-long', token: () => 'x'.repeat(40_000) },
       {
-        name: 'one with another payload',
+        name: 'a JWT that is too long',
+        rule: 'token-too-long',
+        token: () => `${'x'.repeat(20_000)}.${'y'.repeat(20_000)}.z`,
+      },
+      {
+        name: 'a JWT with a modified payload',
         rule: 'token-signature',
         token: async () => {
           const [head, , signature] = (await passwordTokens(server, {}, APP)).access_token.split('.')
@@ -183,7 +187,7 @@ for (const mode of MODES) {
         },
       },
       {
-        name: 'one without a signature',
+        name: 'an unsigned JWT',
         rule: 'token-signature',
         token: async () => {
           const [head, claims] = (await passwordTokens(server, {}, APP)).access_token.split('.')
@@ -192,7 +196,7 @@ for (const mode of MODES) {
         },
       },
       {
-        name: "another server's",
+        name: 'a JWT of another server',
         rule: 'token-key',
         token: async () =>
           new SignJWT({ user_name: 'secretary', scope: ['svc.admin'] })
@@ -211,7 +215,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /explain: rule: nothing is told of a token of another zone
-    it('reveals nothing about a token of another zone, to anyone', async () => {
+    it('reveals a token only to administrators of its zone', async () => {
       const host = 'z3.localhost:8080'
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       const theirs = tokensOf(await server.token(form, { basic: WILD, host }))

@@ -6,7 +6,7 @@ import { createTestClock } from '../../support/clock.ts'
 type Slots = ReturnType<typeof createHostSlots>
 type Slot = NonNullable<Awaited<ReturnType<Slots['enter']>>>
 
-describe('the places of requests to the servers of applications', () => {
+describe('Request slots per host of clients', () => {
   let clock: ReturnType<typeof createTestClock>
   let slots: Slots
   beforeEach(() => {
@@ -19,7 +19,7 @@ describe('the places of requests to the servers of applications', () => {
   const enterAll = (zone: string, hosts: readonly string[]) => Promise.all(hosts.map(host => slots.enter(zone, host)))
   const taken = (entered: readonly (Slot | undefined)[]): readonly Slot[] => entered.filter(each => each !== undefined)
 
-  /** One request that takes so many seconds. */
+  /** A request that takes so many seconds. */
   async function request(zone: string, host: string, seconds: number, outcome: 'ended' | 'hung' = 'ended') {
     const slot = await slots.enter(zone, host)
     assert.ok(slot)
@@ -28,7 +28,7 @@ describe('the places of requests to the servers of applications', () => {
     slot.leave()
   }
 
-  it('are given to six unknown servers of a zone at once, and to the others as soon as those respond', async () => {
+  it('limit unknown hosts of a zone to six concurrent requests, and admit others in order', async () => {
     const entered: string[] = []
     const open: Slot[] = []
     const entering = names(40).map(async host => {
@@ -39,7 +39,7 @@ describe('the places of requests to the servers of applications', () => {
     })
     await new Promise(setImmediate)
     assert.equal(entered.length, 6)
-    const [other] = taken(await enterAll('two', ['app-0.example'])) // another zone
+    const [other] = taken(await enterAll('two', ['app-0.example'])) // another zone is not affected
     assert.ok(other)
     for (let slot = open.shift(); slot; slot = open.shift()) {
       slot.noteEnd('ended')
@@ -47,24 +47,24 @@ describe('the places of requests to the servers of applications', () => {
       await new Promise(setImmediate)
     }
     await Promise.all(entering)
-    assert.deepEqual(entered, names(40)) // in their order
+    assert.deepEqual(entered, names(40)) // in order
   })
 
-  it('are never more than six, even if several wait when one is released', async () => {
+  it('remain limited to six if several wait', async () => {
     const first = taken(await enterAll('one', names(6)))
     const waiting = slots.enter('one', 'waiting.example')
     first[0]?.leave()
     const late = slots.enter('one', 'late.example')
     assert.ok(await waiting)
-    assert.equal(await late, undefined) // after a second
+    assert.equal(await late, undefined) // refused after a second
   })
 
-  it('are given up after a second, to be retried', async () => {
+  it('refuse requests that waited for a second', async () => {
     taken(await enterAll('one', names(6)))
     assert.deepEqual(taken(await enterAll('one', ['a.example', 'b.example'])), [])
   })
 
-  it('are given up at once where a hundred others of the zone wait', async () => {
+  it('refuse requests immediately if 100 others of the zone wait', async () => {
     const first = taken(await enterAll('one', names(6)))
     const waiting = enterAll('one', names(106).slice(6))
     assert.equal(await slots.enter('one', 'further.example'), undefined)
@@ -72,14 +72,14 @@ describe('the places of requests to the servers of applications', () => {
     assert.equal(taken(await waiting).length, 6)
   })
 
-  it('are one at a time, and two of a zone, for servers that respond after more than a second', async () => {
+  it('limit slow hosts to one concurrent request each and two per zone', async () => {
     for (const host of names(4)) await request('one', host, 4.9)
     const entered = await enterAll('one', [...names(4), 'app-0.example'])
     assert.equal(taken(entered).length, 2)
     assert.ok(await slots.enter('one', 'unknown.example'))
   })
 
-  it('go to the zones in turns where servers of many are late', async () => {
+  it('are shared fairly between zones with slow hosts', async () => {
     const zones = Array.from({ length: 20 }, (_, index) => `zone-${index}`)
     for (const zone of zones) for (const host of names(2)) await request(zone, host, 4.9)
     const served = new Map<string, number>()
@@ -100,18 +100,18 @@ describe('the places of requests to the servers of applications', () => {
     for (const zone of zones) assert.ok((served.get(zone) ?? 0) >= 3, zone)
   })
 
-  it('are not kept for a zone that asks no more', async () => {
+  it('are not reserved for a zone without further requests', async () => {
     const zones = Array.from({ length: 20 }, (_, index) => `zone-${index}`)
     for (const zone of zones) for (const host of names(2)) await request(zone, host, 4.9)
     const entered: Slot[] = []
     for (const zone of zones) entered.push(...taken(await enterAll(zone, names(2))))
     for (const slot of entered) slot.leave()
-    assert.equal(taken(await enterAll('zone-0', names(2))).length, 0, 'fourteen others wait')
+    assert.equal(taken(await enterAll('zone-0', names(2))).length, 0, 'fourteen other zones wait')
     clock.advance(16)
     assert.equal(taken(await enterAll('zone-0', names(2))).length, 2)
   })
 
-  it('are three for a server that responds in time, again after a late response', async () => {
+  it('limit a responsive host to three concurrent requests, also after a slow response', async () => {
     for (const seconds of [2, 0.5]) await request('one', 'app.example', seconds)
     assert.equal(taken(await Promise.all([1, 2, 3].map(() => slots.enter('one', 'app.example')))).length, 3)
   })

@@ -1,4 +1,4 @@
-// The algorithms of what is signed for clients that register none, where the zone signs with several.
+// Signing algorithms for clients that register none, in a zone with several keys.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeProtectedHeader, exportJWK, generateKeyPair } from 'jose'
@@ -21,7 +21,7 @@ interface Visit {
   readonly signedResponse: string
 }
 
-/** A user signs in, approves the client, and returns to it a second time by a signed response. */
+/** A user signs in, approves the client, and returns to it again with a signed response. */
 async function visit(server: TestServer, client: Registered): Promise<Visit> {
   const browser = await signedIn(server)
   const request = { response_type: 'code', client_id: client.client_id, redirect_uri: REDIRECT, scope: 'openid' }
@@ -41,7 +41,7 @@ async function visit(server: TestServer, client: Registered): Promise<Visit> {
   }
 }
 
-describe('what is signed for a client that registered no algorithm', () => {
+describe('Signing algorithm of a client that registered none', () => {
   const servers: TestServer[] = []
   let receiver: LogoutReceiver
   const start = async (signing_keys: object, more: object = {}): Promise<TestServer> => {
@@ -60,7 +60,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     }
   })
 
-  it('is signed by RS256, the default of the standards, although another key is active', async () => {
+  it('is RS256 for ID tokens, responses and logout tokens, even if another key is active', async () => {
     const server = await start({ active: 'ec', keys: { ec: KEYS.ES256, rsa: KEYS.RS256 } })
     const client = registered(await register(server))
     await changeClient(server, client.client_id, { backchannelLogoutUri: receiver.url })
@@ -74,7 +74,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     assert.equal(Reflect.get(client, 'authorization_signed_response_alg'), undefined)
   })
 
-  it('is signed by the active key where none has RS256, and the client learns that', async () => {
+  it('is that of the active key without an RS256 key, and returned by registration', async () => {
     const server = await start({ active: 'ec', keys: { ec: KEYS.ES256 } })
     const client = registered(await register(server))
     const { tokens, signedResponse } = await visit(server, client)
@@ -86,7 +86,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     }
   })
 
-  it('is signed as the profile of the zone says, and the client learns that', async () => {
+  it('is that of the zone profile, and returned by registration', async () => {
     const keys = { rsa: KEYS.RS256, ec: KEYS.ES256 }
     const server = await start({ active: 'rsa', keys }, { zone_config: { profile: 'fapi2-security' } })
     const { publicKey } = await generateKeyPair('ES256')
@@ -96,7 +96,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     assert.equal(Reflect.get(client, 'id_token_signed_response_alg'), 'ES256')
     assert.equal(Reflect.get(client, 'authorization_signed_response_alg'), 'ES256')
   })
-  it('is signed as a later profile of the zone says, unlike what the client had registered, and it learns that', async () => {
+  it('is that of a later zone profile for responses, instead of the registered one', async () => {
     const server = await start({ active: 'rsa', keys: { rsa: KEYS.RS256, ec: KEYS.ES256 } })
     const algorithms = { authorization_signed_response_alg: 'RS256', id_token_signed_response_alg: 'RS256' }
     const client = registered(await register(server, { ...METADATA, ...algorithms }))
@@ -111,7 +111,7 @@ describe('what is signed for a client that registered no algorithm', () => {
     assert.equal(Reflect.get(read, 'id_token_signed_response_alg'), 'RS256')
   })
 
-  it('is no logout token of another key, while the zone has none of the algorithm', async () => {
+  it('is not replaced for logout tokens if the zone has no key for it', async () => {
     const server = await start({ active: 'rsa', keys: { rsa: KEYS.RS256 } })
     const client = registered(await register(server))
     await changeClient(server, client.client_id, { backchannelLogoutUri: receiver.url })

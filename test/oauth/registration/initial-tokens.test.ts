@@ -19,7 +19,7 @@ const PATH = '/oauth/registration-tokens'
 const DAY = 24 * 3600
 
 for (const mode of MODES) {
-  describe(`initial access tokens in ${mode}`, () => {
+  describe(`Initial access tokens in ${mode}`, () => {
     let server: TestServer
     let root: string
     before(async () => {
@@ -32,7 +32,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /oauth/registration-tokens: rule: needed where the zone says so
-    it('are needed where the zone says so', async () => {
+    it('are required in mode token', async () => {
       for (const [request, challenge] of [
         [{}, /^Bearer realm="SVC\/oauth"$/],
         [{ bearer: 'x' }, /^Bearer realm="SVC\/oauth", error="invalid_token"/],
@@ -46,7 +46,7 @@ for (const mode of MODES) {
       registered(await register(server, METADATA, { bearer: await initialToken(server) }))
     })
 
-    it('register as many clients as they say, and refused registrations do not count', async () => {
+    it('limit the number of successful registrations', async () => {
       const bearer = await initialToken(server, { max_uses: 2 })
       assert.equal((await register(server, { redirect_uris: ['x'] }, { bearer })).status, 400)
       const first = registered(await register(server, METADATA, { bearer }))
@@ -55,10 +55,10 @@ for (const mode of MODES) {
         both.map(({ status }) => status).toSorted((a, b) => a - b),
         [201, 401, 401],
       )
-      assert.equal((await manage(server, 'GET', first)).status, 200, 'a client does not depend on it')
+      assert.equal((await manage(server, 'GET', first)).status, 200, 'the client remains valid')
     })
 
-    it('end with their time', async () => {
+    it('expire', async () => {
       const bearer = await initialToken(server, { expires_in: 60, max_uses: 5 })
       registered(await register(server, METADATA, { bearer }))
       server.clock.advance(60)
@@ -67,12 +67,17 @@ for (const mode of MODES) {
 
     // Covers GET /oauth/registration-tokens: rule: without the tokens themselves
     // Covers DELETE /oauth/registration-tokens/{id}: id
-    it('are listed without themselves, and removed', async () => {
+    it('are listed without their values, and can be deleted', async () => {
       root = await tokenOf(server, 'root')
-      const made = await sendJson(server, 'POST', PATH, { label: 'for the team' }, { bearer: root })
-      assert.equal(made.status, 201, made.text)
-      assert.equal(made.headers['cache-control'], 'no-store')
-      const { id, token, ...rest } = made.json<{ id: string; token: string; created_at: number; expires_at: number }>()
+      const created = await sendJson(server, 'POST', PATH, { label: 'for the team' }, { bearer: root })
+      assert.equal(created.status, 201, created.text)
+      assert.equal(created.headers['cache-control'], 'no-store')
+      const { id, token, ...rest } = created.json<{
+        id: string
+        token: string
+        created_at: number
+        expires_at: number
+      }>()
       assert.equal(rest.expires_at - rest.created_at, DAY)
       const list = async () => (await server.send(PATH, { bearer: root })).json<{ id: string }[]>()
       assert.deepEqual(
@@ -89,13 +94,13 @@ for (const mode of MODES) {
     })
 
     for (const body of [{ max_uses: 0 }, { max_uses: 1.5 }, { expires_in: -1 }, { expires_in: '60' }, { label: 1 }]) {
-      it(`are not made of ${JSON.stringify(body)}`, async () => {
+      it(`are refused with ${JSON.stringify(body)}`, async () => {
         assert.equal((await sendJson(server, 'POST', PATH, body, { bearer: root })).status, 400)
       })
     }
 
     // Covers POST /oauth/registration-tokens: error: not an administrator of clients
-    it('are made by administrators of clients only', async () => {
+    it('can be managed only by client administrators', async () => {
       for (const bearer of [undefined, await tokenOf(server, 'service')]) {
         for (const method of ['GET', 'POST'] as const) {
           const answer = await sendJson(server, method, PATH, method === 'POST' ? {} : undefined, {
@@ -106,7 +111,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('work in an open zone too, where a wrong one is still refused', async () => {
+    it('are accepted in mode open, and validated', async () => {
       await setRegistration(server, { mode: 'open' })
       assert.equal((await register(server, METADATA, { bearer: 'wrong' })).status, 401)
       const host = { redirect_uris: ['https://app.example/second'] }
@@ -115,7 +120,7 @@ for (const mode of MODES) {
       await setRegistration(server, { mode: 'token' })
     })
 
-    it('are no DPoP tokens, and neither are registration access tokens', async () => {
+    it('are refused with scheme DPoP, like registration access tokens', async () => {
       const token = await initialToken(server)
       const byDpop = (sent: string) => ({ headers: { authorization: `DPoP ${sent}` } })
       const refused = (answer: TestAnswer) => {
@@ -133,13 +138,13 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', client)).status, 200)
     })
 
-    it('are of one zone', async () => {
+    it('are valid in one zone', async () => {
       await setRegistration(server, { mode: 'token' }, 'z1')
       const bearer = await initialToken(server)
       assert.equal((await register(server, METADATA, { bearer, host: Z1_HOST })).status, 401)
     })
 
-    it('do not help when the zone has its most clients', async () => {
+    it('do not exceed the maximum number of clients', async () => {
       await setRegistration(server, { mode: 'token', maxClients: 0 })
       const bearer = await initialToken(server)
       const answer = await register(server, METADATA, { bearer })

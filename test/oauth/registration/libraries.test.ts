@@ -1,4 +1,4 @@
-// Libraries of others register clients and use them against a listening server.
+// Client libraries register clients, and use them against a listening server.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -17,7 +17,7 @@ import type { Browser, TestServer } from '../../support/server.ts'
 const CALLBACK = 'https://library.example/cb'
 const insecure = { [oauth.allowInsecureRequests]: true } as const
 
-describe('registration by libraries', () => {
+describe('Dynamic registration with client libraries', () => {
   let server: TestServer
   let browser: Browser
   let base: URL
@@ -46,7 +46,7 @@ describe('registration by libraries', () => {
     await server.stop()
   })
 
-  /** Opens the request as the user does, and allows it. */
+  /** Opens the authorization request as the user, and approves it. */
   async function allow(url: URL): Promise<URL> {
     const page = await browser.send(url.pathname + url.search)
     if (page.status === 302) return page.location()
@@ -60,7 +60,7 @@ describe('registration by libraries', () => {
     return answer.location()
   }
 
-  /** Signs the user in by code with PKCE and nonce. */
+  /** Authorization code flow with PKCE and nonce. */
   async function signIn(config: client.Configuration) {
     const verifier = client.randomPKCECodeVerifier()
     const [state, nonce] = [client.randomState(), client.randomNonce()]
@@ -87,7 +87,7 @@ describe('registration by libraries', () => {
     ['client_secret_post', (secret?: string) => client.ClientSecretPost(secret)],
     ['none', () => client.None()],
   ] as const) {
-    it(`openid-client discovers, registers and signs a user in by ${method}`, async () => {
+    it(`supports discovery, registration and sign-in by openid-client with ${method}`, async () => {
       const metadata = {
         redirect_uris: [CALLBACK],
         client_name: 'By a library',
@@ -107,7 +107,7 @@ describe('registration by libraries', () => {
     })
   }
 
-  it('openid-client signs with published keys, and with a new one after they were changed', async () => {
+  it('supports private_key_jwt with jwks_uri and key rotation by openid-client', async () => {
     const [first, second] = [await newKey('first'), await newKey('second')]
     published = [first.jwk]
     const metadata = {
@@ -123,12 +123,12 @@ describe('registration by libraries', () => {
       client.discovery(base, client_id, metadata, client.PrivateKeyJwt({ key: privateKey, kid }), options)
     const tokens = await signIn(await withKey(first))
     published = [second.jwk]
-    server.clock.advance(31) // keys are not fetched more often
+    server.clock.advance(31) // the minimum interval between fetches of keys
     const again = await client.refreshTokenGrant(await withKey(second), tokens.refresh_token ?? '')
     assert.notEqual(again.access_token, '')
   })
 
-  it('oauth4webapi registers with an initial access token, and manages the client', async () => {
+  it('supports initial access tokens and client management by oauth4webapi', async () => {
     await setRegistration(server, { mode: 'token' })
     const found = await oauth.discoveryRequest(base, insecure)
     const as = await oauth.processDiscoveryResponse(base, found)

@@ -1,4 +1,4 @@
-// The approval page of a client that registered itself, in a real browser: what a user sees, and where its links lead.
+// The approval page of a self-registered client in a real browser: its warning and links.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
@@ -9,7 +9,7 @@ import type { TestServer } from '../../support/server.ts'
 import type { Site } from '../../support/site.ts'
 import { startSite } from '../../support/site.ts'
 
-describe('the approval page of a registered client in a browser', () => {
+describe('Approval page of a self-registered client in a browser', () => {
   let server: TestServer
   let browser: Browser
   let base: string
@@ -31,7 +31,7 @@ describe('the approval page of a registered client in a browser', () => {
     await server.stop()
   })
 
-  it('shows that the client is unverified, opens its links without data of the request, and continues when allowed', async () => {
+  it('warns that the client is unverified, opens its links without referrer, and continues on approval', async () => {
     const { client_id } = registered(
       await register(server, {
         client_name: 'A new application',
@@ -66,7 +66,7 @@ describe('the approval page of a registered client in a browser', () => {
     assert.equal(await opened.evaluate('window.opener'), null)
     const policy = requested.find(({ url }) => url === 'https://policy.example/privacy')
     assert.deepEqual([policy !== undefined, policy?.referrer], [true, undefined])
-    assert.ok(!requested.some(({ url }) => url.includes('logo.example')), 'nothing is loaded from elsewhere')
+    assert.ok(!requested.some(({ url }) => url.includes('logo.example')), 'no external image is loaded')
     await opened.close()
     await page.click('#authorize')
     await page.waitForURL(`${site}/cb?*`)

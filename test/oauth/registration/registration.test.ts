@@ -28,75 +28,68 @@ const uris = (count: number) => Array.from({ length: count }, (_, index) => `htt
 
 const redirect = (...redirect_uris: readonly unknown[]) => ({ ...METADATA, redirect_uris })
 
-/** What is refused in both modes, and the code where it is not that of metadata. */
+/** Metadata refused in both modes; the error is invalid_client_metadata by default. */
 const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: string])[] = [
   ['no redirect URI', { client_name: 'x' }, 'invalid_redirect_uri'],
-  ['an empty list of redirect URIs', redirect(), 'invalid_redirect_uri'],
-  ['http on another machine', redirect('http://new.example/cb'), 'invalid_redirect_uri'],
+  ['empty redirect_uris', redirect(), 'invalid_redirect_uri'],
+  ['http on another host', redirect('http://new.example/cb'), 'invalid_redirect_uri'],
   [
-    'http for a native application',
+    'http on another host for a native application',
     { ...redirect('http://new.example/cb'), application_type: 'native' },
     'invalid_redirect_uri',
   ],
   [
-    'loopback for a web application',
+    'a loopback redirect URI for a web application',
     { ...redirect('http://127.0.0.1/cb'), application_type: 'web' },
     'invalid_redirect_uri',
   ],
-  ['https on this machine for a web application', redirect('https://localhost/cb'), 'invalid_redirect_uri'],
+  ['localhost for a web application', redirect('https://localhost/cb'), 'invalid_redirect_uri'],
   ['a scheme without a dot', redirect('myapp://cb'), 'invalid_redirect_uri'],
-  ['a scheme of the system', redirect('ms-msdt:/id'), 'invalid_redirect_uri'],
+  ['a scheme of the operating system', redirect('ms-msdt:/id'), 'invalid_redirect_uri'],
   ['javascript:', redirect('javascript:alert(1)'), 'invalid_redirect_uri'],
   ['data:', redirect('data:text/html,x'), 'invalid_redirect_uri'],
   ['a fragment', redirect(`${REDIRECT}#x`), 'invalid_redirect_uri'],
   ['an empty fragment', redirect(`${REDIRECT}#`), 'invalid_redirect_uri'],
   ['a wildcard', redirect('https://*.new.example/cb'), 'invalid_redirect_uri'],
   ['credentials in a redirect URI', redirect('https://bank.example@new.example/cb'), 'invalid_redirect_uri'],
-  ['a blank in a redirect URI', redirect('https://new.example/c b'), 'invalid_redirect_uri'],
+  ['a space in a redirect URI', redirect('https://new.example/c b'), 'invalid_redirect_uri'],
   ['a relative redirect URI', redirect('/cb'), 'invalid_redirect_uri'],
-  // Its origin stands in the policy of the page after a logout.
+  // Its origin is part of the Content-Security-Policy of the logout page.
   ...[';sandbox', ',sandbox', "'self'", '&x', '(x)', '!', '$', '=', '`', '{x}', '"'].map(
     text =>
       [`a host with ${text}`, redirect(REDIRECT, `https://new.example${text}/cb`), 'invalid_redirect_uri'] as const,
   ),
-  [
-    'the host of an application that an administrator made',
-    redirect('https://app.example/other'),
-    'invalid_redirect_uri',
-  ],
+  ['the host of a client that an administrator created', redirect('https://app.example/other'), 'invalid_redirect_uri'],
   ['too many redirect URIs', redirect(...uris(21))],
   ['redirect URIs that are not strings', redirect(1)],
-  ['redirect URIs in one string', { ...METADATA, redirect_uris: REDIRECT }],
-  ['a grant of passwords', { ...METADATA, grant_types: ['authorization_code', 'password'] }],
-  ['a grant without people', { ...METADATA, grant_types: ['authorization_code', 'client_credentials'] }],
+  ['redirect_uris as a string', { ...METADATA, redirect_uris: REDIRECT }],
+  ['the password grant', { ...METADATA, grant_types: ['authorization_code', 'password'] }],
+  ['the client_credentials grant', { ...METADATA, grant_types: ['authorization_code', 'client_credentials'] }],
+  ['the implicit grant by default', { ...METADATA, grant_types: ['implicit'], response_types: ['id_token'] }],
   [
-    'the implicit grant unless the zone allows it',
-    { ...METADATA, grant_types: ['implicit'], response_types: ['id_token'] },
-  ],
-  [
-    'a response type without its grant',
+    'a response type without its grant type',
     { ...METADATA, grant_types: ['authorization_code'], response_types: ['id_token'] },
   ],
-  ['a grant without a response type', { ...METADATA, grant_types: ['authorization_code'], response_types: [] }],
-  ['nothing but refreshing', { ...METADATA, grant_types: ['refresh_token'], response_types: [] }],
+  ['a grant type without its response type', { ...METADATA, grant_types: ['authorization_code'], response_types: [] }],
+  ['only the refresh_token grant', { ...METADATA, grant_types: ['refresh_token'], response_types: [] }],
   ['an unknown response type', { ...METADATA, response_types: ['cookie'] }],
-  ['the right to administer', { ...METADATA, scope: 'openid svc.admin' }],
-  ['a right of another API', { ...METADATA, scope: 'cloud.read' }],
-  ['a wildcard as scope', { ...METADATA, scope: '*' }],
-  ['an unknown method', { ...METADATA, token_endpoint_auth_method: 'client_secret_jwt' }],
-  ['keys that are missing', { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }],
-  ['keys and the address of keys', { ...METADATA, jwks: keys(1), jwks_uri: 'https://new.example/keys' }],
+  ['an administrative scope', { ...METADATA, scope: 'openid svc.admin' }],
+  ['a scope of another API', { ...METADATA, scope: 'cloud.read' }],
+  ['a wildcard scope', { ...METADATA, scope: '*' }],
+  ['an unknown authentication method', { ...METADATA, token_endpoint_auth_method: 'client_secret_jwt' }],
+  ['private_key_jwt without keys', { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }],
+  ['both jwks and jwks_uri', { ...METADATA, jwks: keys(1), jwks_uri: 'https://new.example/keys' }],
   ['eleven keys', { ...METADATA, jwks: keys(11) }],
   ['private keys', { ...METADATA, jwks: { keys: [{ ...keys(1).keys[0], d: 'd' }] } }],
-  ['shared secrets as keys', { ...METADATA, jwks: { keys: [{ kty: 'oct', k: 'x' }] } }],
-  ['keys by file:', { ...METADATA, jwks_uri: 'file:///etc/passwd' }],
+  ['symmetric keys', { ...METADATA, jwks: { keys: [{ kty: 'oct', k: 'x' }] } }],
+  ['jwks_uri with scheme file:', { ...METADATA, jwks_uri: 'file:///etc/passwd' }],
   ['unsigned ID tokens', { ...METADATA, id_token_signed_response_alg: 'none' }],
-  ['ID tokens by a shared secret', { ...METADATA, id_token_signed_response_alg: 'HS256' }],
+  ['ID tokens signed with HS256', { ...METADATA, id_token_signed_response_alg: 'HS256' }],
   ['encrypted ID tokens', { ...METADATA, id_token_encrypted_response_alg: 'RSA-OAEP' }],
   ['a software statement', { ...METADATA, software_statement: 'a.b.c' }, 'unapproved_software_statement'],
   ['a name that is too long', { ...METADATA, client_name: 'x'.repeat(101) }],
   ['a name that is not a string', { ...METADATA, client_name: ['x'] }],
-  // The approval page would name no application.
+  // The approval page would show no name.
   ...['\u200b', '\u3164', '\u202e\u2066', '\n', '\u2800', '\u{e0041}'].map(
     name => [`the invisible name ${JSON.stringify(name)}`, { ...METADATA, client_name: name }] as const,
   ),
@@ -105,19 +98,19 @@ const REFUSED: readonly (readonly [name: string, metadata: unknown, error?: stri
       value => [`${value} as ${name}`, { ...METADATA, [name]: value }] as const,
     ),
   ),
-  ['a max_age below 0', { ...METADATA, default_max_age: -1 }],
-  ['contacts in one string', { ...METADATA, contacts: 'a@new.example' }],
-  ['an unknown kind of application', { ...METADATA, application_type: 'toaster' }],
-  ['a list', []],
-  ['what is not JSON', '{'],
-  ['a character that cannot be kept', { ...METADATA, client_name: 'a\0b' }],
+  ['a negative default_max_age', { ...METADATA, default_max_age: -1 }],
+  ['contacts as a string', { ...METADATA, contacts: 'a@new.example' }],
+  ['an unknown application_type', { ...METADATA, application_type: 'toaster' }],
+  ['a JSON array', []],
+  ['malformed JSON', '{'],
+  ['a NUL character', { ...METADATA, client_name: 'a\0b' }],
 ]
 
 const errorOf = (answer: { json(): Record<string, unknown>; status: number }): string =>
   `${answer.status} ${String(answer.json()['error'])}`
 
 for (const mode of MODES) {
-  describe(`registration where a zone of ${mode} is open`, () => {
+  describe(`POST /connect/register in mode open, in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startRegistrationServer({ mode: 'open' }, { mode })
@@ -129,7 +122,7 @@ for (const mode of MODES) {
 
     // Covers later standards: dynamic client registration
     // Covers POST /connect/register: body; response: client_id; client_secret; registration_access_token
-    it('answers with all that a client needs, and the defaults of the standards', async () => {
+    it('returns the credentials and the default metadata', async () => {
       const answer = await register(server)
       assert.equal(answer.status, 201, answer.text)
       assert.equal(answer.headers['cache-control'], 'no-store')
@@ -157,7 +150,7 @@ for (const mode of MODES) {
       assert.ok(!loadedAtStart().some(url => url.endsWith('/registration/registration.ts')))
     })
 
-    it('gives a client whose users can sign in and approve, never by itself', async () => {
+    it('creates a client that requires approval by the user', async () => {
       const client = registered(await register(server))
       const browser = await signedIn(server)
       const request = {
@@ -168,7 +161,7 @@ for (const mode of MODES) {
         state: 's',
       }
       const page = await authorize(browser, request)
-      assert.equal(page.status, 200, 'the person is asked')
+      assert.equal(page.status, 200, 'approval is required')
       assert.match(page.text, /A new application/)
       const answer = await browser.send('/oauth/authorize', {
         form: { user_oauth_approval: 'true', 'scope.0': 'scope.openid', 'X-Svc-Csrf': browser.csrf },
@@ -180,7 +173,7 @@ for (const mode of MODES) {
       assert.equal(tokens.status, 200, tokens.text)
     })
 
-    it('shows that it is unverified, and links to the pages that it named', async () => {
+    it('creates a client whose approval page warns and links to its policies', async () => {
       const redirect_uris = [REDIRECT, 'https://elsewhere.example/cb']
       const logo_uri = 'https://logo.example/logo.png'
       const metadata = { ...METADATA, redirect_uris, policy_uri: 'https://new.example/privacy', logo_uri }
@@ -193,13 +186,13 @@ for (const mode of MODES) {
         text,
         /<a href="https:\/\/new\.example\/privacy" target="_blank" rel="noopener noreferrer nofollow">/,
       )
-      assert.doesNotMatch(text, /logo\.example/, 'nothing is loaded from elsewhere')
+      assert.doesNotMatch(text, /logo\.example/, 'no external image is loaded')
       assert.match(String(headers['content-security-policy']), /script-src 'self'/)
       const ours = await authorize(browser, { ...request, client_id: 'app', redirect_uri: 'https://app.example/cb' })
       assert.doesNotMatch(ours.text, /self_registered|client_links/)
     })
 
-    it('asks again after it was given another redirect URI or name, and not otherwise', async () => {
+    it('requires approval again after a change of redirect URIs or name only', async () => {
       const client = registered(await register(server))
       const { client_id } = client
       const { id } = await userNamed(server, 'marissa')
@@ -229,14 +222,14 @@ for (const mode of MODES) {
       }
     })
 
-    it('keeps nothing but digests of what it gave away', async () => {
+    it('stores only digests of secrets', async () => {
       const client = registered(await register(server))
       const stored = JSON.stringify(await server.store.clients.find('svc', client.client_id))
       assert.ok(!stored.includes(client.client_secret))
       assert.ok(!stored.includes(client.registration_access_token))
     })
 
-    it('takes what the client says of itself, and ignores what it does not know', async () => {
+    it('accepts known metadata, and ignores unknown', async () => {
       const metadata = {
         ...METADATA,
         response_types: ['code'],
@@ -278,19 +271,19 @@ for (const mode of MODES) {
       assert.deepEqual(client.additional, {})
     })
 
-    it('takes the newer name of an algorithm, as discovery lists it (RFC 9864)', async () => {
+    it('accepts Ed25519 as algorithm name (RFC 9864)', async () => {
       const answer = await register(server, { ...METADATA, token_endpoint_auth_signing_alg: 'Ed25519' })
       assert.equal(answer.status, 201, answer.text)
       assert.equal(answer.json()['token_endpoint_auth_signing_alg'], 'Ed25519')
     })
 
-    it('says how long the strings of a list may be', async () => {
+    it('reports the maximum length of list items', async () => {
       const answer = await register(server, { ...METADATA, contacts: ['x'.repeat(2001)] })
       const description = 'contacts must be a list of at most 20 strings of 1 to 2000 characters'
       assert.deepEqual([answer.status, answer.json()['error_description']], [400, description])
     })
 
-    it('takes the empty string and null for nothing', async () => {
+    it('treats empty strings and null as omitted', async () => {
       const nothing = {
         logo_uri: '',
         policy_uri: null,
@@ -310,7 +303,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses to require signatures of a client without keys, where requests can be signed', async () => {
+    it('refuses require_signed_request_object without keys if request objects are enabled', async () => {
       const metadata = { ...METADATA, require_signed_request_object: true }
       const answer = await register(server, metadata)
       if (mode === 'uaa') {
@@ -322,7 +315,7 @@ for (const mode of MODES) {
       assert.equal((await register(server, { ...metadata, jwks: keys(1) })).status, 201)
     })
 
-    it('refuses keys of which none can verify what the client must sign', async () => {
+    it('refuses keys that cannot verify required signatures', async () => {
       const { n = '', e } = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
       const short = { kty: 'RSA', n, e, kid: 'short' }
       const signing = { ...METADATA, token_endpoint_auth_method: 'private_key_jwt' }
@@ -344,7 +337,7 @@ for (const mode of MODES) {
       else assert.match(answer.text, /no key of jwks can verify signatures by PS256;/)
     })
 
-    it('leaves out the device grant, which editors register because discovery lists it', async () => {
+    it('drops the device grant, which some clients copy from discovery', async () => {
       const device = 'urn:ietf:params:oauth:grant-type:device_code'
       const sent = {
         client_name: 'An editor',
@@ -363,7 +356,7 @@ for (const mode of MODES) {
       assert.equal(errorOf(alone), '400 invalid_client_metadata')
     })
 
-    it('takes what command line tools and agents send', async () => {
+    it('accepts the metadata of command line tools and agents', async () => {
       const sent = {
         client_name: 'An agent',
         redirect_uris: ['http://localhost:3334/oauth/callback'],
@@ -391,7 +384,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('may name the resources that the zone says, and no others', async () => {
+    it('accepts only resources that the zone lists', async () => {
       const resources = ['https://tools.example/mcp']
       await setRegistration(server, { mode: 'open', resources })
       const reported = registered(await register(server, { ...METADATA, resources: ['https://other.example/'] }))
@@ -401,7 +394,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.clients.find('svc', none.client_id))?.resources, undefined)
     })
 
-    it('accepts a native application without a secret, which says less than OpenID Connect', async () => {
+    it('accepts a native public client with OAuth metadata only', async () => {
       const redirect_uris = ['http://127.0.0.1:3000/cb', 'http://localhost/cb', 'com.example.app:/cb']
       const reported = registered(await register(server, { redirect_uris, token_endpoint_auth_method: 'none' }))
       assert.deepEqual([reported.application_type, reported.client_secret], ['native', undefined])
@@ -418,7 +411,7 @@ for (const mode of MODES) {
     }
 
     // Covers any /connect/register/{client_id}: rule: read, change and delete by the client itself
-    it('lets only the client read, change and delete itself', async () => {
+    it('allows only the client to read, change and delete itself', async () => {
       const first = registered(await register(server))
       const read = registered(await manage(server, 'GET', first))
       assert.deepEqual(
@@ -443,7 +436,7 @@ for (const mode of MODES) {
       assert.match(String(gone.headers['www-authenticate']), /^Bearer realm="SVC\/oauth", error="invalid_token"/)
     })
 
-    it('refuses to change what only the server says', async () => {
+    it('refuses changes of server-assigned metadata', async () => {
       const client = registered(await register(server))
       const { client_id } = client
       for (const more of [
@@ -458,10 +451,10 @@ for (const mode of MODES) {
         const answer = await manage(server, 'PUT', client, { client_id, ...METADATA, ...more })
         assert.equal(answer.status, 400, JSON.stringify(more))
       }
-      assert.equal((await manage(server, 'GET', client)).status, 200, 'the token stays with every refusal')
+      assert.equal((await manage(server, 'GET', client)).status, 200, 'the registration access token remains valid')
     })
 
-    it('lets a client change itself sixty times in an hour', async () => {
+    it('limits changes of a client to 60 per hour', async () => {
       let client = registered(await register(server))
       const change = (): ReturnType<typeof manage> =>
         manage(server, 'PUT', client, { client_id: client.client_id, ...METADATA })
@@ -471,7 +464,7 @@ for (const mode of MODES) {
       registered(await change())
     })
 
-    it('replaces the secret by keys, and takes no other method then', async () => {
+    it('replaces the secret when the authentication method changes', async () => {
       const client = registered(await register(server))
       const { client_id, client_secret } = client
       const public_ = { client_id, ...METADATA, token_endpoint_auth_method: 'none' }
@@ -485,7 +478,7 @@ for (const mode of MODES) {
       assert.equal((await server.store.clients.find('svc', client_id))?.allowPublic, undefined)
     })
 
-    it('keeps what an administrator set, and is over when one gave it more than it could register', async () => {
+    it('keeps settings of administrators, and refuses changes of a client with additional privileges', async () => {
       const client = registered(await register(server))
       const { client_id } = client
       const change = async (more: object): Promise<void> => {
@@ -508,7 +501,7 @@ for (const mode of MODES) {
       assert.equal((await manage(server, 'GET', changed)).status, 200)
     })
 
-    it('accepts a method by certificates with the name in it, where the zone supports it', async () => {
+    it('accepts tls_client_auth with a subject if mutual TLS is enabled', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const setMutualTls = (mutualTls: boolean) =>
@@ -524,7 +517,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
-    it('ignores what belongs to a protocol that the zone does not speak', async () => {
+    it('ignores metadata of disabled protocols', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       for (const dpop of [false, true]) {
@@ -535,7 +528,7 @@ for (const mode of MODES) {
       await server.store.zones.update(zone)
     })
 
-    it('keeps the query of a redirect URI, and takes no other one, and none that is missing', async () => {
+    it('compares the query of redirect URIs, and requires redirect_uri', async () => {
       const [first, second] = [`${REDIRECT}?a=b`, `${REDIRECT}/2?a=b`]
       const { client_id } = registered(await register(server, { redirect_uris: [first] }))
       const two = registered(await register(server, { redirect_uris: [first, second] }))
@@ -549,7 +542,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('compares its redirect URIs by every character', async () => {
+    it('compares redirect URIs exactly', async () => {
       const { client_id } = registered(await register(server))
       const browser = await signedIn(server)
       for (const redirect_uri of [`${REDIRECT}/more`, 'https://a.new.example/cb', `${REDIRECT}?x=y`]) {
@@ -558,7 +551,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('uses no response type that was not registered', async () => {
+    it('refuses response types that are not registered', async () => {
       await setRegistration(server, { mode: 'open', grantTypes: ['authorization_code', 'implicit', 'refresh_token'] })
       const metadata = { ...METADATA, response_types: ['code id_token', 'code'] }
       const client = registered(await register(server, metadata))
@@ -572,14 +565,14 @@ for (const mode of MODES) {
           nonce: 'n',
           scope: 'openid',
         })
-      // UAA: its grants are looked at last, after the approval.
+      // UAA checks grant types last, after approval.
       if (mode === 'standard')
         assert.match(String((await ask('id_token')).headers['location']), /error=(?:unauthorized|invalid)_client/)
       assert.equal((await ask('id_token code')).status, 200)
       await setRegistration(server, { mode: 'open' })
     })
 
-    it('is off where the zone does not say so', async () => {
+    it('answers 404 unless it is enabled in the zone', async () => {
       const client = registered(await register(server))
       for (const policy of [undefined, {}, { mode: 'off' }]) {
         await setRegistration(server, policy)

@@ -12,21 +12,21 @@ const failing = {
   getJson: () => Promise.reject(new OutboundError('forbidden', 'resolves to an address that is not allowed')),
 }
 
-describe('the document of a sector', () => {
-  it('names every redirect URI, and may name more', async () => {
+describe('Document of sector_identifier_uri', () => {
+  it('must contain all redirect URIs, and may contain more', async () => {
     const more = answering([...client.redirectUris, 'https://c.example/cb'])
     await assert.doesNotReject(checkSector('svc', client, more))
-    await assert.doesNotReject(checkSector('svc', { redirectUris: client.redirectUris }, failing)) // nothing is fetched
+    await assert.doesNotReject(checkSector('svc', { redirectUris: client.redirectUris }, failing)) // the document is not fetched
   })
 
   for (const [name, value] of [
-    ['lacks one of them', client.redirectUris.slice(1)],
-    ['has one with another path', ['https://a.example/cb', 'https://b.example/other']],
-    ['is no list', { redirect_uris: client.redirectUris }],
-    ['is a text that has them', client.redirectUris.join(' ')],
+    ['lacks a redirect URI', client.redirectUris.slice(1)],
+    ['has a redirect URI with another path', ['https://a.example/cb', 'https://b.example/other']],
+    ['is not an array', { redirect_uris: client.redirectUris }],
+    ['is a string', client.redirectUris.join(' ')],
     ['is null', null],
   ] as const) {
-    it(`is refused when it ${name}`, async () => {
+    it(`is refused if it ${name}`, async () => {
       await assert.rejects(checkSector('svc', client, answering(value)), {
         error: 'invalid_client_metadata',
         message: 'sector_identifier_uri does not name every redirect URI',
@@ -34,7 +34,7 @@ describe('the document of a sector', () => {
     })
   }
 
-  it('is refused when it cannot be read, without the reason', async () => {
+  it('is refused if it cannot be fetched, without the reason', async () => {
     await assert.rejects(checkSector('svc', client, failing), {
       error: 'invalid_client_metadata',
       message: 'sector_identifier_uri cannot be read',

@@ -41,13 +41,13 @@ const joseAgrees = (jwt: string, key: KeyObject, alg: string): Promise<boolean> 
     () => false,
   )
 
-describe('signatures by node:crypto, beside those by jose', () => {
+describe('Signatures by node:crypto, compared with jose', () => {
   for (const [name, { privateKey, publicKey }] of Object.entries(PAIRS)) {
     const algorithm = name as SigningAlgorithm // a key of PAIRS
     const text = `${HEADER(algorithm)}.${PAYLOAD}`
     const own = { algorithm, key: publicKey }
 
-    it(`${algorithm}: each accepts what the other has signed`, async () => {
+    it(`${algorithm}: each accepts signatures of the other`, async () => {
       for (const signature of [
         signNow(text, { algorithm, key: privateKey }),
         await signInPool(text, { algorithm, key: privateKey }),
@@ -61,9 +61,9 @@ describe('signatures by node:crypto, beside those by jose', () => {
       assert.equal(await verifyText(`${head}.${payload}`, Buffer.from(theirs, 'base64url'), own), true)
     })
 
-    it(`${algorithm}: both refuse what is not a signature of the text`, async () => {
+    it(`${algorithm}: both refuse invalid signatures`, async () => {
       let signature = signNow(text, { algorithm, key: privateKey })
-      // jose accepts one that is only too short by its leading zeros.
+      // jose accepts a signature that is too short by its leading zeros.
       while (algorithm.startsWith('PS') && signature[0] === 0) signature = signNow(text, { algorithm, key: privateKey })
       const flipped = (at: number): Buffer => Buffer.from(signature.map((byte, i) => (i === at ? byte ^ 1 : byte)))
       const wrong = [
@@ -86,7 +86,7 @@ describe('signatures by node:crypto, beside those by jose', () => {
     })
   }
 
-  it('refuse an RSA signature whose leading zeros are cut off (RFC 8017 §8.1.2)', async () => {
+  it('refuse an RSA signature without its leading zeros (RFC 8017 §8.1.2)', async () => {
     for (const algorithm of ['RS256', 'PS256'] as const) {
       const { privateKey, publicKey } = rsa
       let text = ''
@@ -101,7 +101,7 @@ describe('signatures by node:crypto, beside those by jose', () => {
     }
   })
 
-  it('fails with a key of another kind, and accepts nothing', async () => {
+  it('refuse a key of another type', async () => {
     const text = `${HEADER('ES256')}.${PAYLOAD}`
     const signature = await signInPool(text, { algorithm: 'ES256', key: ec('P-256').privateKey })
     for (const { publicKey } of [rsa, ec('P-384')]) {

@@ -20,7 +20,7 @@ import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
 const random = createRandom()
-const vault = createVault(Buffer.alloc(32, 7), random) // the one of the test server
+const vault = createVault(Buffer.alloc(32, 7), random) // as in the test server
 
 async function add(server: TestServer, keyId: string, algorithm: SigningAlgorithm): Promise<void> {
   const about = { zoneId: 'svc', keyId, active: false, createdAt: server.clock.now() }
@@ -33,17 +33,17 @@ const kidOf = (token: string): unknown => decodeProtectedHeader(token).kid
 const published = async (server: TestServer): Promise<readonly string[]> =>
   (await server.send('/token_keys')).json<{ keys: { kid: string }[] }>().keys.map(({ kid }) => kid)
 
-/** Waits until another process knows the change; another test limits how long that may take. */
+/** Waits until another process reads the change; another test limits the delay. */
 async function eventually(isSo: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 10_000
   while (!(await isSo())) {
-    assert.ok(performance.now() < deadline, 'the other process did not hear of it')
+    assert.ok(performance.now() < deadline, 'the other process did not read the change')
     await new Promise(resolve => setTimeout(resolve, 10))
   }
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`a rotation with two processes on ${kind}`, () => {
+  describe(`Key rotation with two processes on ${kind}`, () => {
     let database: TestDatabase
     let clock: TestClock
     let one: TestServer
@@ -64,14 +64,14 @@ for (const kind of DATABASE_KINDS) {
       await database.drop()
     })
 
-    it('begins with one key, which signs', async () => {
+    it('starts with one active key', async () => {
       assert.deepEqual(await published(two), ['key'])
       tag = String((await two.send('/token_keys')).headers['etag'])
       old = await issue(one)
       assert.equal(kidOf(old), 'key')
     })
 
-    it('publishes the next key, everywhere, before it signs', async () => {
+    it('publishes the next key in all processes before it signs', async () => {
       await add(one, 'next', 'ES256')
       await eventually(async () => (await published(two)).includes('next'))
       const answer = await two.send('/token_keys', { headers: { 'if-none-match': tag } })
@@ -80,7 +80,7 @@ for (const kind of DATABASE_KINDS) {
       for (const server of [one, two]) assert.equal(kidOf(await issue(server)), 'key')
     })
 
-    it('signs with the next key in every process, and takes tokens of both', async () => {
+    it('signs with the next key in all processes, and accepts tokens of both', async () => {
       assert.equal(await one.store.keys.activate('svc', 'next', clock.now()), true)
       await eventually(async () => kidOf(await issue(two)) === 'next')
       const fresh = await issue(two)
@@ -94,8 +94,8 @@ for (const kind of DATABASE_KINDS) {
     })
 
     // Covers signing keys: rule: a retired key verifies until its tokens expired
-    it('takes old tokens to the end of the retirement, and no second longer', async () => {
-      const seconds = 1800 // shorter than a token lives, so that the key ends it
+    it('accepts old tokens until the retired key expires', async () => {
+      const seconds = 1800 // shorter than the token lifetime
       assert.equal(await one.store.keys.retire('svc', 'key', addSeconds(clock.now(), seconds)), true)
       await eventually(async () => (await two.store.keys.list('svc')).some(({ expiresAt }) => expiresAt !== undefined))
       const fresh = await issue(two)
@@ -114,26 +114,26 @@ for (const kind of DATABASE_KINDS) {
       }
     })
 
-    it('forgets the old key in the next purge', async () => {
+    it('deletes the expired key in the next purge', async () => {
       clock.advance(1)
       assert.ok((await two.store.purge(clock.now())) > 0)
       await eventually(async () => (await one.store.keys.list('svc')).length === 1)
     })
 
-    it('ends everything that a compromised key signed at once', async () => {
+    it('invalidates all tokens of a compromised key immediately', async () => {
       const stolen = await issue(one)
       await add(one, 'third', 'HS256')
       assert.equal(await one.store.keys.activate('svc', 'third', clock.now()), true)
       assert.equal(await one.store.keys.retire('svc', 'next', clock.now()), true)
       await eventually(async () => !(await isAlive(two, stolen)))
       assert.ok(!(await isAlive(one, stolen)))
-      assert.deepEqual(await published(two), []) // a shared secret is in no document
+      assert.deepEqual(await published(two), []) // shared secrets are not published
       assert.ok(await isAlive(two, await issue(one)))
     })
   })
 }
 
-describe('how long a retired key is kept', () => {
+describe('maxTokenSeconds', () => {
   const zone = (tokenPolicy: ZoneConfig['tokenPolicy'] = {}): Zone => ({
     id: 'z',
     subdomain: 'z',
@@ -146,34 +146,34 @@ describe('how long a retired key is kept', () => {
   })
   const DAY = 86_400
   const cases = [
-    { name: 'as long as a refresh token by default', want: 30 * DAY },
-    { name: 'what the zone says of refresh tokens', policy: { refreshTokenValidity: 2 * DAY }, want: 2 * DAY },
+    { name: 'is the refresh token validity by default', want: 30 * DAY },
+    { name: 'is the refresh token validity of the zone', policy: { refreshTokenValidity: 2 * DAY }, want: 2 * DAY },
     {
-      name: 'what the zone says of access tokens, where that is longer',
+      name: 'is the access token validity of the zone if it is longer',
       policy: { refreshTokenValidity: 60, accessTokenValidity: 90 },
       want: 90,
     },
-    { name: 'what -1 means: not set', policy: { refreshTokenValidity: -1 }, want: 30 * DAY },
+    { name: 'treats -1 as unset', policy: { refreshTokenValidity: -1 }, want: 30 * DAY },
     {
-      name: 'what the most generous client says of access tokens',
+      name: 'is the longest access token validity of a client',
       policy: { refreshTokenValidity: 60 },
       clients: [{ accessTokenSeconds: 50 * DAY }],
       want: 50 * DAY,
     },
     {
-      name: 'what the most generous client says of refresh tokens',
+      name: 'is the longest refresh token validity of a client',
       policy: { refreshTokenValidity: 60 },
       clients: [{ refreshTokenSeconds: 51 * DAY }],
       want: 51 * DAY,
     },
     {
-      name: 'what the server says where a client goes by that',
+      name: 'includes the default if a client uses it',
       policy: { refreshTokenValidity: 60 },
       clients: [{ refreshTokenSeconds: 60 }, { refreshTokenSeconds: -1 }],
       want: 30 * DAY,
     },
     {
-      name: 'no less than the zone says where clients say less',
+      name: 'is not reduced by shorter validities of clients',
       clients: [{ accessTokenSeconds: 1, refreshTokenSeconds: 1 }],
       want: 30 * DAY,
     },
@@ -183,7 +183,7 @@ describe('how long a retired key is kept', () => {
       for (const mode of MODES) assert.equal(maxTokenSeconds(zone(policy), clients, behaviourOf(mode)), want)
     })
   }
-  it('at least as long as an access token of the mode', () => {
+  it('is at least the access token validity of the mode', () => {
     for (const [mode, want] of [
       ['standard', 3600],
       ['uaa', 43_200],

@@ -17,17 +17,17 @@ import { startServer } from '../../support/server.ts'
 import { isAlive, MODES, passwordTokens, refused, SERVICE, tokensOf, verified } from '../../support/oauth.ts'
 
 const FORM = { grant_type: 'client_credentials' }
-/** The hash of at_hash (OpenID Connect Core §3.1.3.6); RFC 8032 names that inside Ed25519. */
+/** The hash algorithm of at_hash (OpenID Connect Core §3.1.3.6); for Ed25519 it is that of RFC 8032. */
 const hashOf = (alg: SigningAlgorithm): string => (alg === 'EdDSA' ? 'sha512' : `sha${alg.slice(2)}`)
 const { RS256, ES256 } = KEYS
 
-describe('signatures', () => {
+describe('Signatures', () => {
   for (const [alg, place] of [
     ['RS256', 'pool'],
     ['ES256', 'main'],
     ['HS256', 'main'],
   ] as const) {
-    it(`are measured by algorithm and place: ${alg} on ${place}`, async () => {
+    it(`are measured by algorithm and thread: ${alg} on ${place}`, async () => {
       const server = await startServer({ config: keysConfig(alg) })
       try {
         const made: Signature[] = []
@@ -45,7 +45,7 @@ describe('signatures', () => {
     })
   }
 
-  it('move to a thread of their own while the server does little else', async () => {
+  it('move to a separate thread under low load', async () => {
     const server = await startServer({ config: keysConfig('ES256') })
     try {
       const { store, vault, clock } = server
@@ -65,7 +65,7 @@ describe('signatures', () => {
     }
   })
 
-  it('leave threads of the pool to others, such as the flush of the database', async () => {
+  it('leave threads of the pool to other work', async () => {
     const server = await startServer({ config: keysConfig('RS256') })
     try {
       const { store, vault, clock } = server
@@ -74,7 +74,7 @@ describe('signatures', () => {
       )
       let made = 0
       const signing = Array.from({ length: 200 }, () => key.sign('JWT', {}).then(() => (made += 1)))
-      await new Promise(resolve => setImmediate(resolve)) // all were asked for
+      await new Promise(resolve => setImmediate(resolve)) // all are requested
       await stat('.')
       assert.ok(made < 100, `${made} signatures came first`)
       await Promise.all(signing)
@@ -84,8 +84,8 @@ describe('signatures', () => {
   })
 })
 
-describe('a signature that cannot be made', () => {
-  it('is measured as failed: the key is in a token that this server does not have', async () => {
+describe('Failed signature', () => {
+  it('is measured as failed if the PKCS#11 token of the key is not configured', async () => {
     const server = await startServer({ config: keysConfig('ES256') })
     try {
       const { store, vault, clock } = server
@@ -110,12 +110,12 @@ describe('a signature that cannot be made', () => {
   })
 })
 
-describe('a zone that signs', () => {
+describe('Signing keys of a zone', () => {
   for (const alg of SIGNING_ALGORITHMS) {
     if (hashBytesOfSymmetric(alg) !== undefined) continue
     // Covers ID token: at_hash
     // Covers signing keys: RS256; RS384; RS512; PS256; PS384; PS512; ES256; ES384; ES512; EdDSA
-    it(`with ${alg}: the published key verifies, at_hash fits, and the server accepts its own token`, async () => {
+    it(`sign with ${alg}, are published, and determine at_hash`, async () => {
       const server = await startServer({ config: keysConfig(alg) })
       try {
         const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
@@ -146,7 +146,7 @@ describe('a zone that signs', () => {
   for (const alg of symmetric) {
     for (const mode of MODES) {
       // Covers signing keys: HS256; HS384; HS512
-      it(`with ${alg}: who shares the secret can verify, at_hash fits, and discovery does not promise it, ${mode}`, async () => {
+      it(`sign with ${alg}, which holders of the secret can verify and discovery omits, in ${mode}`, async () => {
         const server = await startServer({ mode, config: keysConfig(alg) })
         try {
           const { access_token: token } = tokensOf(await server.token(FORM, { basic: SERVICE }))
@@ -163,7 +163,7 @@ describe('a zone that signs', () => {
           const half = mode === 'standard' ? whole.subarray(0, whole.length / 2).toString('base64url') : undefined
           assert.equal(claims['at_hash'], half)
 
-          // HS256 in discovery means the client's secret (OpenID Connect Core §10.1); UAA lists it all the same.
+          // HS256 in discovery means the client's secret (OpenID Connect Core §10.1); UAA lists it nevertheless.
           const metadata = (await server.send('/.well-known/openid-configuration')).json()
           const listed = mode === 'standard' ? ['RS256'] : ['RS256', 'HS256']
           assert.deepEqual(metadata['id_token_signing_alg_values_supported'], listed)
@@ -175,7 +175,7 @@ describe('a zone that signs', () => {
     }
   }
 
-  it('keeps a shared secret encrypted, and no public half of it', async () => {
+  it('are stored encrypted, without a public key for a shared secret', async () => {
     const server = await startServer({ config: keysConfig('HS256') })
     try {
       const [record] = await server.store.keys.list('svc')
@@ -188,7 +188,7 @@ describe('a zone that signs', () => {
   })
 
   // Covers signing keys: several keys, chosen by kid
-  it('chooses the key by its id, so that tokens outlive a change of the active one', async () => {
+  it('are selected by kid, so that tokens remain valid after a change of the active key', async () => {
     const database = await freshDatabase('sqlite')
     try {
       const before = await startServer({
@@ -220,12 +220,12 @@ describe('a zone that signs', () => {
   })
 })
 
-describe('a zone whose keys only verify', () => {
+describe('Zone whose keys only verify', () => {
   for (const mode of MODES) {
     // Covers error body: error: `server_error` 500
     // Covers POST /oauth/token: error: no signing key
     // Covers compatibility: C11 error codes: no signing key
-    it(`issues nothing and says why only where UAA does (C11), ${mode}`, async () => {
+    it(`issues no tokens, and returns the reason only in uaa (C11), in ${mode}`, async () => {
       const server = await startServer({ mode, config: keysConfig('RS256') })
       try {
         const [{ sealedPrivateKey: _, ...verifying } = assert.fail()] = await server.store.keys.list('svc')

@@ -15,10 +15,10 @@ const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const PAIRS = [
   ['ES256', ec],
   ['EdDSA', generateKeyPairSync('ed25519')],
-  ['EdDSA', generateKeyPairSync('ed448')], // whose signatures are longer
+  ['EdDSA', generateKeyPairSync('ed448')], // with longer signatures
 ] as const
 
-/** Signs that many texts with each key at once; every signature must belong to its own text. */
+/** Signs many texts with each key concurrently, and verifies each signature. */
 async function signWithAll(thread: SigningThread, count: number): Promise<void> {
   const keys = PAIRS.map(([algorithm, { privateKey, publicKey }]) => ({
     sign: thread.signerOf({ algorithm, key: privateKey }),
@@ -34,7 +34,7 @@ async function signWithAll(thread: SigningThread, count: number): Promise<void> 
   assert.deepEqual(verified, Array(count * PAIRS.length).fill(true))
 }
 
-describe('the thread for signatures', () => {
+describe('Signing thread', () => {
   let folder: string
 
   before(() => {
@@ -46,7 +46,7 @@ describe('the thread for signatures', () => {
     it(`signs ${count} texts with each of several keys`, () => signWithAll(createSigningThread(), count))
   }
 
-  it('is started when it is asked whether it is ready, and then is', async () => {
+  it('is started by the first call of isReady', async () => {
     const thread = createSigningThread()
     assert.equal(thread.isReady(), false)
     const deadline = Date.now() + 20_000
@@ -61,7 +61,7 @@ describe('the thread for signatures', () => {
     ['ends when it is used', `require('node:worker_threads').parentPort.on('message', () => process.exit(1))`],
     ['fails with an error', `require('node:worker_threads').parentPort.on('message', () => { throw new Error('no') })`],
   ] as const) {
-    it(`that ${title}: signs on the main thread, and is not started again at once`, async () => {
+    it(`that ${title} falls back to the main thread, and is not restarted immediately`, async () => {
       const file = join(folder, `${title.replaceAll(' ', '-')}.cjs`)
       if (source !== undefined) writeFileSync(file, source)
       const url = source === undefined ? new URL('https://threads.example') : pathToFileURL(file)

@@ -28,11 +28,11 @@ async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
+describe('Keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
   const folder = temporaryFolder()
   let token: TestToken
   const opened: TokenKeys[] = []
-  /** Sessions of servers. */
+  /** The number of session processes of servers. */
   let servers = 0
   const lines: string[] = []
   const log = { info: (line: string) => void lines.push(line), warn: (line: string) => void lines.push(line) }
@@ -76,8 +76,8 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     ['ES512', ecdsa(512)],
     ['EdDSA', { hash: null }],
   ]
-  it('make the signatures of every kind of key', async () => {
-    // One after the other: several processes of SoftHSM that start at once may not see the token.
+  it('sign with every type of key', async () => {
+    // Sequentially: several SoftHSM processes that start concurrently may not find the token.
     for (const [algorithm, { hash, ...how }] of algorithms) {
       const keys = open(algorithm)
       const publicKey = await keys.publicKeyOf('key')
@@ -88,7 +88,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     }
   })
 
-  it('sign many things at a time, in as many processes as are allowed', async () => {
+  it('sign many texts concurrently with the allowed number of processes', async () => {
     const keys = open('ES256', { sessions: 2 })
     const sign = await signerOf(keys)
     const key = { key: createPublicKey(await keys.publicKeyOf('key')), ...ecdsa(256) }
@@ -105,13 +105,13 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.deepEqual(refused, ['SigningUnavailable: signing key key: too many signatures are waiting'])
   })
 
-  it('are used again after a session was lost, without a failed request', async () => {
+  it('sign after a lost session without a failed request', async () => {
     const sign = await signerOf(open('ES256'))
     for (const pid of sessionProcesses()) process.kill(pid, 'SIGKILL')
     assert.equal((await sign('text')).length, 64)
   })
 
-  it('of a token that does not answer fail, until it does', async () => {
+  it('sign in a new session if the token does not respond', async () => {
     const sign = await signerOf(open('ES256', {}, 700))
     const [pid = 0] = sessionProcesses()
     process.kill(pid, 'SIGSTOP')
@@ -134,7 +134,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     })
   }
 
-  it('are not tried again with a PIN that the token refused', async () => {
+  it('are not used again with a PIN that the token refused', async () => {
     const keys = open('ES256', { pin: '9999' })
     const { length } = lines
     const refused = { message: /C_Login: CKR_PIN_INCORRECT$/ }
@@ -149,7 +149,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.doesNotMatch(lines.at(-1) ?? '', /9999/)
   })
 
-  it('of one token share the refusal of its PIN, which is tried once', async () => {
+  it('of one token try a wrong PIN only once', async () => {
     const pin = '9999'
     const keys = createTokenKeys(
       { one: settings('ES256', { pin }), two: settings('ES384', { pin }) },
@@ -167,7 +167,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     assert.equal(tried.size, 1)
   })
 
-  it('are used by processes with the environment that they are given, not that of the server', async () => {
+  it('are used by processes with the given environment only', async () => {
     const { SOFTHSM2_CONF } = process.env
     const before = sessionProcesses()
     const keys = createTokenKeys({ key: settings('ES256') }, { log, env: { SOFTHSM2_CONF } })
@@ -183,7 +183,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     )
   })
 
-  it('sign nothing under the public half of another key', async () => {
+  it('refuse to sign with the public key of another key', async () => {
     const publicKey = await open('ES256', { label: 'other' }).publicKeyOf('key')
     await assert.rejects(open('ES256').signerOf('key', publicKey)('text'), /another key labelled ES256/)
   })
@@ -204,7 +204,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
     })
 
     // Covers configuration file: signing_keys.keys.<id>.pkcs11
-    it('sign tokens that the published key verifies, and are not in the database', async () => {
+    it('sign verifiable tokens, and are not stored in the database', async () => {
       const { access_token: jwt } = (await ask()).json<{ access_token: string }>()
       const jwks = (await server.send('/token_keys')).json<JSONWebKeySet>()
       const { protectedHeader } = await jwtVerify(jwt, createLocalJWKSet(jwks), { currentDate: server.clock.now() })
@@ -214,7 +214,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       assert.equal(server.vault.open(record?.sealedPrivateKey ?? '', sealContexts.signingKey('svc', 'one')), IN_TOKEN)
     })
 
-    it('are missed with 503 while the token is away, and nothing goes out unsigned', async () => {
+    it('cause 503 while the token is unavailable', async () => {
       const before = server.lines.length
       token.unplug()
       try {
@@ -240,7 +240,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       assert.equal(server.lines.length, before + 2)
     })
 
-    it('give refresh tokens back while the token is away', async () => {
+    it('keep refresh tokens valid while the token is unavailable', async () => {
       const { zones } = server.store
       const zone = (await zones.find('svc')) ?? assert.fail()
       const tokenPolicy = { refreshTokenRotate: true, refreshTokenUnique: true }
@@ -264,7 +264,7 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
       assert.equal((await refresh(server, value)).status, 200)
     })
 
-    it('cannot be named by a zone', async () => {
+    it('cannot be used by a zone configuration', async () => {
       for (const signingAlg of ['RS256', 'HS256', undefined]) {
         const keys = { one: { signingKey: IN_TOKEN, ...(signingAlg && { signingAlg }) } }
         const zone = { id: 'z9', subdomain: 'z9', name: 'Z9', config: { tokenPolicy: { keys, activeKeyId: 'one' } } }
@@ -277,20 +277,20 @@ describe('keys in a PKCS#11 token', { skip: withoutSofthsm }, () => {
 
     const refused = [
       {
-        name: 'is not there',
+        name: 'does not exist',
         more: { label: 'none' },
         alg: 'ES256',
         problem: /the token latchkey has no private key none/,
       },
       {
-        name: 'does not fit its algorithm',
+        name: 'does not match its algorithm',
         more: { label: 'RS256' },
         alg: 'ES256',
         problem: /signing_keys\.keys\.one: ES256 needs an EC key on P-256, this is rsa/,
       },
     ]
     for (const { name, more, alg, problem } of refused) {
-      it(`stop the start when one ${name}`, async () => {
+      it(`prevent the start if one ${name}`, async () => {
         const keys = { one: { alg, pkcs11: settings('ES256', more).pkcs11 } }
         await assert.rejects(startServer({ config: { signing_keys: { active: 'one', keys } } }), problem)
       })

@@ -22,7 +22,7 @@ const START = createTestClock().now()
 const BASE = 'https://id.example/base'
 const URL_OF_TOKENS = `${BASE}/oauth/token`
 
-/** A zone that demands nonces, or not. */
+/** A zone that requires nonces or not. */
 const zoneWith = (config: object = {}, more: Partial<AddressedZone> = {}): AddressedZone =>
   ({ id: 'svc', subdomain: '', active: true, address: 'host', config, ...more }) as unknown as AddressedZone // only what is read
 
@@ -68,11 +68,11 @@ const problem = (error: ProofProblem['error'], message: RegExp) => (thrown: unkn
 
 const content: ProofContent = { url: URL_OF_TOKENS, at: START }
 
-describe('a DPoP proof', () => {
+describe('DPoP proof', () => {
   let key: DpopKey
   before(async () => (key = await dpopKey()))
 
-  it('reports the thumbprint of its key', async () => {
+  it('provides the thumbprint of its key', async () => {
     const { verify } = verifier()
     assert.deepEqual(await verify(await proof(key, content)), { jkt: key.jkt, alg: 'ES256', ath: undefined })
     const { ath } = await verify(await proof(key, { ...content, token: 'abc' }))
@@ -103,7 +103,7 @@ describe('a DPoP proof', () => {
     assert.ok(await verify(await proof(key, { ...content, claims: { nbf: now, exp: now + 300 } })))
   })
 
-  it('has the same thumbprint however its key is written', async () => {
+  it('has the same thumbprint for equivalent JWKs', async () => {
     const jwk = { ...key.jwk, kid: 'x', use: 'sig', key_ops: ['verify'], x: `${key.jwk.x}=` }
     assert.equal((await verifier().verify(await proof(key, { ...content, header: { jwk } }))).jkt, key.jkt)
   })
@@ -128,9 +128,9 @@ describe('a DPoP proof', () => {
       ['for another method', { method: 'GET' }, /htm/],
       ['for the method in lower case', { method: 'post' }, /htm/],
       ['without iat', { claims: { iat: undefined } }, /iat/],
-      ['with a text as iat', { claims: { iat: '1768478400' } }, /iat/],
-      ['made long ago', { at: new Date(START.getTime() - 61_000) }, /iat/],
-      ['from the future', { at: new Date(START.getTime() + 61_000) }, /iat/],
+      ['with a string as iat', { claims: { iat: '1768478400' } }, /iat/],
+      ['older than a minute', { at: new Date(START.getTime() - 61_000) }, /iat/],
+      ['more than a minute in the future', { at: new Date(START.getTime() + 61_000) }, /iat/],
       ['that expired', { claims: { exp: START.getTime() / 1000 - 61 } }, /expired/],
       ['that is not valid yet', { claims: { nbf: START.getTime() / 1000 + 61 } }, /not yet valid/],
       ['with an unusable exp', { claims: { exp: 'never' } }, /expired/],
@@ -142,13 +142,13 @@ describe('a DPoP proof', () => {
       })
     }
 
-    it('with an algorithm that does not fit its key', async () => {
+    it('with an algorithm of another key type', async () => {
       const ed = await dpopKey(generateKeyPairSync('ed25519'), 'EdDSA')
       const sent = await proof(ed, { ...content, header: { jwk: key.jwk } })
       await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /jwk/))
     })
 
-    it('without a signature, or with a shared secret', async () => {
+    it('unsigned or with a symmetric algorithm', async () => {
       const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
       const claims = part({ jti: 'x', htm: 'POST', htu: URL_OF_TOKENS, iat: START.getTime() / 1000 })
       for (const alg of ['none', 'HS256', 'RSA-OAEP', 'A128GCM', undefined]) {
@@ -159,14 +159,14 @@ describe('a DPoP proof', () => {
       }
     })
 
-    it('with an RSA key whose exponent is a long number', async () => {
+    it('with a long RSA exponent', async () => {
       const privateKey = keyOfLongExponent()
       const long = await dpopKey({ privateKey, publicKey: createPublicKey(privateKey) }, 'RS256')
       const sent = await proof(key, { ...content, header: { alg: 'RS256', jwk: long.jwk }, signedBy: RSA.privateKey })
       await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /jwk/))
     })
 
-    it('unless it is one JWT', async () => {
+    it('that is not exactly one JWT', async () => {
       const one = await proof(key, content)
       const wrong = [undefined, '', 'x', 'a.b.c', `${one}, ${one}`, [one], `${one}.`, `${one}!`, ' '.repeat(9000)]
       for (const sent of wrong) await assert.rejects(verifier().verify(sent), ProofProblem)
@@ -174,7 +174,7 @@ describe('a DPoP proof', () => {
       await assert.rejects(verifier().verify(large), problem('invalid_dpop_proof', /not a JWT/))
     })
 
-    it('where the last character of its signature has further bits (RFC 4648 §3.5)', async () => {
+    it('with non-zero padding bits in the signature (RFC 4648 §3.5)', async () => {
       const one = await proof(key, content)
       const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
       const other = one.slice(0, -1) + alphabet[alphabet.indexOf(one.at(-1) ?? '') + 1]
@@ -185,8 +185,8 @@ describe('a DPoP proof', () => {
     })
   })
 
-  describe('counts once', () => {
-    it('for its key and zone', async () => {
+  describe('is accepted once', () => {
+    it('by key and zone', async () => {
       const { verify } = verifier()
       const sent = await proof(key, { ...content, claims: { jti: 'same' } })
       await verify(sent)
@@ -199,7 +199,7 @@ describe('a DPoP proof', () => {
       await verify(await proof(other, { ...content, claims: { jti: 'same' } }))
     })
 
-    it('and a false one uses up no id', async () => {
+    it('and not consumed if it is invalid', async () => {
       const { verify, used } = verifier()
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
       await assert.rejects(verify(await proof(key, { ...content, claims: { jti: 'same' }, signedBy: privateKey })))
@@ -208,7 +208,7 @@ describe('a DPoP proof', () => {
     })
   })
 
-  describe('names the URL of the request', () => {
+  describe('htu', () => {
     const accepted = [
       URL_OF_TOKENS,
       'HTTPS://ID.EXAMPLE/base/oauth/token',
@@ -218,7 +218,7 @@ describe('a DPoP proof', () => {
       'https://id.example/base/%6Fauth/token',
     ]
     for (const url of accepted) {
-      it(`as ${url}`, async () => assert.ok(await verifier().verify(await proof(key, { ...content, url }))))
+      it(`accepts ${url}`, async () => assert.ok(await verifier().verify(await proof(key, { ...content, url }))))
     }
 
     const refused = [
@@ -234,18 +234,18 @@ describe('a DPoP proof', () => {
       '',
     ]
     for (const url of refused) {
-      it(`and not as ${url === '' ? 'nothing' : url}`, async () => {
+      it(`refuses ${url === '' ? 'an empty string' : url}`, async () => {
         const sent = await proof(key, { ...content, url })
         await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /htu/))
       })
     }
 
-    it('as a string', async () => {
+    it('refuses an array', async () => {
       const sent = await proof(key, { ...content, claims: { htu: [URL_OF_TOKENS] } })
       await assert.rejects(verifier().verify(sent), problem('invalid_dpop_proof', /htu/))
     })
 
-    it('without its query, regardless of the form of the request target', async () => {
+    it('is compared without query, for any form of the request target', async () => {
       const { verify } = verifier()
       for (const originalUrl of [
         '/base/oauth/token?a=b',
@@ -256,7 +256,7 @@ describe('a DPoP proof', () => {
       }
     })
 
-    it('in the zone that it is sent to', async () => {
+    it('includes the zone', async () => {
       const { verify } = verifier()
       const byHost = zoneWith(lax.config, { subdomain: 'blue' })
       const atHost = await proof(key, { ...content, url: 'https://blue.id.example/base/oauth/token' })
@@ -269,15 +269,15 @@ describe('a DPoP proof', () => {
     })
   })
 
-  describe('has a nonce of the server', () => {
-    it('where the zone does not say otherwise', async () => {
+  describe('nonce', () => {
+    it('is required by default', async () => {
       const { verify, nonces } = verifier()
       const zone = zoneWith()
       await assert.rejects(verify(await proof(key, content), { zone }), problem('use_dpop_nonce', /DPoP-Nonce/))
       assert.ok(await verify(await proof(key, { ...content, nonce: nonces.current(zone) }), { zone }))
     })
 
-    it('of this zone, if any', async () => {
+    it('must be of this zone', async () => {
       const { verify, nonces } = verifier()
       const wrong = ['', 'x', nonces.current({ id: 'other' })]
       for (const nonce of wrong) {
@@ -288,7 +288,7 @@ describe('a DPoP proof', () => {
       await assert.rejects(verify(sent), problem('use_dpop_nonce', /no longer/))
     })
 
-    it('which counts for one to two periods', async () => {
+    it('is valid for one to two periods', async () => {
       const { clock, verify, nonces } = verifier()
       const nonce = nonces.current(lax)
       clock.advance(2 * NONCE_SECONDS - 1 - ((START.getTime() / 1000) % NONCE_SECONDS))
@@ -297,7 +297,7 @@ describe('a DPoP proof', () => {
       await assert.rejects(verify(await proof(key, { ...content, nonce })), problem('use_dpop_nonce', /no longer/))
     })
 
-    it('from a process whose clock is a little ahead', async () => {
+    it('is accepted from a process with a clock slightly ahead', async () => {
       const { clock, verify, nonces } = verifier()
       clock.advance(NONCE_SECONDS)
       const nonce = nonces.current(lax)
@@ -305,7 +305,7 @@ describe('a DPoP proof', () => {
       assert.ok(await verify(await proof(key, { ...content, nonce })))
     })
 
-    it('and then a clock that may be wrong by two hours', async () => {
+    it('allows a clock skew of two hours', async () => {
       const { verify, nonces } = verifier()
       const nonce = nonces.current(lax)
       const by = (minutes: number) => new Date(START.getTime() + minutes * 60_000)

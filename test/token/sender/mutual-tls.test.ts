@@ -12,7 +12,7 @@ const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 const S256 = { codeChallenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', codeChallengeMethod: 'S256' } as const
 
 for (const mode of MODES) {
-  describe(`a token bound to a certificate in ${mode} (RFC 8705 §3)`, () => {
+  describe(`Certificate-bound token in ${mode} (RFC 8705 §3)`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer(behindProxy(mode))
@@ -32,7 +32,7 @@ for (const mode of MODES) {
         headers: { authorization: `Bearer ${bearer}`, ...(certificate && shown(certificate)) },
       })
 
-    it('has the thumbprint of the certificate, and is a bearer token otherwise', async () => {
+    it('has the certificate thumbprint in cnf, and type bearer', async () => {
       const tokens = tokensOf(await password(certificates.client))
       const { payload } = await verified(server, tokens.access_token)
       assert.deepEqual(payload['cnf'], { 'x5t#S256': certificates.client.thumbprint })
@@ -46,7 +46,7 @@ for (const mode of MODES) {
       assert.deepEqual((await verified(server, own.access_token)).payload['cnf'], payload['cnf'])
     })
 
-    it('is not issued without a certificate, and not for one that cannot be read', async () => {
+    it('is not issued without a valid certificate', async () => {
       const want = { want: '400 invalid_request', description: /must send a certificate/, challenge: null }
       await refused(server, mode, () => password(undefined), want)
       const form = { grant_type: 'client_credentials' }
@@ -54,7 +54,7 @@ for (const mode of MODES) {
       await refused(server, mode, () => server.token(form, { basic: BOUND, headers }), want)
     })
 
-    it('is not replaced by a bearer token where the zone has switched certificates off', async () => {
+    it('is not replaced by a bearer token if mutual TLS is disabled in the zone', async () => {
       const zone = await server.store.zones.find('svc')
       assert.ok(zone)
       const protocols = { ...zone.config.protocols, mutualTls: false }
@@ -67,7 +67,7 @@ for (const mode of MODES) {
     })
 
     // Covers later standards: mTLS
-    it('is of use with its certificate only', async () => {
+    it('is accepted only with its certificate', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
       assert.equal((await userinfo(token, certificates.client)).status, 200)
       for (const certificate of [undefined, certificates.renewed, certificates.other]) {
@@ -78,7 +78,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is of use with its certificate only as an opaque token too, and at the management API', async () => {
+    it('is accepted only with its certificate as an opaque token and at the management API', async () => {
       const { access_token: opaque } = tokensOf(await password(certificates.client, { token_format: 'opaque' }))
       assert.equal((await userinfo(opaque, certificates.client)).status, 200)
       assert.equal((await userinfo(opaque)).status, 401)
@@ -92,13 +92,13 @@ for (const mode of MODES) {
       assert.equal((await list({})).status, 401)
     })
 
-    it('shows a resource server what it is bound to', async () => {
+    it('returns cnf on introspection', async () => {
       const { access_token: token } = tokensOf(await password(certificates.client))
       const reported = (await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()
       assert.deepEqual([reported['active'], reported['cnf']], [true, { 'x5t#S256': certificates.client.thumbprint }])
     })
 
-    it('comes from a refresh with the certificate of that request', async () => {
+    it('is bound to the certificate of the refresh request', async () => {
       const first = tokensOf(await password(certificates.client))
       const refreshing = (headers: object) =>
         server.token(
@@ -114,8 +114,8 @@ for (const mode of MODES) {
   })
 }
 
-describe('tokens of a client without a credential that has a certificate (RFC 8705 §4)', () => {
-  it('are bound to it, the refresh token too', async () => {
+describe('Certificate-bound tokens of a public client (RFC 8705 §4)', () => {
+  it('include the refresh token', async () => {
     const server = await startServer(behindProxy())
     const ask = (form: Readonly<Record<string, string>>, certificate?: TestCertificate) =>
       server.token({ client_id: 'bound-public', ...form }, { headers: certificate ? shown(certificate) : {} })
@@ -138,8 +138,8 @@ describe('tokens of a client without a credential that has a certificate (RFC 87
   })
 })
 
-describe('certificates', () => {
-  it('are read by what is loaded with the first of them', () => {
+describe('Certificate modules', () => {
+  it('are loaded with the first certificate', () => {
     const loaded = loadedAtStart()
     for (const file of [
       'base/client-certificate',
@@ -151,7 +151,7 @@ describe('certificates', () => {
   })
 })
 
-describe('discovery of a server with certificates', () => {
+describe('Discovery with mutual TLS', () => {
   const reported = async (config: object, mode: 'standard' | 'uaa' = 'standard', host?: string) => {
     const server = await startServer(behindProxy(mode, { ...config }))
     const answer = await server.send('/.well-known/openid-configuration', host === undefined ? {} : { host })
@@ -160,7 +160,7 @@ describe('discovery of a server with certificates', () => {
   }
   const METHODS = ['tls_client_auth', 'self_signed_tls_client_auth']
 
-  it('names the methods, and that tokens are bound', async () => {
+  it('lists the authentication methods and certificate-bound tokens', async () => {
     const metadata = await reported({})
     assert.equal(metadata['tls_client_certificate_bound_access_tokens'], true)
     for (const endpoint of ['token', 'introspection', 'revocation']) {
@@ -170,7 +170,7 @@ describe('discovery of a server with certificates', () => {
     assert.equal(metadata['mtls_endpoint_aliases'], undefined)
   })
 
-  it('names only certificates that clients register, where no authority is trusted', async () => {
+  it('lists only self-signed certificates without a trusted CA', async () => {
     const methods = (await reported({ mutual_tls: {} }))['token_endpoint_auth_methods_supported']
     assert.ok(Array.isArray(methods))
     assert.deepEqual(
@@ -179,7 +179,7 @@ describe('discovery of a server with certificates', () => {
     )
   })
 
-  it('reports nothing where the zone does not speak it, nothing is configured, or in uaa', async () => {
+  it('lists nothing if it is disabled in the zone or not configured, or in uaa', async () => {
     for (const metadata of [
       await reported({ zone_config: { protocols: { mutualTls: false } } }),
       await reported({ mutual_tls: undefined }),
@@ -191,7 +191,7 @@ describe('discovery of a server with certificates', () => {
     }
   })
 
-  it('says where certificates are asked for, and that is served', async () => {
+  it('lists mtls_endpoint_aliases that are served', async () => {
     const config = { mutualTls: { endpoint_base_url: 'https://mtls.example/' } }
     const metadata = await reported(config)
     const aliases = {
@@ -206,7 +206,7 @@ describe('discovery of a server with certificates', () => {
     assert.deepEqual(await reported(config, 'standard', 'mtls.example'), metadata)
   })
 
-  it('says so for zones by host and by path, whose clients are known there', async () => {
+  it('lists aliases of zones by host and path, where their clients are found', async () => {
     const zone = { id: 'z1', subdomain: 'z1', name: 'Zone one', bootstrap: { clients: certificateClients } }
     const options = {
       mutualTls: { endpoint_base_url: 'https://mtls.example' },
@@ -219,7 +219,7 @@ describe('discovery of a server with certificates', () => {
       ['mtls.example', '/z/z1', 'https://mtls.example/z/z1', 'http://localhost:8080/z/z1'],
     ] as const) {
       const metadata = (await server.send(`${path}/.well-known/openid-configuration`, { host })).json()
-      const aliases = metadata['mtls_endpoint_aliases'] as Readonly<Record<string, string>> // as the test above shows
+      const aliases = metadata['mtls_endpoint_aliases'] as Readonly<Record<string, string>> // as tested above
       assert.equal(aliases['token_endpoint'], `${base}/oauth/token`)
       assert.equal(metadata['issuer'], issuer)
       const answer = await server.send(`${path}/oauth/token`, { host, form, headers: shown(certificates.client) })
@@ -228,7 +228,7 @@ describe('discovery of a server with certificates', () => {
         issuer,
       )
       const other = await server.send('/oauth/token', { form, headers: shown(certificates.client) })
-      assert.equal(other.status, 401, 'a client of another zone')
+      assert.equal(other.status, 401, 'the client is unknown in the default zone')
     }
     assert.deepEqual(server.faults, [])
     await server.stop()

@@ -18,7 +18,7 @@ import { startServer } from '../../support/server.ts'
 
 const refused = (error: string) => (thrown: unknown) => thrown instanceof OAuthError && thrown.error === error
 
-describe('senders', () => {
+describe('createSenders', () => {
   let server: TestServer
   let senders: Senders
   let key: DpopKey
@@ -46,8 +46,8 @@ describe('senders', () => {
     dpop: await proof(key, { url: 'http://localhost:8080/oauth/par', at: server.clock.now() }),
   })
 
-  describe('of a pushed request', () => {
-    it('have the key that it names, or proves, or both', async () => {
+  describe('keyOfPushed', () => {
+    it('returns the key of dpop_jkt or the proof', async () => {
       const client = await clientNamed(server, 'app')
       assert.equal(await senders.keyOfPushed(request(), client, undefined), undefined)
       assert.equal(await senders.keyOfPushed(request(), client, 'named'), 'named')
@@ -55,25 +55,25 @@ describe('senders', () => {
       assert.equal(await senders.keyOfPushed(request(await proven()), client, key.jkt), key.jkt)
     })
 
-    it('prove no other key than they name', async () => {
+    it('refuses a proof of a key other than dpop_jkt', async () => {
       const client = await clientNamed(server, 'app')
       await assert.rejects(senders.keyOfPushed(request(await proven()), client, 'named'), refused('invalid_dpop_proof'))
     })
 
-    it('need a nonce where the zone demands them', async () => {
+    it('requires a nonce unless it is disabled in the zone', async () => {
       const client = await clientNamed(server, 'app')
       const strict = request(await proven(), {})
       await assert.rejects(senders.keyOfPushed(strict, client, undefined), refused('use_dpop_nonce'))
     })
 
-    it('are not asked where DPoP is not spoken', async () => {
+    it('ignores proofs if DPoP is disabled', async () => {
       const client = await clientNamed(server, 'app')
       const off = request({ dpop: 'x' }, { protocols: { dpop: false } })
       assert.equal(await senders.keyOfPushed(off, client, undefined), undefined)
     })
   })
 
-  it('refuse a token that is bound to something unknown, or to several things of which one is missing', async () => {
+  it('check refuses an unknown cnf, and one with several members of which one is not proven', async () => {
     const sent = request({ authorization: 'DPoP abc', ...(await proven()) })
     const client = await clientNamed(server, 'app')
     for (const cnf of [{}, { jwk: {} }, { jkt: 1 }, 'x', null, [], { jkt: key.jkt, kid: 'x' }]) {
@@ -88,13 +88,13 @@ describe('senders', () => {
     await assert.rejects(senders.check(request(headers), { token: 'abc', cnf: both, client }), refused('invalid_token'))
   })
 
-  it('load what verifies proofs with the first of them', () => {
+  it('loads the proof verification with the first proof', () => {
     const loaded = loadedAtStart()
     assert.ok(loaded.some(url => url.endsWith('/src/token/sender/dpop.ts')))
     assert.ok(!loaded.some(url => url.endsWith('/src/token/sender/dpop-proof.ts')))
   })
 
-  it('require no proof of a caller that inspects a token', async () => {
+  it('check requires no proof to inspect a token', async () => {
     const client = await clientNamed(server, 'app')
     await senders.check({ zone, inspected: true }, { token: 'abc', cnf: { jkt: key.jkt }, client })
   })

@@ -29,13 +29,13 @@ describe('locationFor', () => {
       want: 'https://a.example/cb?x=1&code=c',
     },
     {
-      name: 'keeps the order and leaves out what has no value',
+      name: 'keeps the order, and omits undefined values',
       uri: 'https://a.example/',
       values: { b: '1', a: undefined, c: '' },
       want: 'https://a.example/?b=1&c=',
     },
     {
-      name: 'puts a query in front of a fragment',
+      name: 'inserts a query before a fragment',
       uri: 'https://a.example/#/bye',
       values: { state: 's' },
       want: 'https://a.example/?state=s#/bye',
@@ -56,13 +56,13 @@ describe('locationFor', () => {
       want: 'https://a.example/cb#x=1&error=e',
     },
     {
-      name: 'serves schemes of applications',
+      name: 'supports custom schemes',
       uri: 'com.example.app:/cb',
       values: { code: 'c' },
       want: 'com.example.app:/cb?code=c',
     },
     {
-      name: 'encodes what would end a parameter, a header or the query',
+      name: 'encodes delimiters and line breaks',
       uri: 'https://a.example/cb',
       values: { state: 'a&b=c#d\r\nX: y +%' },
       want: 'https://a.example/cb?state=a%26b%3Dc%23d%0D%0AX%3A%20y%20%2B%25',
@@ -72,7 +72,7 @@ describe('locationFor', () => {
     it(name, () => assert.equal(locationFor(uri, mode ?? 'query', values), want))
   }
 
-  it('brings any value back unchanged and stays within what a header may hold', () => {
+  it('preserves any value in characters allowed in headers', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), state => {
         fc.pre(state.isWellFormed())
@@ -101,7 +101,7 @@ describe('bareLocation', () => {
     { error: 'invalid_scope', want: undefined },
   ]
   for (const { error, type = 'code', want } of cases) {
-    it(`${want === undefined ? 'leaves alone' : 'sends without state and description'} ${error} of ${type}`, () => {
+    it(`${want === undefined ? 'is undefined for' : 'omits state and description of'} ${error} with response_type=${type}`, () => {
       assert.equal(bareLocation(targetOf(type), error, { session_state: 'h.s' }), want)
     })
   }
@@ -120,13 +120,13 @@ describe('errorMode', () => {
     { type: 'nonsense', standard: 'query', uaa: 'query' },
   ]
   for (const { type, standard, uaa } of cases) {
-    it(`is ${standard} for ${type}, and in UAA ${uaa}`, () => {
+    it(`is ${standard} for ${type}, in uaa ${uaa}`, () => {
       assert.equal(errorMode(targetOf(type), behaviours.standard), standard)
       assert.equal(errorMode(targetOf(type), behaviours.uaa), uaa)
     })
   }
 
-  it('is the form that was asked for', () => {
+  it('is the requested form_post', () => {
     assert.equal(errorMode({ ...targetOf('code'), mode: 'form_post' }, behaviours.standard), 'form_post')
   })
 })
